@@ -1,0 +1,75 @@
+"""What can go wrong, said so that it can be mended: what, where, the line itself, what to do."""
+
+from collections.abc import Iterable
+
+
+def printable(text: str, limit: int | None = None) -> str:
+    r"""Return `text` with everything that is not a visible character or a space escaped.
+
+    Identifiers and lines come from other people's files. Escaped, they cannot move the cursor,
+    recolour a terminal, reverse the reading direction or break a table. Longer than `limit`
+    characters, the text is cut and ends in `...`.
+
+    >>> printable("doc\x1b[31m\u202e")
+    'doc\\x1b[31m\\u202e'
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 3] + "..."
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class CranfieldError(Exception):
+    """Everything that cranfield refuses; catch this to catch all of it."""
+
+
+class InputError(CranfieldError, ValueError):
+    """Input that cannot be scored.
+
+    `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
+    number, from 1) and `text` (the line itself) say where; `hint` says what to do. Each but
+    `problem` may be None.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        text: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.line = line
+        self.text = text
+        self.hint = hint
+        where = ":".join(
+            [printable(source)] * (source is not None) + [str(line)] * (line is not None)
+            if source is not None
+            else []
+        )
+        parts = [f"{where}: {problem}" if where else problem]
+        if text is not None:
+            parts.append(f"    {printable(text, 200)}")
+        if hint is not None:
+            parts.append(hint)
+        super().__init__("\n".join(parts))
+
+
+class MeasureError(CranfieldError, ValueError):
+    """A measure that does not exist, or a parameter that it does not take."""
+
+
+class OptionError(CranfieldError, ValueError):
+    """An option with a value that it does not know."""
+
+
+def one_of(option: str, value: object, allowed: Iterable[str]) -> None:
+    """Raise OptionError unless `value` is among `allowed`."""
+    allowed = tuple(allowed)
+    if value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise OptionError(f"{option}={value!r} is not known; choose one of {choices}")

@@ -1,0 +1,358 @@
+"""TREC qrels and runs: text in columns, separated by any white space.
+
+A run line is `query_id Q0 doc_id rank score tag`; what follows the sixth column is ignored. A run
+of two columns, `query_id doc_id`, has no scores: its order is the ranking. A qrels line is
+`query_id iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are
+comments.
+
+A file is read in blocks of a few megabytes, cut where the query changes. Arrow's CSV reader
+takes a block as it is if it is clean: one white space character between columns, the same number
+of columns on every line, every number a number. Otherwise the white space is put in order and
+Arrow tries again, and if it cannot, the block is read line by line, which finds the line that is
+at fault.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Block, Load
+from cranfield.formats.source import Source
+from cranfield.ids import Ids
+from cranfield.ranked import Floats, Ints
+
+Bytes = NDArray[np.uint8]
+
+BLOCK_BYTES = 2 << 20
+_LONGEST_LINE = 1 << 20
+_TAIL = 1 << 17  # where a block is cut is mostly found in so many bytes at its end
+_WINDOW = 1 << 16
+_NEWLINE, _HASH = 10, 35
+
+_NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
+_WHOLE = re.compile(rb"[+-]?\d{1,18}")
+_TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
+
+Order = Literal["score", "rank", "given"]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which columns a file has: what to take, of what kind, and how to say what was expected."""
+
+    what: str  # "a run" or "qrels"
+    n_columns: int
+    query: int
+    doc: int
+    value: int | None  # None: the order of the lines is all there is
+    number: Literal["score", "rank", "grade"]
+    expected: str
+    more: bool  # more columns than n_columns are ignored
+
+    def parse(self, field: bytes) -> float | int | None:
+        """Return the number that the field holds, None if it holds none."""
+        if self.number == "score":
+            return float(field) if _NUMBER.fullmatch(field) else None
+        return int(field) if _WHOLE.fullmatch(field) else None
+
+
+_RUN = "6 columns: query_id Q0 doc_id rank score tag"
+_QRELS = "4 columns: query_id iteration doc_id grade"
+
+
+def run_blocks(
+    source: Source,
+    order: Order = "score",
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Load]:
+    """Yield a run's blocks, to be loaded in any thread. `progress` hears of each block's bytes."""
+
+    def layout(columns: list[bytes]) -> _Layout:
+        n = len(columns)
+        if n == 2 and order != "rank":
+            return _Layout("a run", 2, 0, 1, None, "score", "2 columns: query_id doc_id", False)
+        value = {"score": 4, "rank": 3, "given": None}[order]
+        number: Literal["score", "rank"] = "rank" if order == "rank" else "score"
+        return _Layout("a run", 6, 0, 2, value, number, _RUN, True)
+
+    return _blocks(source, layout, progress)
+
+
+def qrels_blocks(source: Source) -> Iterator[Load]:
+    """Yield the blocks of a qrels file."""
+    layout = _Layout("qrels", 4, 0, 2, 3, "grade", _QRELS, False)
+    return _blocks(source, lambda columns: layout, None)
+
+
+def _blocks(
+    source: Source,
+    layout_of: Callable[[list[bytes]], _Layout],
+    progress: Callable[[int], None] | None,
+) -> Iterator[Load]:
+    layout = None
+    spare: list[Bytes] = []  # buffers that are free again: fresh memory costs more than reading
+    for offset, raw in _raw_blocks(source, spare):
+        if progress is not None:
+            progress(len(raw))
+        if layout is None:
+            lines = raw.tobytes().splitlines()
+            first = next((line.split() for line in lines if _is_data(line)), None)
+            if first is None:
+                continue  # comments only, so far
+            layout = layout_of(first)
+        yield partial(_load, source, offset, raw, layout, spare)
+    if layout is None:
+        raise InputError(
+            "holds no data: it is empty or has only comments and blank lines", source=source.name
+        )
+
+
+def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes]]:
+    """Yield (offset, lines): whole lines, cut where the query changes."""
+    with source.open() as stream:
+        offset, size, rest = 0, BLOCK_BYTES, np.zeros(0, np.uint8)
+        while True:
+            needed = len(rest) + size
+            buffer = spare.pop() if spare else np.empty(needed + BLOCK_BYTES // 4, np.uint8)
+            if len(buffer) < needed:
+                buffer = np.empty(needed, np.uint8)
+            buffer[: len(rest)] = rest
+            n = stream.readinto(memoryview(buffer)[len(rest) : needed])  # type: ignore[attr-defined] # every binary stream has it
+            if not n:
+                break
+            data = buffer[: len(rest) + n]
+            if offset == 0 and len(rest) == 0:
+                _refuse_binary(source, data[:4096].tobytes())
+                if data[:3].tobytes() == b"\xef\xbb\xbf":  # a byte order mark is no part of an id
+                    data, offset = data[3:], 3
+            cut = _query_change(data[-_TAIL:].tobytes())
+            if cut:
+                cut += max(len(data) - _TAIL, 0)
+            elif len(data) > _TAIL:
+                cut = _query_change(data.tobytes())
+            rest = data[cut:].copy()
+            if cut:
+                yield offset, data[:cut]
+                offset, size = offset + cut, BLOCK_BYTES
+            else:
+                if len(data) > _LONGEST_LINE and not (data == _NEWLINE).any():
+                    raise InputError(
+                        f"has no line end in {len(data):,} bytes after byte {offset:,}: "
+                        "this is no TREC file",
+                        source=source.name,
+                    )
+                size *= 2  # one query fills the block: take twice as much
+        if len(rest):
+            yield offset, rest
+
+
+def _refuse_binary(source: Source, start: bytes) -> None:
+    if b"\0" not in start:
+        return
+    hint = None
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
+        hint = "It looks like UTF-16; save it as UTF-8."
+    raise InputError("is no text file: it holds null bytes", source=source.name, hint=hint)
+
+
+def _query_change(data: bytes) -> int:
+    """Return where the last query's lines begin, 0 if the whole is one query's."""
+    end = data.rfind(b"\n") + 1
+    begin = data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    query = data[begin:end].split(None, 1)[:1]
+    if not query:
+        return begin
+    same = query[0]
+    while begin:
+        above = data.rfind(b"\n", 0, begin - 1) + 1
+        if not data.startswith(same, above) or data[above + len(same)] > 32:
+            break
+        begin = above
+    return begin
+
+
+def _is_data(line: bytes) -> bool:
+    line = line.lstrip()
+    return bool(line) and not line.startswith(b"#")
+
+
+def _load(
+    source: Source, offset: int, raw: Bytes, layout: _Layout, spare: list[Bytes]
+) -> Block:
+    where = partial(_where, source, offset, len(raw))
+    for prepare in (_as_it_is, _single_spaces, _respaced):
+        block = _arrow(source, prepare(raw), layout, where)
+        if block is not None:
+            break
+    else:
+        block = _line_by_line(source, raw, layout, where)
+    if isinstance(raw.base, np.ndarray):
+        spare.append(raw.base)  # everything has been copied out of it
+    return block
+
+
+def _as_it_is(raw: Bytes) -> Bytes:
+    return raw if raw[-1] == _NEWLINE else np.append(raw, np.uint8(_NEWLINE))
+
+
+def _single_spaces(raw: Bytes) -> Bytes:
+    text = raw.tobytes().replace(b"\r\n", b"\n").translate(_TO_SPACES)
+    return _as_it_is(np.frombuffer(text, np.uint8))
+
+
+def _respaced(raw: Bytes) -> Bytes:
+    lines = [b" ".join(line.split()) for line in raw.tobytes().splitlines() if _is_data(line)]
+    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
+
+
+def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
+    """Tell whether one white space character follows each column, none stands beside another.
+
+    Then nothing was read as a part of an identifier, or as an empty column, that the eye would
+    not see there; and no line is a comment.
+    """
+    n_spaces = 0
+    for begin in range(0, len(raw), _WINDOW):  # small pieces stay in the cache
+        piece = raw[begin : begin + _WINDOW + 1]
+        space = piece <= 32
+        n_spaces += int(np.count_nonzero(space[:_WINDOW]))
+        if (space[1:] & space[:-1]).any():
+            return False
+        hashes = piece == _HASH
+        if hashes.any() and (hashes[1:] & (piece[:-1] == _NEWLINE)).any():
+            return False
+    return n_spaces == n_columns * n_rows and raw[0] != _HASH
+
+
+def _first_line(raw: Bytes) -> bytes:
+    start = raw[:4096].tobytes()
+    return (start if b"\n" in start else raw.tobytes()).split(b"\n", 1)[0]
+
+
+def _arrow(
+    source: Source,
+    raw: Bytes,
+    layout: _Layout,
+    where: Callable[[int], tuple[int | None, str | None]],
+) -> Block | None:
+    """Read lines with Arrow; None if they are not clean."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    n_columns = _first_line(raw).count(b" ") + 1
+    if n_columns < layout.n_columns or (n_columns > layout.n_columns and not layout.more):
+        return None
+    names = [str(i) for i in range(n_columns)]
+    types = {str(layout.query): pa.binary(), str(layout.doc): pa.binary()}
+    if layout.value is not None:
+        types[str(layout.value)] = pa.float64() if layout.number == "score" else pa.int64()
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(raw)),
+            csv.ReadOptions(use_threads=False, block_size=len(raw) + 1, column_names=names),
+            csv.ParseOptions(delimiter=" ", quote_char=False, double_quote=False),
+            csv.ConvertOptions(
+                check_utf8=False,
+                column_types=types,
+                null_values=[],
+                include_columns=list(types),
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if not _is_clean(raw, n_columns, len(table)):
+        return None
+    query, doc = (Ids.of_arrow(table.column(i).chunk(0)) for i in (0, 1))
+    value: Floats | Ints | None = None
+    if layout.value is not None:
+        column = table.column(2).chunk(0)
+        value = np.frombuffer(
+            column.buffers()[1], np.float64 if layout.number == "score" else np.int64, len(column)
+        )
+        if layout.number == "score" and np.isnan(value).any():
+            return None
+    return Block(query, doc, value, source.name, where)
+
+
+def _line_by_line(
+    source: Source,
+    raw: Bytes,
+    layout: _Layout,
+    where: Callable[[int], tuple[int | None, str | None]],
+) -> Block:
+    """Read lines one at a time, and refuse the first that is wrong."""
+    queries, docs, values = [], [], []
+    for row, columns in enumerate(
+        line.split() for line in raw.tobytes().splitlines() if _is_data(line)
+    ):
+        n = len(columns)
+        if n < layout.n_columns or (n > layout.n_columns and not layout.more):
+            problem, hint = f"expected {layout.expected}; got {n}", _other_file(layout, columns)
+        elif any(b"\0" in column for column in columns):
+            problem, hint = "holds a null byte: this is no text", None
+        else:
+            queries.append(columns[layout.query])
+            docs.append(columns[layout.doc])
+            if layout.value is None:
+                continue
+            field = columns[layout.value]
+            value = layout.parse(field)
+            if value is not None:
+                values.append(value)
+                continue
+            problem, hint = _not_a_number(layout, field)
+        line, text = where(row)
+        raise InputError(problem, source=source.name, line=line, text=text, hint=hint)
+    kind = np.float64 if layout.number == "score" else np.int64
+    return Block(
+        Ids.of(queries),
+        Ids.of(docs),
+        None if layout.value is None else np.array(values, kind),
+        source.name,
+        where,
+    )
+
+
+def _not_a_number(layout: _Layout, field: bytes) -> tuple[str, str | None]:
+    shown = field.decode("utf-8", "replace")
+    if layout.number == "score":
+        return f"expected a number as the score (column 5), got {shown!r}", None
+    if layout.number == "rank":
+        return f"expected a whole number as the rank (column 4), got {shown!r}", None
+    hint = None
+    if _NUMBER.fullmatch(field):
+        hint = (
+            "Grades are whole numbers; trec_eval would cut this one off without a word. "
+            "Rescale the judgments, for instance by 10 or 100."
+        )
+    return f"expected a whole number as the grade (column 4), got {shown!r}", hint
+
+
+def _other_file(layout: _Layout, columns: list[bytes]) -> str | None:
+    """Guess what was given in place of what was expected."""
+    if layout.what == "qrels" and len(columns) >= 6 and _NUMBER.fullmatch(columns[4]):
+        return "This looks like a run. The judgments come first: QRELS RUN."
+    if layout.what == "a run" and len(columns) == 4 and _WHOLE.fullmatch(columns[3]):
+        return "This looks like qrels. The judgments come first, once: QRELS RUN."
+    return None
+
+
+def _where(source: Source, offset: int, length: int, row: int) -> tuple[int | None, str | None]:
+    """Return the line number and the text of a block's row, reading the file once more."""
+    line_number, left = 1, offset
+    with source.open() as stream:
+        while left > 0 and (chunk := stream.read(min(left, BLOCK_BYTES))):
+            line_number += chunk.count(b"\n")
+            left -= len(chunk)
+        raw = b""
+        while len(raw) < length and (chunk := stream.read(length - len(raw))):
+            raw += chunk
+    data = [(i, line) for i, line in enumerate(raw.splitlines(), line_number) if _is_data(line)]
+    number, line = data[row]
+    return number, line.decode("utf-8", "replace")

@@ -1,0 +1,180 @@
+"""Ids: a column of identifiers as 64-bit words, so that numpy can compare, order and hash them.
+
+Identifiers are compared as the bytes of their text. A word holds eight of them, the first byte
+highest, filled up with zeros: words in order are then bytes in order. Almost every identifier of a
+run is one or two words long, and no Python object is made for any of them.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.errors import InputError
+from cranfield.ranked import Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Words = NDArray[np.uint64]
+
+# The first n bytes of a word, n = 0 to 8, as they lie in the memory.
+_KEEP = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers
+
+
+def encode(text: str) -> bytes:
+    """Return the bytes by which an identifier is compared: UTF-8, or what the file had."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"the id {text!r} is no text: it holds half of a surrogate pair"
+        ) from None
+
+
+def decode(data: bytes) -> str:
+    """Return an identifier as text; bytes that are no UTF-8 survive the way back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+class Ids:
+    """A column of identifiers: `data` (bytes,), and where in it each starts and how long it is.
+
+    `start` and `length` are (rows,). `data` ends in eight bytes that are no identifier's, so that
+    a word may be read at every byte of one.
+    """
+
+    def __init__(self, data: NDArray[np.uint8], start: Ints, length: Ints) -> None:
+        self._data = data
+        self._words_at = np.ndarray(len(data) - 7, np.uint64, data.data, strides=(1,))
+        self._start = start
+        self.length = length
+
+    @classmethod
+    def of(cls, ids: Sequence[bytes]) -> "Ids":
+        """Make a column of identifiers."""
+        length = np.fromiter(map(len, ids), np.int64, len(ids))
+        data = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
+        return cls(data, np.cumsum(length) - length, length)
+
+    @classmethod
+    def of_arrow(cls, column: "pa.Array") -> "Ids":
+        """Make a column of an Arrow array of type binary or large_binary, without nulls."""
+        _, offsets, data = column.buffers()
+        if len(column) == 0:
+            return cls.of([])
+        wide = str(column.type).startswith("large")
+        bounds = np.frombuffer(offsets, np.int64 if wide else np.int32)
+        bounds = bounds[column.offset : column.offset + len(column) + 1]
+        low, high = int(bounds[0]), int(bounds[-1])
+        padded = np.empty(high - low + 8, np.uint8)
+        padded[high - low :] = 0
+        if data is not None:
+            padded[: high - low] = np.frombuffer(data, np.uint8)[low:high]
+        return cls(padded, bounds[:-1] - low, np.diff(bounds))
+
+    @classmethod
+    def joined(cls, columns: "Sequence[Ids]") -> "Ids":
+        """Put columns one below the other."""
+        shifts = np.cumsum([0] + [len(column._data) for column in columns])
+        return cls(
+            np.concatenate([column._data for column in columns]),
+            np.concatenate([c._start + s for c, s in zip(columns, shifts, strict=False)]),
+            np.concatenate([column.length for column in columns]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def __getitem__(self, row: int) -> bytes:
+        start = int(self._start[row])
+        return self._data[start : start + int(self.length[row])].tobytes()
+
+    def take(self, rows: "Ints | slice") -> "Ids":
+        """Return the identifiers at `rows`, which share this column's bytes."""
+        return Ids(self._data, self._start[rows], self.length[rows])
+
+    def to_list(self) -> list[bytes]:
+        """Return the identifiers as bytes."""
+        data, end = self._data.tobytes(), self._start + self.length
+        return [data[b:e] for b, e in zip(self._start.tolist(), end.tolist(), strict=True)]
+
+    @cached_property
+    def n_words(self) -> int:
+        """How many words the longest identifier has."""
+        return (int(self.length.max(initial=0)) + 7) // 8
+
+    def word(self, j: int, rows: Any = slice(None)) -> Words:
+        """Return word `j` of the identifiers at `rows`; zero past an identifier's end."""
+        return self._raw_word(j, rows).byteswap()
+
+    def _raw_word(self, j: int, rows: Any = slice(None)) -> Words:
+        """Return word `j` with the first byte lowest: as good for all but order, and quicker."""
+        if j == 0:
+            words, left = self._words_at[self._start[rows]], np.minimum(self.length[rows], 8)
+        else:
+            left = np.clip(self.length[rows] - 8 * j, 0, 8)
+            words = self._words_at[np.where(left > 0, self._start[rows] + 8 * j, 0)]
+        words &= _KEEP.take(left)
+        return words
+
+    def hash(self) -> Words:
+        """Return a 64-bit hash of each identifier: (rows,).
+
+        Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones;
+        longer ones very probably: whoever finds two equal compares the identifiers.
+        """
+        result = self._raw_word(0)
+        for j in range(1, self.n_words):
+            rows = np.flatnonzero(self.length > 8 * j)
+            mixed = result[rows]
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * _ODD
+            result[rows] = mixed ^ self._raw_word(j, rows)
+        return result
+
+    def changes(self) -> Ints:
+        """Return the rows whose identifier differs from the one above."""
+        word = self._raw_word(0)
+        different = (word[1:] != word[:-1]) | (self.length[1:] != self.length[:-1])
+        for j in range(1, self.n_words):
+            rows = np.flatnonzero(~different & (self.length[1:] > 8 * j))
+            different[rows] = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
+        return np.flatnonzero(different) + 1
+
+    def compare(self, rows: Ints, other: "Ids", other_rows: Ints) -> NDArray[np.int8]:
+        """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
+        result = np.zeros(len(rows), np.int8)
+        undecided = np.arange(len(rows))
+        for j in range(max(self.n_words, other.n_words)):
+            mine, theirs = self.word(j, rows[undecided]), other.word(j, other_rows[undecided])
+            result[undecided] = np.where(mine > theirs, 1, np.where(mine < theirs, -1, 0))
+            undecided = undecided[
+                (mine == theirs)
+                & (self.length[rows[undecided]] > 8 * j + 8)
+                & (other.length[other_rows[undecided]] > 8 * j + 8)
+            ]
+            if len(undecided) == 0:
+                break
+        even = np.flatnonzero(result == 0)
+        longer = self.length[rows[even]] - other.length[other_rows[even]]
+        result[even] = np.sign(longer).astype(np.int8)
+        return result
+
+    def order(self, rows: Ints) -> list[Words]:
+        """Return columns, the first decisive, that order the identifiers at `rows` as bytes do."""
+        if self.n_words <= _FEW_WORDS:
+            return [self.word(j, rows) for j in range(self.n_words)]
+        ids = self.take(rows).to_list()
+        place = {text: i for i, text in enumerate(sorted(set(ids)))}
+        return [np.fromiter((place[text] for text in ids), np.uint64, len(ids))]
+
+
+_FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
+
+
+def keyed(hashes: Words, group: Ints) -> Words:
+    """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever."""
+    return hashes + group.astype(np.uint64) * _ODD

@@ -1,0 +1,453 @@
+"""judge: a run meets the judgments. The only sort, the only tie rule, the only query rule.
+
+**Ranking.** Score descending, compared as doubles; equal scores by document id descending,
+compared as bytes (trec_eval's rule). Or the order given, or the rank column.
+
+**Queries.** Every query of the qrels counts; one that the run does not answer has no hits and so
+scores 0 (`queries="judged"`, as `trec_eval -c`). Or only those in both (`queries="both"`). Queries
+that only the run has cannot be scored. All are counted.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, repeat
+from typing import Any, Literal
+
+import numpy as np
+
+from cranfield.errors import InputError, OptionError, one_of
+from cranfield.formats.block import Block, Load
+from cranfield.formats.objects import Nested, by_position, scores_of
+from cranfield.formats.trec import Order
+from cranfield.ids import Words, decode, encode, keyed
+from cranfield.ranked import Bools, Floats, Ints, Ranked
+from cranfield.tables import Grouped, Qrels, Run, grouped, together
+
+Queries = Literal["judged", "both"]
+Precision = Literal["double", "single"]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run seen through the judgments: what a measure receives. It holds no identifier.
+
+    `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
+    `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
+    `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
+    the whole collection, whatever queries are looked at.
+    """
+
+    hits: Ranked
+    ideal: Ranked
+    n_retrieved: Ints
+    top_grade: int
+
+    def n_relevant(self, rel: int = 1) -> Ints:
+        """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
+        return self.ideal.relevant(rel).count()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Which queries a result stands for, and what was left out of it."""
+
+    queries: int  # averaged
+    without_results: int  # of these: the run retrieved nothing for them, they score 0
+    without_relevant: int  # of these: no judged document has a grade of 1 or more
+    without_judgments: int  # in the run, but not in the qrels: not scored
+    without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+
+    def notes(self) -> list[str]:
+        """Return a sentence for every count that is not zero, beginning with the queries."""
+        said = [f"{self.queries:,} {_plural(self.queries, 'query', 'queries')} averaged."]
+        for count, text in (
+            (self.without_results, "without results: counted as retrieving nothing."),
+            (self.without_relevant, "without a relevant document (no grade of 1 or more)."),
+            (self.without_judgments, "of the run left out: not in the qrels."),
+            (self.without_run, "of the qrels left out: not in the run."),
+        ):
+            if count:
+                said.append(f"{count:,} {_plural(count, 'query', 'queries')} {text}")
+        return said
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """What judge returns: the judged run, the queries by name, the counts."""
+
+    judged: Judged
+    query_ids: Sequence[str]
+    counts: Counts
+
+
+def judge(
+    qrels: Qrels,
+    run: Run,
+    *,
+    queries: Queries = "judged",
+    order: Order = "score",
+    scores: Precision = "double",
+    depth: int | None = None,
+    judged_only: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Meeting:
+    """Match a run with the judgments and rank it.
+
+    `queries`: "judged" scores every query of the qrels, "both" those that are in the run, too.
+    `order`: rank by "score", by the run's "rank" column, or as "given". `scores`: "single" rounds
+    to 32-bit floats before ranking, as trec_eval 9 and pytrec_eval do. `depth`: keep the best so
+    many documents of each query (trec_eval -M). `judged_only`: then drop what is unjudged or has
+    a negative grade, and close the ranks up (trec_eval -J). `progress` hears of the bytes read.
+
+    Raises InputError if the run cannot be read, or shares no query with the qrels.
+    """
+    one_of("queries", queries, ("judged", "both"))
+    one_of("order", order, ("score", "rank", "given"))
+    one_of("scores", scores, ("double", "single"))
+    if depth is not None and (isinstance(depth, bool) or int(depth) != depth or depth < 1):
+        raise OptionError(f"depth={depth!r}: expected a whole number, 1 or more")
+    if run.nested is not None:
+        match = _match_dicts(qrels, run.nested, order, scores)
+    else:
+        match = _match_blocks(qrels, run, order, scores, progress)
+    return _assemble(qrels, run, match, queries, depth, judged_only)
+
+
+@dataclass
+class _Match:
+    """The hits, in no order, as rows of the qrels with their ranks."""
+
+    n_retrieved: Ints  # (n_queries of the qrels,)
+    in_run: Bools  # (n_queries of the qrels,)
+    unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
+    query: list[Ints] = field(default_factory=list)
+    row: list[Ints] = field(default_factory=list)
+    rank: list[Ints] = field(default_factory=list)
+
+    @classmethod
+    def none(cls, qrels: Qrels) -> "_Match":
+        n = len(qrels.query_ids)
+        return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
+
+
+def _assemble(
+    qrels: Qrels, run: Run, match: _Match, queries: Queries, depth: int | None, judged_only: bool
+) -> Meeting:
+    if not match.in_run.any():
+        raise _nothing_shared(qrels, run, match.unknown)
+    n_queries = len(qrels.query_ids)
+    query, row, rank = (
+        np.concatenate([*parts, np.zeros(0, np.int64)])
+        for parts in (match.query, match.row, match.rank)
+    )
+    order = np.lexsort((rank, query))
+    hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
+    ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
+    left_out = 0
+    if queries == "both" and not match.in_run.all():
+        left_out = int(np.count_nonzero(~match.in_run))
+        hits, ideal = _of_queries(hits, match.in_run), _of_queries(ideal, match.in_run)
+        n_retrieved = n_retrieved[match.in_run]
+        query_ids = [query_ids[i] for i in np.flatnonzero(match.in_run).tolist()]
+    if depth is not None:
+        hits = hits.top(np.array([[depth]]))
+        n_retrieved = np.minimum(n_retrieved, depth)
+    if judged_only:
+        hits = hits.relevant(0)
+        hits = replace(hits, rank=hits.ordinal)
+        n_retrieved = hits.count()
+    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade)
+    counts = Counts(
+        queries=len(query_ids),
+        without_results=int(np.count_nonzero(n_retrieved == 0)),
+        without_relevant=int(np.count_nonzero(judged.n_relevant() == 0)),
+        without_judgments=len(match.unknown),
+        without_run=left_out,
+    )
+    return Meeting(judged, query_ids, counts)
+
+
+def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
+    number = np.cumsum(keep) - 1
+    rows = keep[ranked.query]
+    return Ranked(
+        int(np.count_nonzero(keep)), number[ranked.query[rows]], ranked.rank[rows], ranked.grade[rows]
+    )
+
+
+def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
+    theirs = next((q if isinstance(q, str) else decode(q) for q in sorted(unknown)), None)
+    if theirs is None:
+        return InputError(f"the run {run.name!r} holds no query")
+    return InputError(
+        f"the run {run.name!r} and the qrels share no query: "
+        f"the run has for instance {theirs!r}, the qrels {qrels.query_ids[0]!r}",
+        hint="Are they of the same collection, and written in the same way?",
+    )
+
+
+# ---- runs in blocks -------------------------------------------------------------------------
+
+
+def _match_blocks(
+    qrels: Qrels,
+    run: Run,
+    order: Order,
+    scores: Precision,
+    progress: Callable[[int], None] | None,
+) -> _Match:
+    ranked = partial(_matched_block, qrels, order, scores)
+    match = _collect(qrels, _in_threads(ranked, run.blocks(order, progress)))
+    if match is None:  # a query came back: its rows stand apart, so bring them together first
+        whole = together(load() for load in run.blocks(order, progress))
+        match = _collect(qrels, [ranked(lambda: whole)])
+        assert match is not None  # noqa: S101 - each query is in one place now
+    return match
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockMatch:
+    queries: list[int]  # codes of the judged queries in the block
+    n_retrieved: Ints
+    unknown: list[bytes]
+    query: Ints
+    row: Ints
+    rank: Ints
+
+
+def _collect(qrels: Qrels, parts: Iterable[_BlockMatch]) -> _Match | None:
+    """Gather the blocks' matches; None if a query stands in two places."""
+    match = _Match.none(qrels)
+    for part in parts:
+        known = len(match.unknown)
+        match.unknown.update(part.unknown)
+        twice = len(match.unknown) < known + len(part.unknown)
+        if twice or match.in_run[part.queries].any() or len(set(part.queries)) < len(part.queries):
+            return None
+        match.in_run[part.queries] = True
+        match.n_retrieved[part.queries] = part.n_retrieved
+        match.query.append(part.query)
+        match.row.append(part.row)
+        match.rank.append(part.rank)
+    return match
+
+
+def _in_threads(
+    work: Callable[[Load], _BlockMatch], loads: Iterator[Load]
+) -> Iterator[_BlockMatch]:
+    """Apply `work` to blocks in several threads, in order, with only a few blocks in memory."""
+    first, second = next(loads, None), next(loads, None)
+    if first is None:
+        return
+    if second is None:
+        yield work(first)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    n_threads = min(8, _n_cores()) + 1  # one more: a thread waits whenever Python itself is busy
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[_BlockMatch]] = deque()
+        try:
+            for load in chain((first, second), loads):
+                waiting.append(pool.submit(work, load))
+                if len(waiting) > n_threads + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _n_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _matched_block(qrels: Qrels, order: Order, scores: Precision, load: Load) -> _BlockMatch:
+    """Find a block's judged documents and their ranks. Runs in a thread of its own."""
+    block = grouped(load())
+    codes = [qrels.codes.get(query, -1) for query in block.queries]
+    code = np.array(codes)
+    rows, judgments = _hits(block, code, qrels)
+    group = block.group[rows]
+    return _BlockMatch(
+        [c for c in codes if c >= 0],
+        np.diff(block.starts)[code >= 0],
+        [query for query, c in zip(block.queries, codes, strict=True) if c < 0],
+        code[group],
+        judgments,
+        _ranks(block, _sorting_scores(block.block, order, scores), rows),
+    )
+
+
+def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
+    """Return the block's rows that are judged, and the rows of their judgments."""
+    groups = np.flatnonzero(code >= 0)
+    counts = np.diff(qrels.starts)[code[groups]]
+    begins = np.repeat(qrels.starts[code[groups]] - (np.cumsum(counts) - counts), counts)
+    judgments = begins + np.arange(len(begins))
+    keys = keyed(qrels.doc_hashes[judgments], np.repeat(groups, counts))
+    by_key = np.argsort(keys)
+    keys, judgments = keys[by_key], judgments[by_key]
+    rows = np.flatnonzero(_marked(block.keys, keys))
+    at = np.searchsorted(keys, block.keys[rows])
+    rows_found, judgments_found = [], []
+    while len(rows):
+        # Keys that are equal belong to the same query and document, but for a rare coincidence:
+        # look at the ids; where they differ, the next judgment may have the same key.
+        inside = at < len(keys)
+        rows, at = rows[inside], at[inside]
+        equal_key = keys[at] == block.keys[rows]
+        rows, at = rows[equal_key], at[equal_key]
+        same = block.block.doc.compare(rows, qrels.docs, judgments[at]) == 0
+        same &= _code_of_rows(qrels, judgments[at]) == code[block.group[rows]]
+        rows_found.append(rows[same])
+        judgments_found.append(judgments[at[same]])
+        rows, at = rows[~same], at[~same] + 1
+    none = np.zeros(0, np.int64)
+    return np.concatenate([*rows_found, none]), np.concatenate([*judgments_found, none])
+
+
+def _code_of_rows(qrels: Qrels, judgments: Ints) -> Ints:
+    return np.searchsorted(qrels.starts, judgments, side="right") - 1
+
+
+def _marked(keys: Words, wanted: Words) -> Bools:
+    """Tell which keys may be among `wanted`: all that are, and hardly any other."""
+    bits = np.uint64(64 - max(16, int(len(wanted)).bit_length() + 3))
+    mark = np.zeros(1 << (64 - int(bits)), np.bool_)
+    mark[_spread(wanted) >> bits] = True
+    return mark[_spread(keys) >> bits]
+
+
+def _spread(keys: Words) -> Words:
+    return keys * np.uint64(0xD1342543DE82EF95)  # an odd multiplier of Steele & Vigna (2021)
+
+
+def _sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | None:
+    """Return what to sort by, highest first; None if the rows stand in order."""
+    if block.value is None or order == "given":
+        return None
+    if order == "rank":
+        return -block.value.astype(np.float64)
+    if scores == "single":
+        return block.value.astype(np.float32).astype(np.float64)
+    return block.value.astype(np.float64, copy=False)
+
+
+def _ranks(block: Grouped, scores: Floats | None, rows: Ints) -> Ints:
+    """Return the rank of `rows` in their groups: score falling, then document id falling."""
+    if scores is not None:
+        # Most runs stand in order: look for a row that is not below the one above it.
+        suspect = np.flatnonzero(scores[1:] >= scores[:-1])
+        suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
+        wrong = scores[suspect + 1] > scores[suspect]
+        ties = suspect[~wrong]
+        tied_wrong = block.block.doc.compare(ties, block.block.doc, ties + 1) < 0
+        groups = np.union1d(block.group[suspect[wrong]], block.group[ties[tied_wrong]])
+        if len(groups):
+            unsorted = np.zeros(len(block.starts) - 1, np.bool_)
+            unsorted[groups] = True
+            astray = np.flatnonzero(unsorted[block.group])
+            position = np.arange(len(block.group))
+            position[_sorted_rows(block, scores, astray)] = astray
+            return position[rows] - block.starts[block.group[rows]] + 1
+    return rows - block.starts[block.group[rows]] + 1
+
+
+def _sorted_rows(block: Grouped, scores: Floats, rows: Ints) -> Ints:
+    """Return `rows`, group by group, in the order of the ranking."""
+    ordered = rows[np.lexsort((-scores[rows], block.group[rows]))]
+    equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
+        block.group[ordered[1:]] == block.group[ordered[:-1]]
+    )
+    if equal.any():
+        new_tie = np.concatenate(([True], ~equal))
+        tie = np.cumsum(new_tie)
+        in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
+        words = block.block.doc.order(ordered[in_tie])
+        by_id = np.lexsort((*(~word for word in reversed(words)), tie[in_tie]))
+        ordered[in_tie] = ordered[in_tie][by_id]
+    return ordered
+
+
+# ---- dicts ----------------------------------------------------------------------------------
+
+
+def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) -> _Match:
+    """Match a dict of dicts, which is turned round: look the judged documents up in the run.
+
+    The scores alone are sorted; a document's rank is one more than the number of scores above its
+    own. Only where a judged document's score is shared, the ids are looked at.
+    """
+    if order == "rank":
+        raise OptionError("order='rank': a run in memory has no rank column")
+    match = _Match.none(qrels)
+    for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
+        ranking: Mapping[str, Any] | None = nested.get(query)
+        if ranking is None:
+            continue
+        if order == "given":
+            ranking = by_position(query, list(ranking))
+        match.in_run[code] = True
+        match.n_retrieved[code] = len(ranking)
+        if not ranking:
+            continue
+        values = scores_of(query, ranking)
+        found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
+        rows = np.flatnonzero(found == found)  # noqa: PLR0124 - not NaN
+        if len(rows) == 0:
+            continue
+        found = found[rows]
+        if scores == "single":
+            values, found = _single(values), _single(found)
+        values.sort()
+        above = len(values) - np.searchsorted(values, found, side="right")
+        if (values[1:] == values[:-1]).any():
+            above += _tied_above(ranking, values, scores, [docs[i] for i in rows.tolist()], found)
+        match.query.append(np.full(len(rows), code))
+        match.row.append(rows + qrels.starts[code])
+        match.rank.append(above + 1)
+    match.unknown.update(nested.keys() - set(qrels.query_ids))
+    return match
+
+
+def _single(values: Floats) -> Floats:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _tied_above(
+    ranking: Mapping[str, Any], values: Floats, scores: Precision, docs: list[str], found: Floats
+) -> Ints:
+    """Count, for each hit, the documents of the same score whose ids stand above its own."""
+    shared = np.searchsorted(values, found, "right") - np.searchsorted(values, found, "left") > 1
+    above = np.zeros(len(found), np.int64)
+    if not shared.any():
+        return above
+    wanted = set(found[shared].tolist())
+    tied: dict[float, list[str]] = {score: [] for score in wanted}
+    every = np.fromiter(ranking.values(), np.float64, len(ranking))
+    if scores == "single":
+        every = _single(every)
+    for doc, score in zip(ranking, every.tolist(), strict=True):
+        if score in wanted:
+            tied[score].append(doc)
+    for score, ids in tied.items():
+        place = {doc: i for i, doc in enumerate(sorted(ids, key=_byte_order(ids), reverse=True))}
+        for i in np.flatnonzero(found == score).tolist():
+            above[i] = place[docs[i]]
+    return above
+
+
+def _byte_order(ids: list[str]) -> Callable[[str], bytes] | None:
+    """Return a key that sorts texts as their bytes; Python's own order, unless a byte was no text."""
+    return None if "".join(ids).isprintable() else encode

@@ -1,0 +1,25 @@
+"""Every measure, registered by importing its family, in the order of the catalogue."""
+
+from cranfield.measures import gain, precision, sets
+from cranfield.measures.registry import (
+    Definition,
+    Measure,
+    definitions,
+    evaluated,
+    measure,
+    parse,
+    parse_all,
+)
+
+__all__ = [
+    "Definition",
+    "Measure",
+    "definitions",
+    "evaluated",
+    "gain",
+    "measure",
+    "parse",
+    "parse_all",
+    "precision",
+    "sets",
+]

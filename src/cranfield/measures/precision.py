@@ -1,0 +1,254 @@
+"""Measures of binary relevance over a ranking: a document is relevant from a grade on (`rel`)."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.judge import Judged
+from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.registry import (
+    Cutoff,
+    Parameter,
+    RecallPoint,
+    Rel,
+    above_zero,
+    between,
+    measure,
+)
+from cranfield.ranked import Floats, ratio
+
+RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+Beta = Annotated[
+    float, Parameter("how many times as much recall counts as precision does", above_zero)
+]
+
+
+@measure(
+    "P",
+    formula="relevant documents in the first k / k",
+    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P",
+    aliases=("Precision",),
+    exempt={
+        "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
+        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
+    },
+)
+def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Precision: the share of the first k ranks that hold a relevant document.
+
+    Ranks that the run leaves empty, and unjudged documents, count as not relevant.
+    """
+    return ratio(judged.hits.relevant(rel).top(k).count(), k)
+
+
+@measure(
+    "R",
+    formula="relevant documents in the first k / relevant documents",
+    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall",
+    families={"recall": CUTOFFS},
+    exempt={"perfect is 1": "k ranks may be too few for all relevant documents"},
+)
+def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Recall: the share of the relevant documents that the first k ranks hold.
+
+    Relevant are those of the judgments, retrieved or not. 0 for a query without any.
+    """
+    return ratio(judged.hits.relevant(rel).top(k).count(), judged.n_relevant(rel))
+
+
+@measure(
+    "F",
+    formula="(1 + beta^2) P R / (beta^2 P + R), of P@k and R@k",
+    source="van Rijsbergen, Information Retrieval, 1979",
+    aliases=("f1",),
+    exempt={
+        "perfect is 1": "where P@k or R@k cannot be 1, neither can this",
+        "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
+    },
+)
+def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
+    """F: the weighted harmonic mean of precision and recall in the first k ranks.
+
+    Recall counts beta times as much as precision. 0 where both are 0.
+    """
+    p, r = precision(judged, k, rel=rel), recall(judged, k, rel=rel)
+    return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
+
+
+@measure(
+    "RelP",
+    formula="relevant documents in the first k / min(k, relevant documents)",
+    source="trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)",
+    aliases=("R_cap",),
+    families={"relative_P": CUTOFFS},
+)
+def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Relative precision: relevant documents in the first k, of as many as could be there.
+
+    Also known as capped recall. 0 for a query without relevant documents.
+    """
+    found = judged.hits.relevant(rel).top(k).count()
+    return ratio(found, np.minimum(k, judged.n_relevant(rel)))
+
+
+@measure(
+    "Success",
+    formula="1 if a relevant document is in the first k, else 0",
+    source="trec_eval success; also known as hit rate, hit@k, and recall@k with one answer",
+    aliases=("hit_rate", "hitrate", "hit"),
+)
+def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Success, or hit rate: whether the first k ranks hold a relevant document at all."""
+    return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
+
+
+@measure(
+    "Rprec",
+    formula="relevant documents in the first R / R, R = the number of relevant documents",
+    source="Buckley & Voorhees, in TREC: Experiment and Evaluation, 2005; trec_eval Rprec",
+    aliases=("R-prec", "r-precision", "r_precision"),
+)
+def r_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """R-precision: precision at the rank where a perfect ranking has all relevant documents.
+
+    The same as P@R. 0 for a query without relevant documents.
+    """
+    return precision(judged, judged.n_relevant(rel), rel=rel)
+
+
+@measure(
+    "RR",
+    formula="1 / rank of the first relevant document",
+    source="Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank",
+    aliases=("recip_rank", "MRR"),
+)
+def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Reciprocal rank of the first relevant document; 0 if there is none (in the first k)."""
+    hits = judged.hits.relevant(rel).top(k)
+    return hits.first(1 / hits.rank)
+
+
+@measure(
+    "AP",
+    formula="sum of the precision at each relevant document (of rank <= k) / relevant documents",
+    source="Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut",
+    aliases=("map",),
+    families={"map_cut": CUTOFFS},
+    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+)
+def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Average precision: the mean, over all relevant documents, of the precision where each stands.
+
+    A relevant document that was not retrieved (in the first k) has precision 0. The mean over
+    queries is MAP. 0 for a query without relevant documents.
+    """
+    hits = judged.hits.relevant(rel).top(k)
+    return ratio(hits.total(hits.ordinal / hits.rank), judged.n_relevant(rel))
+
+
+@measure(
+    "GMAP",
+    formula="exp(mean over queries of ln max(AP, 0.00001))",
+    source="Robertson, CIKM 2006; trec_eval gm_map",
+    aliases=("gm_map", "geometric_map"),
+    aggregation="geometric",
+)
+def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Geometric mean average precision: a query's value is its AP, the mean is geometric.
+
+    It rewards improving the worst queries. Values below 0.00001 count as 0.00001 in the mean.
+    """
+    return average_precision(judged, rel=rel)
+
+
+@measure(
+    "Bpref",
+    formula="sum over relevant retrieved of 1 - min(n, R) / min(N, R), divided by R; n = judged "
+    "nonrelevant above it, N = judged nonrelevant, R = relevant",
+    source="Buckley & Voorhees, SIGIR 2004; trec_eval bpref",
+    aliases=("bpref",),
+)
+def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
+
+    Unjudged documents, and those judged with a negative grade, are passed over. 0 for a query
+    without relevant documents.
+    """
+    pool = judged.hits.relevant(0)
+    n_relevant = judged.n_relevant(rel)
+    n_other = judged.n_relevant(0) - n_relevant
+    above = np.minimum(pool.running(pool.grade < rel), pool.spread(n_relevant))
+    most = pool.spread(np.minimum(n_other, n_relevant))
+    preferred = np.where(pool.grade >= rel, 1 - ratio(above, most), 0)
+    return ratio(pool.total(preferred), n_relevant)
+
+
+@measure(
+    "IPrec",
+    formula="highest precision at any rank that has recall x or more",
+    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
+    "trec_eval iprec_at_recall",
+    aliases=("interpolated_precision_at_recall",),
+    families={"iprec_at_recall": RECALL_POINTS},
+)
+def interpolated_precision(judged: Judged, recall: RecallPoint, *, rel: Rel = 1) -> Floats:
+    """Interpolated precision at recall x: the best precision from that recall on.
+
+    Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in
+    trec_eval 10. 0 if the run never gets there.
+    """
+    hits = judged.hits.relevant(rel)
+    wanted = recall * judged.n_relevant(rel)
+    needed = np.floor(wanted) + (wanted - np.floor(wanted) >= 0.5)
+    reached = hits.ordinal >= hits.spread(needed)
+    return hits.maximum(np.where(reached, hits.ordinal / hits.rank, 0))
+
+
+def _points(value: Any) -> tuple[float, ...]:
+    points = value if isinstance(value, list | tuple) else (value,)
+    try:
+        return tuple(between(0, 1)(point) for point in points) or RECALL_POINTS
+    except ValueError:
+        raise ValueError("recall points from 0 to 1, as in (0.25, 0.5, 0.75)") from None
+
+
+@measure(
+    "IAP",
+    formula="mean of IPrec@x over the recall points x",
+    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval 11pt_avg",
+    aliases=("11pt_avg", "11pt"),
+    alias_parameter={"11pt_avg": "points"},
+)
+def interpolated_average_precision(
+    judged: Judged,
+    *,
+    points: Annotated[
+        tuple[float, ...], Parameter("the recall points to average over", _points)
+    ] = RECALL_POINTS,
+    rel: Rel = 1,
+) -> Floats:
+    """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others)."""
+    total = interpolated_precision(judged, points[-1], rel=rel)
+    for point in points[-2::-1]:  # trec_eval adds from the last point to the first
+        total = total + interpolated_precision(judged, point, rel=rel)
+    return total / len(points)
+
+
+@measure(
+    "Judged",
+    formula="judged documents in the first k / min(k, retrieved)",
+    source="ir_measures Judged (MacAvaney et al., ECIR 2022)",
+    exempt={
+        "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
+        "unjudged documents at the end": "they are what it counts",
+    },
+)
+def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
+    """Judged: the share of what was retrieved (in the first k) that carries a judgment.
+
+    Every grade counts as judged, a negative one too. Low values warn that the other measures
+    hold documents for not relevant that nobody has looked at.
+    """
+    retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
+    return ratio(judged.hits.top(k).count(), retrieved)

@@ -1,0 +1,608 @@
+"""Measure: a named, parameterised value that parses from and prints to the same text.
+
+A measure is one function under `@measure`: its name and parameters are the declaration, its
+docstring the documentation, its body the computation. Everything else (catalogue, command line,
+tests, explanation) reads the registry.
+
+    nDCG@10   P(rel=2)@5   nDCG(gain='exp2')@20   IPrec@0.1   P@R   nDCG@min(100,R)
+
+`@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
+smaller of both. `IPrec` takes a recall point there. Names that other tools use are accepted:
+`map`, `ndcg_cut_10`, `P.5,10` (trec_eval), `map@100-l2`, `hit_rate@5` (ranx),
+`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter.
+"""
+
+import ast
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.formats.objects import by_position, graded_one
+from cranfield.judge import Judged, judge
+from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
+from cranfield.tables import Qrels, Run
+
+Aggregation = Literal["mean", "sum", "geometric"]
+Kernel = Callable[..., Any]
+
+AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
+    "mean": mean,
+    "sum": total,
+    "geometric": geometric_mean,
+}
+
+
+# ---- parameters -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter means and which values it takes.
+
+    `check` returns the value in its one canonical, hashable form, or raises ValueError saying
+    what was expected. Use it in an annotation: `rel: Annotated[int, Parameter(...)] = 1`.
+    """
+
+    meaning: str
+    check: Callable[[Any], Any]
+
+
+def whole(at_least: int) -> Callable[[Any], int]:
+    """Return a check for whole numbers."""
+
+    def check(value: Any) -> int:
+        number = _number(value)
+        if number is None or number != int(number) or number < at_least:
+            raise ValueError(f"a whole number, {at_least} or more")
+        return int(number)
+
+    return check
+
+
+def between(low: float, high: float) -> Callable[[Any], float]:
+    """Return a check for numbers from low to high."""
+
+    def check(value: Any) -> float:
+        number = _number(value)
+        if number is None or not low <= number <= high:
+            raise ValueError(f"a number from {low:g} to {high:g}")
+        return float(number)
+
+    return check
+
+
+def above_zero(value: Any) -> float:
+    """Check for a number greater than 0."""
+    number = _number(value)
+    if number is None or number <= 0:
+        raise ValueError("a number greater than 0")
+    return float(number)
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's too
+    return None
+
+
+Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]
+Cutoff = Annotated[Ints, "cutoff"]  # what a kernel gets for `@10`: see Ranked.top
+RecallPoint = Annotated[float, "recall point"]
+
+
+# ---- the cutoff -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Where a ranking is cut: after `ranks`, after as many as the query has relevant documents
+    (`at_relevant`), or after the smaller of both.
+    """  # noqa: D205 - one sentence
+
+    ranks: int | None
+    at_relevant: bool = False
+
+    def __str__(self) -> str:
+        if self.ranks is None:
+            return "R"
+        return f"min({self.ranks},R)" if self.at_relevant else str(self.ranks)
+
+    def of(self, judged: Judged, rel: int) -> Ints:
+        """Return the cutoff of each query, (n_queries, 1), or of all, (1, 1)."""
+        if not self.at_relevant:
+            return np.array([[self.ranks]])
+        n_relevant = judged.n_relevant(rel)
+        return n_relevant if self.ranks is None else np.minimum(self.ranks, n_relevant)
+
+    @classmethod
+    def parse(cls, text: str) -> "Depth | None":
+        """Return the cutoff that the text names, None if it names none."""
+        text = text.replace(" ", "")
+        if text in {"R", "r"}:
+            return cls(None, True)
+        capped = re.fullmatch(r"min\((\d+),R\)|min\(R,(\d+)\)", text, re.IGNORECASE)
+        digits = (capped[1] or capped[2]) if capped else text
+        if not re.fullmatch(r"\d{1,15}", digits, re.ASCII) or int(digits) < 1:
+            return None
+        return cls(int(digits), capped is not None)
+
+
+# ---- the declaration ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """All that is known of a measure, but for the values of its parameters."""
+
+    name: str
+    kernel: Kernel
+    formula: str  # in plain text
+    source: str  # the paper (authors, venue, year), or the tool that defines it
+    aliases: tuple[str, ...]  # names by which other tools call it
+    families: Mapping[str, tuple[Any, ...]]  # trec_eval's names that stand for several cutoffs
+    translate: Callable[[dict[str, Any]], dict[str, Any]]  # other tools' parameters into ours
+    alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
+    aggregation: Aggregation
+    range: tuple[float, float | None]  # of the value of a query; None: no upper end
+    exempt: Mapping[str, str]  # properties that do not hold, each with its reason
+    cutoff: Literal["none", "optional", "required"]
+    cutoff_kind: Literal["depth", "recall"]
+    parameters: Mapping[str, Parameter]
+    defaults: Mapping[str, Any]
+
+    @property
+    def documentation(self) -> str:
+        """The kernel's docstring."""
+        return inspect.getdoc(self.kernel) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the documentation."""
+        return self.documentation.split("\n\n", 1)[0].replace("\n", " ")
+
+    @property
+    def pattern(self) -> str:
+        """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
+        point = "x" if self.cutoff_kind == "recall" else "k"
+        at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
+        return self.name + _written(self.defaults.items()) + at
+
+
+_DEFINITIONS: dict[str, Definition] = {}
+# Every name in lower case -> the canonical name, and the parameters that it implies.
+_VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
+_FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}  # in lower case -> measure, cutoffs
+
+
+def _no_translation(parameters: dict[str, Any]) -> dict[str, Any]:
+    return parameters
+
+
+def measure(
+    name: str,
+    *,
+    formula: str,
+    source: str,
+    aliases: Sequence[str] = (),
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+    families: Mapping[str, tuple[Any, ...]] | None = None,
+    translate: Callable[[dict[str, Any]], dict[str, Any]] = _no_translation,
+    alias_parameter: Mapping[str, str] | None = None,
+    aggregation: Aggregation = "mean",
+    range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
+    exempt: Mapping[str, str] | None = None,
+) -> Callable[[Kernel], Kernel]:
+    """Register a measure: the decorated function is its declaration and its computation.
+
+    The function takes a Judged and returns a column (n_queries, 1). A second positional argument
+    annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
+    optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
+    the parameters; each is annotated with a Parameter and has a default.
+    """
+
+    def register(kernel: Kernel) -> Kernel:
+        hints = typing.get_type_hints(kernel, include_extras=True)
+        arguments = list(inspect.signature(kernel).parameters.values())
+        named = [a for a in arguments if a.kind is a.KEYWORD_ONLY]
+        second = arguments[1] if len(arguments) > len(named) + 1 else None
+        definition = Definition(
+            name=name,
+            kernel=kernel,
+            formula=formula,
+            source=source,
+            aliases=(*aliases, *(variants or {}), *(families or {})),
+            families=families or {},
+            translate=translate,
+            alias_parameter=alias_parameter or {},
+            aggregation=aggregation,
+            range=range,
+            exempt=exempt or {},
+            cutoff="none"
+            if second is None
+            else ("required" if second.default is second.empty else "optional"),
+            cutoff_kind="recall" if second and hints[second.name] is RecallPoint else "depth",
+            parameters={a.name: hints[a.name].__metadata__[0] for a in named},
+            defaults={a.name: a.default for a in named},
+        )
+        _DEFINITIONS[name] = definition
+        for known in (name, *aliases):
+            _VARIANTS[known.lower()] = name, {}
+        for known, parameters in (variants or {}).items():
+            _VARIANTS[known.lower()] = name, parameters
+        for family, cutoffs in definition.families.items():
+            _FAMILIES[family.lower()] = name, cutoffs
+        return kernel
+
+    return register
+
+
+def definitions() -> list[Definition]:
+    """Return every measure, in the order of the catalogue."""
+    return list(_DEFINITIONS.values())
+
+
+# ---- the value ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Measure:
+    """A measure with its parameters: a value, hashable, equal by meaning.
+
+    Written as `nDCG@10`, `P(rel=2)@5`, in Python as in text. `str()` gives the text, which
+    `parse()` takes. Called with a truth and a ranking, it scores a single list:
+
+    >>> from cranfield import nDCG, AP, P
+    >>> AP({"d3"}, ["d1", "d2", "d3"])
+    0.3333333333333333
+    >>> (nDCG@5)({"d1": 3, "d2": 2}, ["d1", "d4", "d2"])
+    0.9385574520460768
+    >>> P(rel=2)@5 == parse("P(rel=2)@5")
+    True
+    """
+
+    name: str
+    cutoff: Depth | float | None = None
+    given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
+
+    @property
+    def definition(self) -> Definition:
+        """The declaration, without this one's parameters."""
+        return _DEFINITIONS[self.name]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter and its value."""
+        values = {**self.definition.defaults, **dict(self.given)}
+        return {k: dict(v) if isinstance(v, Gains) else v for k, v in values.items()}
+
+    def __str__(self) -> str:
+        at = "" if self.cutoff is None else f"@{self._at}"
+        return self.name + _written(self.given) + at
+
+    __repr__ = __str__
+
+    @property
+    def _at(self) -> str:
+        return _literal(self.cutoff) if isinstance(self.cutoff, float) else str(self.cutoff)
+
+    def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
+        """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
+        kind = self.definition.cutoff_kind
+        if self.definition.cutoff == "none":
+            raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
+        if kind == "recall":
+            try:
+                point = _number(float(cutoff) if isinstance(cutoff, str) else cutoff)
+            except ValueError:
+                point = None
+            if point is None or not 0 <= point <= 1:
+                raise MeasureError(
+                    f"{self.name}@{cutoff}: expected a recall from 0 to 1, as in {self.name}@0.1"
+                )
+            return replace(self, cutoff=float(point))
+        depth = cutoff if isinstance(cutoff, Depth) else Depth.parse(str(cutoff))
+        if depth is None or isinstance(cutoff, bool):
+            raise MeasureError(
+                f"{self.name}@{cutoff}: expected a number of ranks, 1 or more, "
+                f"as in {self.name}@10; or {self.name}@R, {self.name}@min(10,R)"
+            )
+        return replace(self, cutoff=depth)
+
+    @typing.overload
+    def __call__(self, **parameters: Any) -> "Measure": ...
+    @typing.overload
+    def __call__(
+        self,
+        truth: Mapping[Any, int] | Iterable[Any],
+        ranking: Mapping[Any, float] | Sequence[Any],
+        /,
+    ) -> float: ...
+    def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
+        """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
+
+        The truth is a dict {document: grade} or a set of relevant documents; the ranking a list
+        of documents, best first, or a dict {document: score}. Returns a number.
+        """
+        if not lists:
+            return self.with_parameters(parameters)
+        if len(lists) != 2 or parameters:
+            raise TypeError(
+                f"{self}(truth, ranking) scores one list, {self.name}(parameter=value) sets "
+                "parameters; use one of the two"
+            )
+        truth, ranking = lists
+        graded = truth if isinstance(truth, Mapping) else graded_one(truth)
+        scored = ranking if isinstance(ranking, Mapping) else by_position("the list", ranking)
+        self.check_complete()
+        # The query stands in the run even if nothing was retrieved for it.
+        meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
+        return float(self.values(meeting.judged)[0, 0])
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
+        """Return the measure with some parameters set."""
+        known = self.definition.parameters
+        values = dict(self.given)
+        for key, value in parameters.items():
+            if key not in known:
+                raise MeasureError(_unknown_parameter(self.definition, key))
+            try:
+                values[key] = known[key].check(value)
+            except ValueError as error:
+                raise MeasureError(
+                    f"{self.name}({key}={value!r}): expected {error} ({known[key].meaning})"
+                ) from None
+        defaults = self.definition.defaults
+        given = ((key, values[key]) for key in known if key in values)
+        return replace(self, given=tuple((k, v) for k, v in given if v != defaults[k]))
+
+    def check_complete(self) -> None:
+        """Raise MeasureError if the measure needs a cutoff and has none."""
+        if self.definition.cutoff == "required" and self.cutoff is None:
+            cut = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
+            whole = f"Set{self.name}"
+            uncut = f"; over everything retrieved it is {whole}" if whole in _DEFINITIONS else ""
+            raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
+
+    def aggregate(self, values: Floats) -> float:
+        """Return the value over all queries, of their values (n_queries,)."""
+        return AGGREGATIONS[self.definition.aggregation](values)
+
+    def values(self, judged: Judged) -> Floats:
+        """Return each query's value: (n_queries, 1)."""
+        return evaluated([self], judged)
+
+
+class Gains(tuple[tuple[int, float], ...]):
+    """A mapping grade -> gain, in the hashable form in which a measure keeps it."""
+
+    __slots__ = ()
+
+
+def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
+    """Return every query's value of measures that differ only in their cutoff: (n_queries, n).
+
+    The cutoffs take one pass over the rows together.
+    """
+    first = measures[0]
+    definition, parameters = first.definition, first.parameters
+    for one in measures:
+        one.check_complete()
+    cutoffs = [one.cutoff for one in measures]
+    if definition.cutoff == "none" or first.cutoff is None:
+        columns = definition.kernel(judged, **parameters)
+    elif definition.cutoff_kind == "recall":
+        columns = np.hstack([definition.kernel(judged, point, **parameters) for point in cutoffs])
+    else:
+        depths = [d.of(judged, parameters.get("rel", 1)) for d in cutoffs if isinstance(d, Depth)]
+        n_rows = max(map(len, depths))
+        k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
+        columns = definition.kernel(judged, k, **parameters)
+    shape = (len(judged.n_retrieved), len(measures))
+    return np.broadcast_to(np.asarray(columns, np.float64), shape)
+
+
+# ---- text to measure ------------------------------------------------------------------------
+
+_LONGEST = 1000
+_CALL = re.compile(r"(?P<name>[^\s()@]+?)\s*(?:\((?P<args>.*)\))?\s*(?:@(?P<at>[^@]+))?", re.S)
+_LEVEL = re.compile(r"(?P<rest>.+)-l(?P<rel>\d{1,9})", re.ASCII | re.S)  # ranx: map@100-l2
+_NUMBERS = r"\d*\.?\d+(?:,\d*\.?\d+)*"
+_PAIRS = r"\d+=-?[\d.]+(?:,\d+=-?[\d.]+)*"
+_OUTPUT_NAME = re.compile(rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})", re.ASCII)
+_WITH_VALUES = re.compile(rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})", re.ASCII)
+
+
+def parse(text: str, rel: int | None = None) -> Measure:
+    """Return the one measure that the text names; see `parse_all`.
+
+    >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
+    (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
+    """
+    found = parse_all(text, rel)
+    if len(found) != 1:
+        shown = ", ".join(map(str, found))
+        raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
+    return found[0]
+
+
+def parse_all(text: str, rel: int | None = None) -> list[Measure]:
+    """Return the measures that the text names, separated by blanks.
+
+    One name of trec_eval may stand for several (`P.5,10`, `ndcg_cut`). `rel` is given to those
+    that know a relevance level and state none. Raises MeasureError for what is not known, with
+    the nearest names.
+
+    >>> parse_all("AP P.10,5")
+    [AP, P@5, P@10]
+    """
+    if len(text) > _LONGEST:
+        raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
+    found = []
+    for word in _split(text):
+        for one, parameters in _named(word):
+            definition = one.definition
+            if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
+                parameters = {**parameters, "rel": rel}
+            complete = one.with_parameters(definition.translate(parameters))
+            complete.check_complete()
+            found.append(complete)
+    if not found:
+        raise MeasureError("no measure is named; try nDCG@10")
+    return list(dict.fromkeys(found))
+
+
+def _split(text: str) -> list[str]:
+    """Split at blanks that are not within parentheses."""
+    words, depth, word = [], 0, ""
+    for character in text:
+        depth += (character in "({[") - (character in ")}]")
+        if character.isspace() and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += character
+    return [word for word in [*words, word] if word]
+
+
+_Found = list[tuple[Measure, dict[str, Any]]]  # measures, and the parameters they were given
+
+
+def _named(word: str) -> _Found:
+    """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
+    family = _FAMILIES.get(word.lower())
+    if family:
+        return _several(Measure(family[0]), family[1])
+    for attempt in (_as_call, _as_output_name, _as_name_with_values):
+        found = attempt(word)
+        if found:
+            return found
+    raise MeasureError(_unknown_measure(word))
+
+
+def _as_call(word: str) -> _Found:
+    """`nDCG(gain='exp2')@20`, `map@100-l2`."""
+    level = _LEVEL.fullmatch(word)
+    call = _CALL.fullmatch(level["rest"] if level else word)
+    variant = _VARIANTS.get(call["name"].lower()) if call else None
+    if call is None or variant is None:
+        return []
+    name, parameters = variant
+    parameters = dict(parameters)
+    if call["args"]:
+        parameters |= _arguments(word, call["args"])
+    if level:
+        if "rel" not in _DEFINITIONS[name].parameters:
+            raise MeasureError(
+                f"{word!r}: {name} takes no relevance level; it gives each grade a gain, "
+                f"as in {name}(gain={{1: 0}})"
+            )
+        parameters["rel"] = int(level["rel"])
+    one = Measure(name)
+    return [(one @ call["at"].strip() if call["at"] else one, parameters)]
+
+
+def _as_output_name(word: str) -> _Found:
+    """`P_5`, `ndcg_cut_10`, `iprec_at_recall_0.10`, `set_F_2.0`; `ndcg_at_10`."""
+    parts = _OUTPUT_NAME.fullmatch(word)
+    return _with_values(parts["name"], parts["values"]) if parts else []
+
+
+def _as_name_with_values(word: str) -> _Found:
+    """`P.5,10`, `ndcg_cut.10`, `ndcg.1=3,2=9`, `set_F.2`."""
+    parts = _WITH_VALUES.fullmatch(word)
+    return _with_values(parts["name"], parts["values"]) if parts else []
+
+
+def _with_values(name: str, values: str) -> _Found:
+    """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
+    family = _FAMILIES.get(name.lower())
+    known, parameters = _VARIANTS.get(name.lower(), (None, {}))
+    canonical = family[0] if family else known
+    if canonical is None:
+        return []
+    definition, one = _DEFINITIONS[canonical], Measure(canonical)
+    if "=" in values:
+        pairs = (pair.split("=") for pair in values.split(","))
+        gains = {int(grade): float(gain) for grade, gain in pairs}
+        return [(one, {**parameters, "gain": gains})] if "gain" in definition.parameters else []
+    numbers = [float(number) for number in values.split(",")]
+    parameter = definition.alias_parameter.get(name.lower())
+    if parameter is not None:
+        value = tuple(numbers) if len(numbers) > 1 else numbers[0]
+        return [(one, {**parameters, parameter: value})]
+    if definition.cutoff == "none":
+        return []
+    texts = values.split(",") if definition.cutoff_kind == "recall" else None
+    cutoffs = sorted(numbers) if texts else sorted(set(numbers))
+    return [
+        (one @ (f"{c:g}" if definition.cutoff_kind == "depth" else c), parameters) for c in cutoffs
+    ]
+
+
+def _several(one: Measure, cutoffs: Iterable[Any]) -> _Found:
+    return [(one @ cutoff, {}) for cutoff in cutoffs]
+
+
+def _arguments(word: str, text: str) -> dict[str, Any]:
+    """Return the keyword arguments, each a literal; a bare word stands for itself."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+            raise ValueError
+        return {
+            str(k.arg): k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
+            for k in call.keywords
+        }
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise MeasureError(
+            f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
+        ) from None
+
+
+def _written(parameters: Iterable[tuple[str, Any]]) -> str:
+    shown = [f"{name}={_literal(value)}" for name, value in parameters if value is not None]
+    return f"({', '.join(shown)})" if shown else ""
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Gains):
+        return "{" + ", ".join(f"{g}: {_literal(gain)}" for g, gain in value) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_literal, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return repr(value)
+
+
+def _unknown_parameter(definition: Definition, key: str) -> str:
+    known = ", ".join(definition.parameters) or "no parameter"
+    near = _nearest(key, definition.parameters)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    if key == "judged_only":
+        guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
+    elif key == "cutoff":
+        guess = f" A cutoff is written {definition.name}@10."
+    return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
+
+
+def _unknown_measure(word: str) -> str:
+    call = _CALL.fullmatch(word)
+    name = call["name"] if call else word
+    near = dict.fromkeys(_VARIANTS[n][0] for n in _nearest(name.lower(), _VARIANTS))
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    if "," in word and "=" not in word:
+        guess = " Separate measures by blanks, or use -m for each."
+    return f"unknown measure {word!r}.{guess} `cranfield measures` lists them all."
+
+
+def _nearest(word: str, known: Iterable[str]) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(word, list(known), 3, 0.6)

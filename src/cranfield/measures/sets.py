@@ -1,0 +1,165 @@
+"""Measures of what was retrieved as a set, whatever its order; and counts."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.judge import Judged
+from cranfield.measures.precision import Beta
+from cranfield.measures.registry import Parameter, Rel, above_zero, measure
+from cranfield.ranked import Floats, Ints, ratio
+
+_ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
+
+
+def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
+    """Count the relevant documents retrieved: (n_queries, 1)."""
+    return judged.hits.relevant(rel).count()
+
+
+def _relative(parameters: dict[str, Any]) -> dict[str, Any]:
+    if parameters.pop("relative", False):
+        raise MeasureError("SetP(relative=True) is called SetRelP here")
+    return parameters
+
+
+@measure(
+    "SetP",
+    formula="relevant retrieved / retrieved",
+    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_P",
+    aliases=("set_P",),
+    translate=_relative,
+    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+)
+def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Precision of everything retrieved, however long. 0 if nothing was."""
+    return ratio(n_relevant_retrieved(judged, rel), judged.n_retrieved)
+
+
+@measure(
+    "SetR",
+    formula="relevant retrieved / relevant",
+    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall",
+    aliases=("set_recall",),
+)
+def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Recall of everything retrieved. 0 for a query without relevant documents."""
+    return ratio(n_relevant_retrieved(judged, rel), judged.n_relevant(rel))
+
+
+@measure(
+    "SetF",
+    formula="(1 + x) P R / (x P + R), of SetP and SetR; x = beta^2",
+    source="van Rijsbergen, Information Retrieval, 1979; trec_eval set_F",
+    aliases=("set_F",),
+    alias_parameter={"set_f": "x"},
+    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+)
+def set_f(
+    judged: Judged,
+    *,
+    beta: Beta = 1.0,
+    x: Annotated[
+        float | None,
+        Parameter("beta^2, in place of beta: trec_eval's and ir_measures' parameter", above_zero),
+    ] = None,
+    rel: Rel = 1,
+) -> Floats:
+    """F of everything retrieved: the weighted harmonic mean of SetP and SetR.
+
+    Recall counts beta times as much as precision. trec_eval's set_F.2 and ir_measures'
+    SetF(beta=2) mean beta^2 = 2: SetF(x=2) here. 0 where both are 0.
+    """
+    weight = beta * beta if x is None else x
+    p, r = set_precision(judged, rel=rel), set_recall(judged, rel=rel)
+    return ratio((1 + weight) * p * r, weight * p + r)
+
+
+@measure(
+    "SetAP",
+    formula="relevant retrieved^2 / (retrieved * relevant), that is SetP SetR",
+    source="trec_eval set_map",
+    aliases=("set_map",),
+    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+)
+def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Average precision of a set: what AP would be if relevant documents were spread evenly."""
+    found = n_relevant_retrieved(judged, rel)
+    return ratio(found * found, judged.n_retrieved * judged.n_relevant(rel))
+
+
+@measure(
+    "SetRelP",
+    formula="relevant retrieved / min(retrieved, relevant)",
+    source="trec_eval set_relative_P",
+    aliases=("set_relative_P",),
+    exempt={"unjudged documents at the end": "they raise the number that could be relevant"},
+)
+def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Relevant documents retrieved, of as many as a set of that size could hold."""
+    possible = np.minimum(judged.n_retrieved, judged.n_relevant(rel))
+    return ratio(n_relevant_retrieved(judged, rel), possible)
+
+
+_COUNT = "it is a count: it has no maximum"
+
+
+@measure(
+    "NumQ",
+    formula="1 for each query averaged",
+    source="trec_eval num_q",
+    aliases=("num_q",),
+    aggregation="sum",
+    range=(1, 1),
+    exempt={"0 without relevant documents": "it counts the query all the same"},
+)
+def n_queries(judged: Judged) -> Floats:
+    """The number of queries that the means are taken over."""
+    return np.ones(judged.n_retrieved.shape)
+
+
+@measure(
+    "NumRet",
+    formula="documents retrieved",
+    source="trec_eval num_ret",
+    aliases=("num_ret",),
+    aggregation="sum",
+    range=(0, None),
+    exempt={
+        "perfect is 1": _COUNT,
+        "unjudged documents at the end": "they are retrieved, too",
+        "0 without relevant documents": "it counts what was retrieved all the same",
+    },
+)
+def n_retrieved(judged: Judged) -> Floats:
+    """The number of documents retrieved; the sum over queries."""
+    return judged.n_retrieved * 1.0
+
+
+@measure(
+    "NumRel",
+    formula="relevant documents in the judgments",
+    source="trec_eval num_rel",
+    aliases=("num_rel",),
+    aggregation="sum",
+    range=(0, None),
+    exempt={"perfect is 1": _COUNT},
+)
+def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
+    return judged.n_relevant(rel) * 1.0
+
+
+@measure(
+    "NumRelRet",
+    formula="relevant documents retrieved",
+    source="trec_eval num_rel_ret",
+    aliases=("num_rel_ret",),
+    aggregation="sum",
+    range=(0, None),
+    exempt={"perfect is 1": _COUNT},
+)
+def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """The number of relevant documents retrieved; the sum over queries."""
+    return n_relevant_retrieved(judged, rel) * 1.0

@@ -1,0 +1,221 @@
+"""Ranked: some documents of many rankings in flat columns, and what measures do with them.
+
+Every sum runs left to right in rank order, as trec_eval's C loops do, so that the doubles are the
+same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` and
+`np.add.reduceat` add pairwise and differ in the last bits of most queries (tests pin both).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Numbers = Any  # an array of any numeric type, or one number for every row
+
+
+def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
+    """Divide; 0/0 is 0.
+
+    The one place where cranfield decides what a measure is for a query that gives it nothing to
+    divide by: no relevant document, or nothing retrieved. The value is 0 and the query counts in
+    the mean, as in trec_eval.
+
+    >>> ratio(np.array([1, 0]), np.array([4, 0]))
+    array([0.25, 0.  ])
+    """
+    numerator, denominator = np.asanyarray(numerator), np.asanyarray(denominator)
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
+
+
+def log2(x: Numbers) -> Floats:
+    """Return the binary logarithm of whole numbers x >= 1, as the C library has it.
+
+    numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
+    so that the same code would give other bits on another machine.
+    """
+    x = np.asanyarray(x)
+    largest = int(x.max(initial=1))
+    if largest < _LARGEST_TABLE:
+        table = _log2_table(max(1024, 1 << largest.bit_length()))
+        return np.take(table, x)
+    return np.fromiter(map(math.log2, x.ravel().tolist()), float, x.size).reshape(x.shape)
+
+
+_LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
+
+
+@lru_cache(maxsize=8)
+def _log2_table(size: int) -> Floats:
+    table = np.fromiter((math.log2(i) if i else -math.inf for i in range(size)), float, size)
+    table.setflags(write=False)
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Some documents of many rankings, query after query, best rank first.
+
+    `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
+    within a query; `grade` (rows,) is the judged relevance.
+
+    What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
+    after `top` with several cutoffs, so that results divide by each other whatever was asked.
+    """
+
+    n_queries: int
+    query: Ints
+    rank: Ints
+    grade: Ints
+    cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
+
+    # ---- subsets -----------------------------------------------------------------------------
+
+    def where(self, keep: Bools) -> "Ranked":
+        """Return the rows where `keep` (rows,) is true."""
+        return replace(
+            self, query=self.query[keep], rank=self.rank[keep], grade=self.grade[keep]
+        )
+
+    def relevant(self, rel: int = 1) -> "Ranked":
+        """Return the rows with grade >= rel."""
+        known: dict[int, Ranked] = self.__dict__.setdefault("_relevant", {})
+        if rel not in known:
+            known[rel] = self.where(self.grade >= rel)
+        return known[rel]
+
+    def top(self, k: Ints | None) -> "Ranked":
+        """Return the rows with rank <= k.
+
+        `k` is None (all rows), one cutoff for all queries (1, 1), one for each (n_queries, 1), or
+        several at once (1 or n_queries, n_cutoffs). Several only mark: the rows stay, and what is
+        returned per query then has a column for each cutoff, from the same pass over the rows.
+        """
+        if k is None:
+            return self
+        if k.shape[1] > 1:
+            return replace(self, cutoffs=k)
+        return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
+
+    # ---- a value for each row ----------------------------------------------------------------
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The row where each query begins; one more at the end: (n_queries + 1,)."""
+        starts = np.zeros(self.n_queries + 1, np.int64)
+        np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
+        return starts
+
+    @cached_property
+    def ordinal(self) -> Ints:
+        """1, 2, ... within the query: (rows,)."""
+        return np.arange(1, len(self.query) + 1) - self.starts[self.query]
+
+    def spread(self, column: Numbers) -> Numbers:
+        """Give every row its query's value: (n_queries, 1) -> (rows,)."""
+        return column[self.query, 0]
+
+    def running(self, values: Numbers) -> Numbers:
+        """Add up within the query, this row included: (rows,) -> (rows,).
+
+        Whole numbers add exactly in any order, so one flat sum less an offset will do. Fractions
+        must add from the first row of their own query on.
+        """
+        if values.dtype.kind in "biu":
+            flat = np.zeros(len(values) + 1, np.int64)
+            np.cumsum(values, out=flat[1:])
+            return flat[1:] - flat[self.starts[self.query]]
+        return self._accumulate(np.add.accumulate, values)
+
+    def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
+        """Run `accumulate` along each query by itself: (rows,) -> (rows,).
+
+        Queries of about the same length form a padded matrix, a row a query, so that the work and
+        the memory stay within twice the number of rows however uneven the lengths are.
+        """
+        if self.n_queries == 1:
+            return accumulate(values)
+        result = np.empty(len(values))
+        lengths = np.diff(self.starts)
+        classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
+        for size in np.unique(classes[lengths > 0]).tolist():
+            queries = np.flatnonzero(classes == size)
+            column = np.arange(int(lengths[queries].max()))
+            inside = column < lengths[queries, None]
+            rows = (self.starts[queries, None] + column)[inside]
+            padded = np.zeros(inside.shape)
+            padded[inside] = values[rows]
+            result[rows] = accumulate(padded, axis=1)[inside]
+        return result
+
+    # ---- a value for each query --------------------------------------------------------------
+
+    def total(self, values: Numbers) -> Floats:
+        """Add up (rows,) within each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return np.bincount(self.query, values, self.n_queries)[:, None]
+        return self._at_cutoffs(self.running(values))
+
+    def count(self) -> Ints:
+        """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        return self._ends - self.starts[:-1, None]
+
+    def first(self, values: Floats) -> Floats:
+        """Return the value of each query's first row, 0 where there is none."""
+        return self._or_zero(values, self.starts[:-1, None] + 0 * self._ends)
+
+    def maximum(self, values: Floats) -> Floats:
+        """Return the greatest value (they are not negative) of each query, 0 where it has none."""
+        return self._at_cutoffs(self._accumulate(np.maximum.accumulate, values))
+
+    def _at_cutoffs(self, running: Numbers) -> Numbers:
+        return self._or_zero(running, self._ends - 1)
+
+    def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
+        if len(values) == 0:
+            return np.zeros(rows.shape)
+        return np.where(self.count() > 0, values[rows], 0)
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """The row after the last that counts: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return self.starts[1:, None]
+        if self.n_queries == 1:
+            return np.searchsorted(self.rank, self.cutoffs, side="right")
+        deepest = int(self.rank.max(initial=0))
+        keys = self.query * (deepest + 1) + self.rank
+        wanted = np.arange(self.n_queries)[:, None] * (deepest + 1)
+        wanted = wanted + np.minimum(self.cutoffs, deepest)
+        return np.searchsorted(keys, wanted, side="right")
+
+    def reordered(self, by: Floats) -> "Ranked":
+        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
+        order = np.lexsort((-by, self.query))
+        return replace(self, rank=self.ordinal, grade=self.grade[order])
+
+
+def mean(column: Floats) -> float:
+    """Return the arithmetic mean of (n,), added left to right as trec_eval adds.
+
+    The sum() of Python 3.12 and numpy's differ from it in the last bits.
+    """
+    return float(np.cumsum(column)[-1]) / len(column)
+
+
+def total(column: Floats) -> float:
+    """Return the sum of (n,), added left to right."""
+    return float(np.cumsum(column)[-1])
+
+
+def geometric_mean(column: Floats, floor: float = 1e-5) -> float:
+    """Return the geometric mean of (n,); values below `floor` count as `floor`, as in trec_eval."""
+    logs = [math.log(max(value, floor)) for value in column.tolist()]
+    return math.exp(mean(np.array(logs)))

@@ -1,0 +1,290 @@
+"""Qrels and Run: checked tables of judgments and of a system's ranking."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Union
+
+import numpy as np
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Block, Load
+from cranfield.formats.objects import (
+    Nested,
+    grades_of,
+    is_table,
+    nested_qrels,
+    nested_run,
+    table_blocks,
+)
+from cranfield.formats.source import Source
+from cranfield.formats.trec import Order, qrels_blocks, run_blocks
+from cranfield.ids import Ids, Words, decode, encode, keyed
+from cranfield.ranked import Ints, Ranked
+
+Path = str | os.PathLike[str]
+QrelsLike = Union["Qrels", Path, Mapping[Any, Any], Any]
+RunLike = Union["Run", Path, Mapping[Any, Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A block by its queries: adjacent rows of the same query are a group, without duplicates."""
+
+    block: Block
+    starts: Ints  # (groups + 1,) the row where each group begins
+    group: Ints  # (rows,)
+    queries: list[bytes]  # (groups,)
+    keys: Words  # (rows,) of (group, document)
+
+
+def grouped(block: Block) -> Grouped:
+    """Group a block by query; a document twice in one group is an error that names it."""
+    starts = np.concatenate(([0], block.query.changes(), [len(block)]))
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    keys = keyed(block.doc.hash(), group)
+    ordered = np.sort(keys)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        _refuse_duplicates(block, group, np.flatnonzero(np.isin(keys, repeated)))
+    return Grouped(block, starts, group, block.query.take(starts[:-1]).to_list(), keys)
+
+
+def _refuse_duplicates(block: Block, group: Ints, rows: Ints) -> None:
+    """Raise for the first of `rows` whose query and document stood above."""
+    seen: set[tuple[int, bytes]] = set()
+    for row in rows.tolist():
+        pair = int(group[row]), block.doc[row]
+        if pair in seen:
+            raise block.error(
+                row,
+                f"the document {decode(pair[1])!r} stands twice for query "
+                f"{decode(block.query[row])!r}",
+                hint="Remove one of the two; cranfield does not guess which one is meant.",
+            )
+        seen.add(pair)
+
+
+def together(blocks: Iterable[Block]) -> Block:
+    """Bring each query's rows together, in the order in which they stand; takes them all at once.
+
+    For data whose queries come back after others, which cannot be read block by block.
+    """
+    parts = list(blocks)
+    query, doc = Ids.joined([p.query for p in parts]), Ids.joined([p.doc for p in parts])
+    starts = np.concatenate(([0], query.changes(), [len(query)]))
+    number: dict[bytes, int] = {}
+    numbers = [number.setdefault(text, len(number)) for text in query.take(starts[:-1]).to_list()]
+    order = np.argsort(np.repeat(numbers, np.diff(starts)), kind="stable")
+    values = [part.value for part in parts if part.value is not None]
+    begins = np.cumsum([0, *map(len, parts)])
+
+    def where(row: int) -> tuple[int | None, str | None]:
+        part = int(np.searchsorted(begins, order[row], side="right")) - 1
+        return parts[part].where(int(order[row] - begins[part]))
+
+    value = np.concatenate(values)[order] if values else None
+    return Block(query.take(order), doc.take(order), value, parts[0].source, where)
+
+
+class Qrels:
+    """Relevance judgments: for each query, the judged documents and their grades.
+
+    `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
+    relevant documents), or a table with the columns `query_id`, `doc_id`, `relevance`: anything
+    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are whole numbers; what is
+    absent is unjudged. Ids are texts; whole numbers stand for their decimal text.
+
+    >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
+    Qrels(2 queries, 3 judgments, grades 0 to 2)
+    """
+
+    query_ids: list[str]  # in the order of their bytes
+    starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
+    grade: Ints  # (rows,)
+    # The documents, as they came; the other form is made when it is asked for.
+    _lists: list[list[str]] | None = None
+    _ids: Ids | None = None
+
+    def __init__(self, data: Mapping[Any, Any] | Any) -> None:
+        if isinstance(data, Mapping):
+            self._take_dict(nested_qrels(data))
+        elif is_table(data):
+            self._take_blocks(load() for load in table_blocks(data, "qrels"))
+        else:
+            raise InputError(
+                f"expected the judgments as a dict of dicts or a table, got {type(data).__name__}"
+            )
+
+    @classmethod
+    def _of_blocks(cls, blocks: Iterable[Block]) -> "Qrels":
+        qrels = cls.__new__(cls)
+        qrels._take_blocks(blocks)
+        return qrels
+
+    def _take_dict(self, data: Nested) -> None:
+        if not data:
+            raise InputError("the qrels: hold no query")
+        self.query_ids = sorted(data, key=encode)
+        self._lists = [list(data[query]) for query in self.query_ids]
+        self.starts = np.cumsum([0, *map(len, self._lists)])
+        grades = grades_of(g for query in self.query_ids for g in data[query].values())
+        if grades is None:
+            query, doc, grade = next(
+                (query, doc, grade)
+                for query in self.query_ids
+                for doc, grade in data[query].items()
+                if grades_of([grade]) is None
+            )
+            raise InputError(
+                f"the qrels: query {query!r}, document {doc!r}: "
+                f"expected a whole number as the grade, got {grade!r:.80}"
+            )
+        self.grade = grades
+
+    def _take_blocks(self, blocks: Iterable[Block]) -> None:
+        whole = together(blocks)
+        by_query = grouped(whole)
+        self.query_ids = [decode(query) for query in sorted(by_query.queries)]
+        order = sorted(range(len(by_query.queries)), key=by_query.queries.__getitem__)
+        lengths = np.diff(by_query.starts)[order]
+        self.starts = np.concatenate(([0], np.cumsum(lengths)))
+        rows = np.arange(len(whole)) + np.repeat(
+            by_query.starts[:-1][order] - self.starts[:-1], lengths
+        )
+        assert whole.value is not None  # noqa: S101 - judgments have grades
+        self.grade = whole.value[rows].astype(np.int64)
+        self._ids = whole.doc.take(rows)
+
+    def __len__(self) -> int:
+        return len(self.grade)
+
+    def __repr__(self) -> str:
+        grades = f", grades {self.grade.min()} to {self.grade.max()}" if len(self) else ""
+        return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes."""
+        return {
+            query: dict(zip(docs, self.grade[begin:end].tolist(), strict=True))
+            for query, docs, begin, end in zip(
+                self.query_ids, self.doc_lists, self.starts, self.starts[1:], strict=False
+            )
+        }
+
+    @property
+    def top_grade(self) -> int:
+        """The highest grade that any document of the collection has."""
+        return int(self.grade.max(initial=0))
+
+    @cached_property
+    def doc_lists(self) -> list[list[str]]:
+        """Each query's judged documents, as they stand in the rows."""
+        if self._lists is not None:
+            return self._lists
+        docs = [decode(doc) for doc in self.docs.to_list()]
+        return [docs[b:e] for b, e in zip(self.starts, self.starts[1:], strict=False)]
+
+    @cached_property
+    def docs(self) -> Ids:
+        """The judged documents, row by row."""
+        if self._ids is not None:
+            return self._ids
+        return Ids.of([encode(doc) for docs in self.doc_lists for doc in docs])
+
+    @cached_property
+    def doc_hashes(self) -> Words:
+        """`docs.hash()`."""
+        return self.docs.hash()
+
+    @cached_property
+    def codes(self) -> dict[bytes, int]:
+        """The position of each query in `query_ids`."""
+        return {encode(query): i for i, query in enumerate(self.query_ids)}
+
+    @cached_property
+    def ideal(self) -> Ranked:
+        """Every query's judged documents, highest grade first: the perfect ranking."""
+        query = np.repeat(np.arange(len(self.query_ids)), np.diff(self.starts))
+        order = np.lexsort((-self.grade, query))
+        rank = np.arange(1, len(query) + 1) - self.starts[query]
+        return Ranked(len(self.query_ids), query, rank, self.grade[order])
+
+
+class Run:
+    """One system's ranking: for each query, documents and the scores by which they are ranked.
+
+    `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
+    a table with the columns `query_id`, `doc_id`, `score`: anything that hands out Arrow data, as
+    pandas, polars and pyarrow do. `name` is what tables call the system.
+
+    >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
+    Run('bm25')
+    """
+
+    def __init__(self, data: Mapping[Any, Any] | Any, name: str = "run") -> None:
+        self.name = name
+        self.nested: Nested | None = None  # {query: {document: score}}, if it came as one
+        self._blocks: Callable[..., Iterator[Load]]
+        if isinstance(data, Mapping):
+            self.nested, _ = nested_run(data)
+        elif is_table(data):
+            loads = list(table_blocks(data, "run"))
+            self._blocks = lambda order, progress: iter(loads)
+        else:
+            raise InputError(
+                f"expected the run as a dict of dicts or a table, got {type(data).__name__}"
+            )
+
+    @classmethod
+    def _streamed(cls, source: Source, name: str | None) -> "Run":
+        run = cls.__new__(cls)
+        run.name = source.stem if name is None else name
+        run.nested = None
+        run._blocks = lambda order, progress: run_blocks(source, order, progress)
+        return run
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r})"
+
+    def blocks(
+        self, order: Order = "score", progress: Callable[[int], None] | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks, for a run that is not `nested`."""
+        return self._blocks(order, progress)
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Read judgments from a TREC qrels file: lines of `query_id iteration doc_id grade`.
+
+    `-` is the standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their
+    content. Raises InputError, which names the line, for whatever cannot be read.
+    """
+    return Qrels._of_blocks(load() for load in qrels_blocks(Source(path)))
+
+
+def read_run(path: Path, name: str | None = None) -> Run:
+    """Open a TREC run file: lines of `query_id Q0 doc_id rank score tag`, or `query_id doc_id`.
+
+    The file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be
+    larger than the memory. `-` is the standard input. The run's name is the file's, without
+    `.run`, `.txt`, `.gz` and the like, unless `name` says otherwise.
+    """
+    return Run._streamed(Source(path), name)
+
+
+def as_qrels(data: QrelsLike) -> Qrels:
+    """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
+    if isinstance(data, Qrels):
+        return data
+    return read_qrels(data) if isinstance(data, str | os.PathLike) else Qrels(data)
+
+
+def as_run(data: RunLike, name: str | None = None) -> Run:
+    """Return a run from whatever holds it: Run, a path, a dict or a table."""
+    if isinstance(data, Run):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return read_run(data, name)
+    return Run(data, name or "run")
