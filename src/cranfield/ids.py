@@ -61,6 +61,16 @@ class Ids:
         return cls(data, np.cumsum(length) - length, length)
 
     @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> "Ids":
+        """Make a column of texts."""
+        joined = "".join(texts)
+        if not joined.isascii():
+            return cls.of([encode(text) for text in texts])
+        length = np.fromiter(map(len, texts), np.int64, len(texts))
+        data = np.frombuffer(joined.encode() + bytes(8), np.uint8)
+        return cls(data, np.cumsum(length) - length, length)
+
+    @classmethod
     def of_arrow(cls, column: "pa.Array") -> "Ids":
         """Make a column of an Arrow array of type binary or large_binary, without nulls."""
         _, offsets, data = column.buffers()
@@ -163,13 +173,20 @@ class Ids:
         result[even] = np.sign(longer).astype(np.int8)
         return result
 
-    def order(self, rows: Ints) -> list[Words]:
-        """Return columns, the first decisive, that order the identifiers at `rows` as bytes do."""
-        if self.n_words <= _FEW_WORDS:
-            return [self.word(j, rows) for j in range(self.n_words)]
-        ids = self.take(rows).to_list()
-        place = {text: i for i, text in enumerate(sorted(set(ids)))}
-        return [np.fromiter((place[text] for text in ids), np.uint64, len(ids))]
+    def numbers(self) -> Words:
+        """Return a number for each identifier: (rows,), in the order of their bytes."""
+        if self.n_words <= 1:
+            return self.word(0)
+        if self.n_words > _FEW_WORDS:
+            ids = self.to_list()
+            place = {text: i for i, text in enumerate(sorted(set(ids)))}
+            return np.fromiter(map(place.__getitem__, ids), np.uint64, len(ids))
+        words = [self.word(j) for j in range(self.n_words)]
+        order = np.lexsort((self.length, *reversed(words)))
+        result = np.zeros(len(self), np.uint64)
+        result[order[self.take(order).changes()]] = 1
+        result[order] = np.cumsum(result[order])
+        return result
 
 
 _FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns

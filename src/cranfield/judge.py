@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import Nested, by_position, scores_of
 from cranfield.formats.trec import Order
-from cranfield.ids import Words, decode, encode, keyed
+from cranfield.ids import Ids, Words, decode, keyed
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.tables import Grouped, Qrels, Run, grouped, together
 
@@ -127,7 +127,6 @@ class _Match:
     n_retrieved: Ints  # (n_queries of the qrels,)
     in_run: Bools  # (n_queries of the qrels,)
     unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
-    query: list[Ints] = field(default_factory=list)
     row: list[Ints] = field(default_factory=list)
     rank: list[Ints] = field(default_factory=list)
 
@@ -143,11 +142,11 @@ def _assemble(
     if not match.in_run.any():
         raise _nothing_shared(qrels, run, match.unknown)
     n_queries = len(qrels.query_ids)
-    query, row, rank = (
-        np.concatenate([*parts, np.zeros(0, np.int64)])
-        for parts in (match.query, match.row, match.rank)
+    row, rank = (
+        np.concatenate([*parts, np.zeros(0, np.int64)]) for parts in (match.row, match.rank)
     )
-    order = np.lexsort((rank, query))
+    query = qrels.query[row]
+    order = np.argsort(query * (int(rank.max(initial=0)) + 1) + rank)
     hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     left_out = 0
@@ -217,7 +216,6 @@ class _BlockMatch:
     queries: list[int]  # codes of the judged queries in the block
     n_retrieved: Ints
     unknown: list[bytes]
-    query: Ints
     row: Ints
     rank: Ints
 
@@ -233,7 +231,6 @@ def _collect(qrels: Qrels, parts: Iterable[_BlockMatch]) -> _Match | None:
             return None
         match.in_run[part.queries] = True
         match.n_retrieved[part.queries] = part.n_retrieved
-        match.query.append(part.query)
         match.row.append(part.row)
         match.rank.append(part.rank)
     return match
@@ -278,12 +275,10 @@ def _matched_block(qrels: Qrels, order: Order, scores: Precision, load: Load) ->
     codes = [qrels.codes.get(query, -1) for query in block.queries]
     code = np.array(codes)
     rows, judgments = _hits(block, code, qrels)
-    group = block.group[rows]
     return _BlockMatch(
         [c for c in codes if c >= 0],
         np.diff(block.starts)[code >= 0],
         [query for query, c in zip(block.queries, codes, strict=True) if c < 0],
-        code[group],
         judgments,
         _ranks(block, _sorting_scores(block.block, order, scores), rows),
     )
@@ -309,16 +304,12 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         equal_key = keys[at] == block.keys[rows]
         rows, at = rows[equal_key], at[equal_key]
         same = block.block.doc.compare(rows, qrels.docs, judgments[at]) == 0
-        same &= _code_of_rows(qrels, judgments[at]) == code[block.group[rows]]
+        same &= qrels.query[judgments[at]] == code[block.group[rows]]
         rows_found.append(rows[same])
         judgments_found.append(judgments[at[same]])
         rows, at = rows[~same], at[~same] + 1
     none = np.zeros(0, np.int64)
     return np.concatenate([*rows_found, none]), np.concatenate([*judgments_found, none])
-
-
-def _code_of_rows(qrels: Qrels, judgments: Ints) -> Ints:
-    return np.searchsorted(qrels.starts, judgments, side="right") - 1
 
 
 def _marked(keys: Words, wanted: Words) -> Bools:
@@ -374,8 +365,8 @@ def _sorted_rows(block: Grouped, scores: Floats, rows: Ints) -> Ints:
         new_tie = np.concatenate(([True], ~equal))
         tie = np.cumsum(new_tie)
         in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-        words = block.block.doc.order(ordered[in_tie])
-        by_id = np.lexsort((*(~word for word in reversed(words)), tie[in_tie]))
+        numbers = block.block.doc.take(ordered[in_tie]).numbers()
+        by_id = np.lexsort((~numbers, tie[in_tie]))
         ordered[in_tie] = ordered[in_tie][by_id]
     return ordered
 
@@ -392,6 +383,7 @@ def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) 
     if order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
     match = _Match.none(qrels)
+    starts = qrels.starts.tolist()
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
         if ranking is None:
@@ -402,20 +394,18 @@ def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) 
         match.n_retrieved[code] = len(ranking)
         if not ranking:
             continue
-        values = scores_of(query, ranking)
+        every, values = scores_of(query, ranking)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
-        rows = np.flatnonzero(found == found)  # noqa: PLR0124 - not NaN
+        rows = (found == found).nonzero()[0]  # noqa: PLR0124 - not NaN
         if len(rows) == 0:
             continue
         found = found[rows]
         if scores == "single":
-            values, found = _single(values), _single(found)
-        values.sort()
+            every, values, found = _single(every), _single(values), _single(found)
         above = len(values) - np.searchsorted(values, found, side="right")
         if (values[1:] == values[:-1]).any():
-            above += _tied_above(ranking, values, scores, [docs[i] for i in rows.tolist()], found)
-        match.query.append(np.full(len(rows), code))
-        match.row.append(rows + qrels.starts[code])
+            above += _tied_above(ranking, every, values, [docs[i] for i in rows.tolist()], found)
+        match.row.append(rows + starts[code])
         match.rank.append(above + 1)
     match.unknown.update(nested.keys() - set(qrels.query_ids))
     return match
@@ -426,28 +416,31 @@ def _single(values: Floats) -> Floats:
 
 
 def _tied_above(
-    ranking: Mapping[str, Any], values: Floats, scores: Precision, docs: list[str], found: Floats
+    ranking: Iterable[str], every: Floats, values: Floats, docs: list[str], found: Floats
 ) -> Ints:
-    """Count, for each hit, the documents of the same score whose ids stand above its own."""
-    shared = np.searchsorted(values, found, "right") - np.searchsorted(values, found, "left") > 1
+    """Count, for each hit, the documents of the same score whose ids stand above its own.
+
+    `every` are the scores of the ranking, `values` the same in order; `docs` and `found` (hits,)
+    are the hits and their scores.
+    """
+    first = np.searchsorted(values, found, side="left")
+    beyond = np.searchsorted(values, found, side="right")
+    shared = beyond - first > 1
     above = np.zeros(len(found), np.int64)
     if not shared.any():
         return above
-    wanted = set(found[shared].tolist())
-    tied: dict[float, list[str]] = {score: [] for score in wanted}
-    every = np.fromiter(ranking.values(), np.float64, len(ranking))
-    if scores == "single":
-        every = _single(every)
-    for doc, score in zip(ranking, every.tolist(), strict=True):
-        if score in wanted:
-            tied[score].append(doc)
-    for score, ids in tied.items():
-        place = {doc: i for i, doc in enumerate(sorted(ids, key=_byte_order(ids), reverse=True))}
-        for i in np.flatnonzero(found == score).tolist():
-            above[i] = place[docs[i]]
+    wanted = np.unique(found[shared])
+    tied = wanted[np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)] == every
+    numbers = Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]).numbers()
+    n_tied = int(np.count_nonzero(tied))
+    theirs, mine = numbers[:n_tied], numbers[n_tied:]
+    if len(wanted) == 1:
+        above[shared] = n_tied - np.searchsorted(np.sort(theirs), mine, side="right")
+        return above
+    by_number = np.argsort(theirs)
+    row = by_number[np.searchsorted(theirs[by_number], mine)]  # each hit among the tied
+    order = np.lexsort((~theirs, every[tied]))
+    position = np.empty(n_tied, np.int64)
+    position[order] = np.arange(n_tied)
+    above[shared] = position[row] - np.searchsorted(every[tied][order], found[shared])
     return above
-
-
-def _byte_order(ids: list[str]) -> Callable[[str], bytes] | None:
-    """Return a key that sorts texts as their bytes; Python's own order, unless a byte was no text."""
-    return None if "".join(ids).isprintable() else encode

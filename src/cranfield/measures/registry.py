@@ -151,6 +151,7 @@ class Definition:
     alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
     aggregation: Aggregation
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
+    higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
     cutoff: Literal["none", "optional", "required"]
     cutoff_kind: Literal["depth", "recall"]
@@ -197,6 +198,7 @@ def measure(
     alias_parameter: Mapping[str, str] | None = None,
     aggregation: Aggregation = "mean",
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
+    higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
@@ -223,6 +225,7 @@ def measure(
             alias_parameter=alias_parameter or {},
             aggregation=aggregation,
             range=range,
+            higher_is_better=higher_is_better,
             exempt=exempt or {},
             cutoff="none"
             if second is None
@@ -349,7 +352,7 @@ class Measure:
         """Return the measure with some parameters set."""
         known = self.definition.parameters
         values = dict(self.given)
-        for key, value in parameters.items():
+        for key, value in self.definition.translate(dict(parameters)).items():
             if key not in known:
                 raise MeasureError(_unknown_parameter(self.definition, key))
             try:
@@ -450,7 +453,7 @@ def parse_all(text: str, rel: int | None = None) -> list[Measure]:
             definition = one.definition
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
-            complete = one.with_parameters(definition.translate(parameters))
+            complete = one.with_parameters(parameters)
             complete.check_complete()
             found.append(complete)
     if not found:

@@ -1,5 +1,6 @@
 """Measures of what was retrieved as a set, whatever its order; and counts."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +23,22 @@ def _relative(parameters: dict[str, Any]) -> dict[str, Any]:
     if parameters.pop("relative", False):
         raise MeasureError("SetP(relative=True) is called SetRelP here")
     return parameters
+
+
+def _squared(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Write x as the beta that it is the square of, where that is a plain number."""
+    if "x" in parameters and "beta" in parameters:
+        raise MeasureError("SetF takes beta or x, which is beta^2, not both")
+    x = parameters.get("x")
+    if isinstance(x, int | float) and x > 0:
+        beta = math.sqrt(x)
+        if beta * beta == x and beta == round(beta, 3):
+            return {**parameters, "beta": beta, "x": None}
+    return parameters
+
+
+def _above_zero_or_none(value: Any) -> float | None:
+    return None if value is None else above_zero(value)
 
 
 @measure(
@@ -54,6 +71,7 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="van Rijsbergen, Information Retrieval, 1979; trec_eval set_F",
     aliases=("set_F",),
     alias_parameter={"set_f": "x"},
+    translate=_squared,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
 )
 def set_f(
@@ -62,7 +80,10 @@ def set_f(
     beta: Beta = 1.0,
     x: Annotated[
         float | None,
-        Parameter("beta^2, in place of beta: trec_eval's and ir_measures' parameter", above_zero),
+        Parameter(
+            "beta^2, in place of beta: trec_eval's and ir_measures' parameter",
+            _above_zero_or_none,
+        ),
     ] = None,
     rel: Rel = 1,
 ) -> Floats:
@@ -110,6 +131,7 @@ _COUNT = "it is a count: it has no maximum"
     formula="1 for each query averaged",
     source="trec_eval num_q",
     aliases=("num_q",),
+    higher_is_better=False,
     aggregation="sum",
     range=(1, 1),
     exempt={"0 without relevant documents": "it counts the query all the same"},
@@ -124,6 +146,7 @@ def n_queries(judged: Judged) -> Floats:
     formula="documents retrieved",
     source="trec_eval num_ret",
     aliases=("num_ret",),
+    higher_is_better=False,
     aggregation="sum",
     range=(0, None),
     exempt={
@@ -142,6 +165,7 @@ def n_retrieved(judged: Judged) -> Floats:
     formula="relevant documents in the judgments",
     source="trec_eval num_rel",
     aliases=("num_rel",),
+    higher_is_better=False,
     aggregation="sum",
     range=(0, None),
     exempt={"perfect is 1": _COUNT},

@@ -1,0 +1,115 @@
+"""Rows of cells to text, HTML and delimited values. It knows nothing of evaluation.
+
+Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
+"""
+
+import csv
+import html
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cranfield.errors import printable
+
+
+@dataclass(frozen=True)
+class Table:
+    """A header, rows of texts, and lines to say below.
+
+    The first `n_labels` columns are text, the others numbers, set flush right. `strong` are the
+    (row, column) of cells to stand out, `rules` the rows with a line above them.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    n_labels: int = 1
+    strong: frozenset[tuple[int, int]] = frozenset()
+    rules: frozenset[int] = frozenset()
+
+    def turned(self) -> "Table":
+        """Turn a table with one label column on its side."""
+        columns = list(zip(self.header, *self.rows, strict=True))
+        return Table(
+            ["", *columns[0][1:]],
+            columns[1:],
+            self.notes,
+            1,
+            frozenset((column - 1, row + 1) for row, column in self.strong),
+        )
+
+
+def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
+    """Return an aligned table for a terminal, ending in a line break.
+
+    Nothing is cut off. If `width` (characters) is too small for the columns, a table with one
+    label column is turned on its side, any other is as wide as it has to be.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    def drawn(table: Table) -> RichTable:
+        grid = RichTable(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for i, name in enumerate(table.header):
+            justify = "left" if i < table.n_labels else "right"
+            grid.add_column(Text(printable(name)), justify=justify, no_wrap=True)
+        for r, row in enumerate(table.rows):
+            if r in table.rules:
+                grid.add_section()
+            grid.add_row(
+                *(
+                    Text(printable(cell), "bold" if (r, c) in table.strong else "")
+                    for c, cell in enumerate(row)
+                )
+            )
+        return grid
+
+    wide = Console(file=io.StringIO(), width=1_000_000)
+    grid = drawn(table)
+    needed = wide.measure(grid).maximum
+    if width is not None and needed > width and table.n_labels == 1:
+        table = table.turned()
+        grid = drawn(table)
+        needed = wide.measure(grid).maximum
+    page = io.StringIO()
+    console = Console(
+        file=page,
+        width=needed,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+    )
+    console.print(grid)
+    lines = page.getvalue().splitlines()[1:-1]  # rich leaves a blank line above and below
+    return "\n".join([*(line.rstrip() for line in lines), "", *map(printable, table.notes), ""])
+
+
+def to_html(table: Table) -> str:
+    """Return a table for a notebook or a page."""
+
+    def cell(tag: str, content: str, column: int, strong: bool = False) -> str:
+        align = "left" if column < table.n_labels else "right"
+        shown = html.escape(printable(content))
+        shown = f"<strong>{shown}</strong>" if strong else shown
+        return f'<{tag} style="text-align: {align}">{shown}</{tag}>'
+
+    head = "".join(cell("th", name, c) for c, name in enumerate(table.header))
+    body = "".join(
+        "<tr>"
+        + "".join(cell("td", value, c, (r, c) in table.strong) for c, value in enumerate(row))
+        + "</tr>\n"
+        for r, row in enumerate(table.rows)
+    )
+    notes = "".join(f"<p>{html.escape(printable(note))}</p>\n" for note in table.notes)
+    return (
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{notes}"
+    )
+
+
+def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:
+    """Return rows as separated values; a cell that holds the separator or a quote is quoted."""
+    page = io.StringIO()
+    csv.writer(page, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return page.getvalue()

@@ -1,0 +1,234 @@
+"""Scores: what a run scored, query by query, over all, and how it was reckoned."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.judge import Counts
+from cranfield.measures import Measure, parse
+from cranfield.ranked import Floats
+from cranfield.render import Table, text, to_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class _Frames:
+    """The ways out into other libraries' tables, each imported only when it is asked for."""
+
+    def to_arrow(self) -> "pa.Table":
+        """Return an Arrow table: a row for each run and query, a column for each measure."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a pandas data frame: a row for each run and query, a column for each measure."""
+        import pandas as pd
+
+        table = self.to_arrow()
+        return pd.DataFrame({name: table[name].to_pandas() for name in table.column_names})
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a polars data frame: a row for each run and query, a column for each measure."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)  # noqa: S101 - of a table
+        return frame
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(_Frames):
+    """One run's scores: queries x measures, with the recipe that made them.
+
+    `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
+    its columns `measures`. `scores["nDCG@10"]` is the value over all queries: the mean, or what
+    the measure says (the sum of counts, the geometric mean of GMAP).
+
+    >>> from cranfield import evaluate
+    >>> scores = evaluate({"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d3", "d1"]}, "RR P@1")
+    >>> scores["RR"]
+    0.25
+    >>> scores.per_query("RR")
+    {'q1': 0.5, 'q2': 0.0}
+    """
+
+    name: str
+    measures: tuple[Measure, ...]
+    query_ids: Sequence[str]
+    values: Floats
+    counts: Counts
+    recipe: Mapping[str, Any]
+
+    def _column(self, measure: Measure | str) -> int:
+        wanted = parse(measure) if isinstance(measure, str) else measure
+        try:
+            return self.measures.index(wanted)
+        except ValueError:
+            known = ", ".join(map(str, self.measures))
+            raise MeasureError(f"{wanted} was not evaluated; these were: {known}") from None
+
+    def __getitem__(self, measure: Measure | str) -> float:
+        return self._overall[self._column(measure)]
+
+    @cached_property
+    def _overall(self) -> list[float]:
+        return [m.aggregate(self.values[:, i]) for i, m in enumerate(self.measures)]
+
+    def means(self) -> dict[str, float]:
+        """Return {measure: value over all queries}."""
+        return dict(zip(map(str, self.measures), self._overall, strict=True))
+
+    def per_query(self, measure: Measure | str) -> dict[str, float]:
+        """Return {query_id: value} of one measure."""
+        values = self.values[:, self._column(measure)].tolist()
+        return dict(zip(self.query_ids, values, strict=True))
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return {query_id: {measure: value}}."""
+        names = list(map(str, self.measures))
+        return {
+            query: dict(zip(names, row, strict=True))
+            for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
+        }
+
+    def to_arrow(self) -> "pa.Table":
+        """Return an Arrow table: a row for each query, a column for each measure."""
+        return Systems([self]).to_arrow()
+
+    def table(self, *, per_query: bool = False) -> Table:
+        """Return the scores as a table to be shown, four decimals each."""
+        return Systems([self]).table(per_query=per_query)
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {value:.4f}" for name, value in self.means().items())
+        return f"Scores({self.name!r}, {len(self.query_ids):,} queries, {shown})"
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+class Systems(Mapping[str, Scores], _Frames):
+    """Several runs' scores, by name: one table.
+
+    A mapping {name: Scores}, in the order in which the runs were given.
+    """
+
+    def __init__(self, scores: Iterable[Scores]) -> None:
+        self._scores = {one.name: one for one in scores}
+
+    def __getitem__(self, name: str) -> Scores:
+        return self._scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What was evaluated, the same for every run."""
+        return next(iter(self._scores.values())).measures
+
+    def to_arrow(self) -> "pa.Table":
+        """Return an Arrow table: a row for each run and query, a column for each measure."""
+        import pyarrow as pa
+
+        every = list(self.values())
+        names = [one.name for one in every for _ in one.query_ids]
+        queries = [_text(query) for one in every for query in one.query_ids]
+        values = np.vstack([one.values for one in every])
+        columns = {"run": pa.array(names), "query_id": pa.array(queries)}
+        for i, measure in enumerate(self.measures):
+            columns[str(measure)] = pa.array(np.ascontiguousarray(values[:, i]))
+        return pa.table(columns)
+
+    def table(self, *, per_query: bool = False) -> Table:
+        """Return the scores as a table to be shown, four decimals each; runs are its rows.
+
+        `per_query` adds a row for each query. The best of several runs is strong.
+        """
+        every = list(self.values())
+        names = [str(measure) for measure in self.measures]
+        rows, rules, strong = [], set(), set()
+        for one in every:
+            if per_query:
+                rules.add(len(rows))
+                rows += [
+                    [one.name, query, *map(shown, self.measures, values)]
+                    for query, values in zip(one.query_ids, one.values.tolist(), strict=True)
+                ]
+            label = [one.name, "all"] if per_query else [one.name]
+            rows.append([*label, *map(shown, self.measures, one.means().values())])
+        if len(every) > 1 and not per_query:
+            strong = self._best()
+        labels = ["run", "query_id"] if per_query else ["run"]
+        return Table(
+            [*labels, *names],
+            rows,
+            self.notes(),
+            len(labels),
+            frozenset(strong),
+            frozenset(rules - {0}),
+        )
+
+    def _best(self) -> set[tuple[int, int]]:
+        strong = set()
+        for column, measure in enumerate(self.measures):
+            values = [one[measure] for one in self.values()]
+            if measure.definition.higher_is_better and min(values) < max(values):
+                best = [row for row, value in enumerate(values) if value == max(values)]
+                strong |= {(row, column + 1) for row in best}
+        return strong
+
+    def notes(self) -> list[str]:
+        """Return what to know beside the numbers: the queries, what was left out, the options."""
+        notes: dict[str, list[str]] = {}
+        for one in self.values():
+            for note in one.counts.notes():
+                notes.setdefault(note, []).append(one.name)
+        said = []
+        for note, names in notes.items():
+            of_all = len(names) == len(self)
+            said.append(note if of_all else f"{', '.join(names)}: {note}")
+        recipe = next(iter(self.values())).recipe
+        unusual = [f"{key}={recipe[key]}" for key in USUAL if recipe[key] != USUAL[key]]
+        return said + ([f"Options: {', '.join(unusual)}."] if unusual else [])
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def __repr__(self) -> str:
+        return f"Systems({', '.join(map(repr, self))})"
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+# How a run is judged unless the caller says otherwise; only what differs is said under a table.
+USUAL: Mapping[str, Any] = {
+    "queries": "judged",
+    "order": "score",
+    "scores": "double",
+    "depth": None,
+    "judged_only": False,
+}
+
+
+def shown(measure: Measure, value: float) -> str:
+    """Return a value as tables show it: counts whole, all else with four decimals."""
+    return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
+
+
+def _text(query_id: str) -> str:
+    """Return an id as valid UTF-8: bytes that were none become replacement characters."""
+    return query_id.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
