@@ -78,7 +78,7 @@ def _plural(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Meeting:
     """What judge returns: the judged run, the queries by name, the counts."""
 
@@ -120,7 +120,7 @@ def judge(
     return _assemble(qrels, run, match, queries, depth, judged_only)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Match:
     """The hits, in no order, as rows of the qrels with their ranks."""
 
@@ -211,7 +211,7 @@ def _match_blocks(
     return match
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class _BlockMatch:
     queries: list[int]  # codes of the judged queries in the block
     n_retrieved: Ints
@@ -344,10 +344,10 @@ def _ranks(block: Grouped, scores: Floats | None, rows: Ints) -> Ints:
         wrong = scores[suspect + 1] > scores[suspect]
         ties = suspect[~wrong]
         tied_wrong = block.block.doc.compare(ties, block.block.doc, ties + 1) < 0
-        groups = np.union1d(block.group[suspect[wrong]], block.group[ties[tied_wrong]])
-        if len(groups):
-            unsorted = np.zeros(len(block.starts) - 1, np.bool_)
-            unsorted[groups] = True
+        unsorted = np.zeros(len(block.starts) - 1, np.bool_)
+        unsorted[block.group[suspect[wrong]]] = True
+        unsorted[block.group[ties[tied_wrong]]] = True
+        if unsorted.any():
             astray = np.flatnonzero(unsorted[block.group])
             position = np.arange(len(block.group))
             position[_sorted_rows(block, scores, astray)] = astray
@@ -429,7 +429,8 @@ def _tied_above(
     above = np.zeros(len(found), np.int64)
     if not shared.any():
         return above
-    wanted = np.unique(found[shared])
+    wanted = np.sort(found[shared])
+    wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])]  # np.unique takes 8 ms to import
     tied = wanted[np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)] == every
     numbers = Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]).numbers()
     n_tied = int(np.count_nonzero(tied))

@@ -145,7 +145,7 @@ class Ranked:
         result = np.empty(len(values))
         lengths = np.diff(self.starts)
         classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
-        for size in np.unique(classes[lengths > 0]).tolist():
+        for size in np.flatnonzero(np.bincount(classes[lengths > 0])).tolist():
             queries = np.flatnonzero(classes == size)
             column = np.arange(int(lengths[queries].max()))
             inside = column < lengths[queries, None]
@@ -169,7 +169,7 @@ class Ranked:
 
     def first(self, values: Floats) -> Floats:
         """Return the value of each query's first row, 0 where there is none."""
-        return self._or_zero(values, self.starts[:-1, None] + 0 * self._ends)
+        return self._or_zero(values, self.starts[:-1, None])
 
     def maximum(self, values: Floats) -> Floats:
         """Return the greatest value (they are not negative) of each query, 0 where it has none."""
@@ -180,8 +180,8 @@ class Ranked:
 
     def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
         if len(values) == 0:
-            return np.zeros(rows.shape)
-        return np.where(self.count() > 0, values[rows], 0)
+            return np.zeros(self._ends.shape)
+        return np.where(self.count() > 0, values[np.minimum(rows, len(values) - 1)], 0)
 
     @cached_property
     def _ends(self) -> Ints:

@@ -3,8 +3,6 @@
 Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
 """
 
-import csv
-import html
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -89,6 +87,8 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
 def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
 
+    import html
+
     def cell(tag: str, content: str, column: int, strong: bool = False) -> str:
         align = "left" if column < table.n_labels else "right"
         shown = html.escape(printable(content))
@@ -110,6 +110,8 @@ def to_html(table: Table) -> str:
 
 def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:
     """Return rows as separated values; a cell that holds the separator or a quote is quoted."""
+    import csv
+
     page = io.StringIO()
     csv.writer(page, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return page.getvalue()

@@ -3,14 +3,11 @@
 import contextlib
 import io
 import os
-import shutil
 import stat
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, cast
 
 from cranfield.errors import InputError
@@ -44,7 +41,7 @@ class Source:
         """The file's name without what only says how it is stored: the name of a run."""
         if self.path == "-":
             return "stdin"
-        name = Path(self.path).name
+        name = os.path.basename(self.path)
         root, suffix = os.path.splitext(name)
         if suffix.lower() in _COMPRESSIONS:
             name = root
@@ -97,6 +94,9 @@ class Source:
     def _to_temporary_file(self) -> str:
         if self.path != "-" and stat.S_ISDIR(os.stat(self.path).st_mode):
             raise InputError("is a directory, not a file", source=self.name)
+        import shutil
+        import tempfile
+
         handle, copy = tempfile.mkstemp(prefix="cranfield-")
         weakref.finalize(self, _remove, copy)
         with os.fdopen(handle, "wb") as target:

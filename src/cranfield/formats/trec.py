@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,11 +101,10 @@ def _blocks(
         if progress is not None:
             progress(len(raw))
         if layout is None:
-            lines = raw.tobytes().splitlines()
-            first = next((line.split() for line in lines if _is_data(line)), None)
+            first = _first_data(raw)
             if first is None:
                 continue  # comments only, so far
-            layout = layout_of(first)
+            layout = layout_of(first.split())
         yield partial(_load, source, offset, raw, layout, spare)
     if layout is None:
         raise InputError(
@@ -123,14 +122,16 @@ def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes
             if len(buffer) < needed:
                 buffer = np.empty(needed, np.uint8)
             buffer[: len(rest)] = rest
-            n = stream.readinto(memoryview(buffer)[len(rest) : needed])  # type: ignore[attr-defined] # every binary stream has it
-            if not n:
-                break
-            data = buffer[: len(rest) + n]
+            filled = _fill(stream, buffer[:needed], len(rest))
+            data = buffer[:filled]
             if offset == 0 and len(rest) == 0:
                 _refuse_binary(source, data[:4096].tobytes())
                 if data[:3].tobytes() == b"\xef\xbb\xbf":  # a byte order mark is no part of an id
                     data, offset = data[3:], 3
+            if filled < needed:  # the end
+                if filled:
+                    yield offset, data
+                return
             cut = _query_change(data[-_TAIL:].tobytes())
             if cut:
                 cut += max(len(data) - _TAIL, 0)
@@ -148,8 +149,27 @@ def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes
                         source=source.name,
                     )
                 size *= 2  # one query fills the block: take twice as much
-        if len(rest):
-            yield offset, rest
+
+
+def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
+    """Read into the buffer behind what it holds; return how much it then holds."""
+    while filled < len(buffer):
+        n = stream.readinto(memoryview(buffer)[filled:])  # type: ignore[attr-defined] # they have it
+        if not n:
+            break
+        filled += n
+    return filled
+
+
+def _first_data(raw: Bytes) -> bytes | None:
+    """Return the first line that is no comment."""
+    for size in (1 << 14, len(raw)):
+        *whole, rest = raw[:size].tobytes().split(b"\n")
+        lines = [*whole, rest] if size >= len(raw) else whole
+        found = next((line for line in lines if _is_data(line)), None)
+        if found is not None:
+            return found
+    return None
 
 
 def _refuse_binary(source: Source, start: bytes) -> None:

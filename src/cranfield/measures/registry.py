@@ -19,6 +19,7 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -137,7 +138,7 @@ class Depth:
 # ---- the declaration ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Definition:
     """All that is known of a measure, but for the values of its parameters."""
 
@@ -153,10 +154,39 @@ class Definition:
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
-    cutoff: Literal["none", "optional", "required"]
-    cutoff_kind: Literal["depth", "recall"]
-    parameters: Mapping[str, Parameter]
-    defaults: Mapping[str, Any]
+
+    @cached_property
+    def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+        arguments = list(inspect.signature(self.kernel).parameters.values())
+        return arguments, typing.get_type_hints(self.kernel, include_extras=True)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The parameters and what they are if nothing is said."""
+        return {a.name: a.default for a in self._arguments[0] if a.kind is a.KEYWORD_ONLY}
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters and what they mean."""
+        return {name: self._arguments[1][name].__metadata__[0] for name in self.defaults}
+
+    @cached_property
+    def _second(self) -> inspect.Parameter | None:
+        positional = [a for a in self._arguments[0] if a.kind is not a.KEYWORD_ONLY]
+        return positional[1] if len(positional) > 1 else None
+
+    @cached_property
+    def cutoff(self) -> Literal["none", "optional", "required"]:
+        """Whether the measure takes a cutoff."""
+        if self._second is None:
+            return "none"
+        return "required" if self._second.default is inspect.Parameter.empty else "optional"
+
+    @cached_property
+    def cutoff_kind(self) -> Literal["depth", "recall"]:
+        """What stands after `@`: a number of ranks, or a recall."""
+        hint = self._second and self._arguments[1][self._second.name]
+        return "recall" if hint is RecallPoint else "depth"
 
     @property
     def documentation(self) -> str:
@@ -210,10 +240,6 @@ def measure(
     """
 
     def register(kernel: Kernel) -> Kernel:
-        hints = typing.get_type_hints(kernel, include_extras=True)
-        arguments = list(inspect.signature(kernel).parameters.values())
-        named = [a for a in arguments if a.kind is a.KEYWORD_ONLY]
-        second = arguments[1] if len(arguments) > len(named) + 1 else None
         definition = Definition(
             name=name,
             kernel=kernel,
@@ -227,12 +253,6 @@ def measure(
             range=range,
             higher_is_better=higher_is_better,
             exempt=exempt or {},
-            cutoff="none"
-            if second is None
-            else ("required" if second.default is second.empty else "optional"),
-            cutoff_kind="recall" if second and hints[second.name] is RecallPoint else "depth",
-            parameters={a.name: hints[a.name].__metadata__[0] for a in named},
-            defaults={a.name: a.default for a in named},
         )
         _DEFINITIONS[name] = definition
         for known in (name, *aliases):
@@ -414,12 +434,13 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
 # ---- text to measure ------------------------------------------------------------------------
 
 _LONGEST = 1000
-_CALL = re.compile(r"(?P<name>[^\s()@]+?)\s*(?:\((?P<args>.*)\))?\s*(?:@(?P<at>[^@]+))?", re.S)
-_LEVEL = re.compile(r"(?P<rest>.+)-l(?P<rel>\d{1,9})", re.ASCII | re.S)  # ranx: map@100-l2
-_NUMBERS = r"\d*\.?\d+(?:,\d*\.?\d+)*"
-_PAIRS = r"\d+=-?[\d.]+(?:,\d+=-?[\d.]+)*"
-_OUTPUT_NAME = re.compile(rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})", re.ASCII)
-_WITH_VALUES = re.compile(rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})", re.ASCII)
+# Compiled when they are used: names of our own need only the first.
+_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>.*)\))?\s*(?:@(?P<at>[^@]+))?"
+_LEVEL = r"(?s)(?P<rest>.+)-l(?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
+_NUMBERS = r"[0-9]*\.?[0-9]+(?:,[0-9]*\.?[0-9]+)*"
+_PAIRS = r"[0-9]+=-?[0-9]*\.?[0-9]+(?:,[0-9]+=-?[0-9]*\.?[0-9]+)*"
+_OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
+_WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
 
 
 def parse(text: str, rel: int | None = None) -> Measure:
@@ -491,8 +512,8 @@ def _named(word: str) -> _Found:
 
 def _as_call(word: str) -> _Found:
     """`nDCG(gain='exp2')@20`, `map@100-l2`."""
-    level = _LEVEL.fullmatch(word)
-    call = _CALL.fullmatch(level["rest"] if level else word)
+    level = re.fullmatch(_LEVEL, word) if "-l" in word else None
+    call = re.fullmatch(_CALL, level["rest"] if level else word)
     variant = _VARIANTS.get(call["name"].lower()) if call else None
     if call is None or variant is None:
         return []
@@ -513,13 +534,13 @@ def _as_call(word: str) -> _Found:
 
 def _as_output_name(word: str) -> _Found:
     """`P_5`, `ndcg_cut_10`, `iprec_at_recall_0.10`, `set_F_2.0`; `ndcg_at_10`."""
-    parts = _OUTPUT_NAME.fullmatch(word)
+    parts = re.fullmatch(_OUTPUT_NAME, word)
     return _with_values(parts["name"], parts["values"]) if parts else []
 
 
 def _as_name_with_values(word: str) -> _Found:
     """`P.5,10`, `ndcg_cut.10`, `ndcg.1=3,2=9`, `set_F.2`."""
-    parts = _WITH_VALUES.fullmatch(word)
+    parts = re.fullmatch(_WITH_VALUES, word)
     return _with_values(parts["name"], parts["values"]) if parts else []
 
 
@@ -596,7 +617,7 @@ def _unknown_parameter(definition: Definition, key: str) -> str:
 
 
 def _unknown_measure(word: str) -> str:
-    call = _CALL.fullmatch(word)
+    call = re.fullmatch(_CALL, word)
     name = call["name"] if call else word
     near = dict.fromkeys(_VARIANTS[n][0] for n in _nearest(name.lower(), _VARIANTS))
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -609,3 +630,15 @@ def _nearest(word: str, known: Iterable[str]) -> list[str]:
     import difflib
 
     return difflib.get_close_matches(word, list(known), 3, 0.6)
+
+
+def find(name: str) -> Definition:
+    """Return the definition of a measure by any name that it is known by, cut or not.
+
+    >>> find("map").name, find("ndcg_cut_10").name
+    ('AP', 'nDCG')
+    """
+    for known in (_FAMILIES, _VARIANTS):
+        if name.lower() in known:
+            return _DEFINITIONS[known[name.lower()][0]]
+    return parse_all(name)[0].definition

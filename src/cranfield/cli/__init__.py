@@ -1,0 +1,81 @@
+"""The command line: arguments to the library to standard output. Only here is anything printed.
+
+Exit status: 0 done, 2 wrong usage or input that cannot be scored.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from cranfield import __version__
+from cranfield.errors import CranfieldError
+
+_COMMANDS = {
+    "evaluate": "Score runs against judgments.",
+    "measures": "List the measures, or explain one.",
+    "demo": "Evaluate a small collection that comes with the package.",
+}
+
+
+class _Refused(click.ClickException):
+    """What the library refuses, shown without a traceback."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"cranfield.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, _COMMANDS, 1)
+            guess = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{guess}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CranfieldError as error:
+            raise _Refused(str(error)) from None
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, "--version", prog_name="cranfield")
+def cli() -> None:
+    """Evaluate ranked retrieval: judgments and runs to measures.
+
+    \b
+    cranfield demo
+    cranfield evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
+    cranfield measures nDCG
+    """  # noqa: D301 - click's mark for lines to keep
+
+
+def main() -> None:
+    """Run the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # An id of bytes that are no UTF-8 goes out as it came in.
+            stream.reconfigure(errors="surrogateescape")
+    cli.main(prog_name="cranfield")

@@ -1,0 +1,188 @@
+"""`cranfield evaluate QRELS RUN...`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import click
+
+from cranfield.cli.terminal import Reading, is_terminal, note, say, show
+from cranfield.errors import InputError
+from cranfield.evaluation import DEFAULT_MEASURES, evaluate
+from cranfield.formats.source import Source
+from cranfield.formats.trec import Order
+from cranfield.judge import Precision, Queries
+from cranfield.measures import Measure, parse_all
+from cranfield.render import delimited
+from cranfield.scores import Systems
+from cranfield.tables import Run, read_run
+
+Format = Literal["table", "tsv", "csv", "json", "jsonl"]
+
+
+@click.command("evaluate")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m",
+    "--measure",
+    "names",
+    multiple=True,
+    metavar="MEASURE",
+    help=f"What to compute, as in -m nDCG@10 -m 'P(rel=2)@5'; trec_eval's, ranx's and "
+    f"ir_measures' names work. May be repeated.  [default: {DEFAULT_MEASURES}]",
+)
+@click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
+@click.option(
+    "-l",
+    "--rel",
+    type=click.IntRange(min=0),
+    help="The lowest grade that counts as relevant, for measures that state none.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="Keep only the best so many documents of each query (trec_eval -M).",
+)
+@click.option(
+    "--judged-only", is_flag=True, help="Drop unjudged documents before measuring (trec_eval -J)."
+)
+@click.option(
+    "--queries",
+    type=click.Choice(["judged", "both"]),
+    default="judged",
+    show_default=True,
+    help="Average over all queries with judgments, or over those that the run has, too.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["score", "rank", "given"]),
+    default="score",
+    show_default=True,
+    help="Rank by score (ties by document id), by the rank column, or as the lines stand.",
+)
+@click.option(
+    "--scores",
+    type=click.Choice(["double", "single"]),
+    default="double",
+    show_default=True,
+    help="Compare scores as 64-bit floats, or as 32-bit ones (trec_eval 9, pytrec_eval).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "tsv", "csv", "json", "jsonl"]),
+    help="How to print.  [default: table on a terminal, else tsv]",
+)
+def command(
+    qrels: str,
+    runs: tuple[str, ...],
+    names: tuple[str, ...],
+    per_query: bool,
+    rel: int | None,
+    depth: int | None,
+    judged_only: bool,
+    queries: Queries,
+    order: Order,
+    scores: Precision,
+    form: Format | None,
+) -> None:
+    """Score runs against judgments.
+
+    QRELS is a TREC qrels file (query_id iteration doc_id grade), RUN a TREC run file (query_id Q0
+    doc_id rank score tag, or query_id doc_id in order); `-` reads the standard input. Compressed
+    files are read as they are. Several runs make one table.
+
+    \b
+    cranfield evaluate qrels.txt bm25.run
+    cranfield evaluate qrels.txt *.run -m nDCG@10 -m AP -m 'P(rel=2)@5'
+    cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
+    """  # noqa: D301 - click's mark for lines to keep
+    if (qrels, *runs).count("-") > 1:
+        raise InputError("the standard input, `-`, can be read only once")
+    measures = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
+    with Reading(_size(runs)) as progress:
+        systems = evaluate(
+            qrels,
+            _named(runs),
+            measures,
+            queries=queries,
+            order=order,
+            scores=scores,
+            depth=depth,
+            judged_only=judged_only,
+            progress=progress,
+        )
+    form = form or ("table" if is_terminal() else "tsv")
+    if form == "table":
+        show(systems.table(per_query=per_query))
+        return
+    if form == "json":
+        say(_json(_document(systems, per_query), indent=2) + "\n")
+        return
+    rows = _rows(systems, per_query)
+    if form == "jsonl":
+        say("".join(_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
+    else:
+        say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
+    for line in systems.notes():
+        note(line)
+
+
+_COLUMNS = ("run", "measure", "query_id", "value")
+
+
+def _named(paths: Sequence[str]) -> list[Run]:
+    """Open the runs, each named by its file; by its whole path where two files have one name."""
+    runs = [read_run(path) for path in paths]
+    names = [run.name for run in runs]
+    for run, path in zip(runs, paths, strict=True):
+        if names.count(run.name) > 1:
+            run.name = path
+    return runs
+
+
+def _size(paths: Sequence[str]) -> int | None:
+    sizes = [Source(path).size for path in paths]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int]]:
+    for name, scores in systems.items():
+        if per_query:
+            for query, values in zip(scores.query_ids, scores.values.tolist(), strict=True):
+                for measure, value in zip(scores.measures, values, strict=True):
+                    yield name, str(measure), query, _plain(measure, value)
+        for measure in scores.measures:
+            yield name, str(measure), "all", _plain(measure, scores[measure])
+
+
+def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
+    runs = []
+    for name, scores in systems.items():
+        overall = {str(m): _plain(m, scores[m]) for m in scores.measures}
+        run: dict[str, Any] = {"run": name, "counts": vars(scores.counts), "all": overall}
+        if per_query:
+            run["queries"] = {
+                query: {
+                    str(m): _plain(m, value) for m, value in zip(scores.measures, row, strict=True)
+                }
+                for query, row in zip(scores.query_ids, scores.values.tolist(), strict=True)
+            }
+        runs.append(run)
+    return {"recipe": dict(next(iter(systems.values())).recipe), "runs": runs}
+
+
+def _plain(measure: Measure, value: float) -> float | int:
+    """Return every digit of a value; counts are whole."""
+    return int(value) if measure.definition.aggregation == "sum" else value
+
+
+def _json(content: Any, indent: int | None = None) -> str:
+    import json
+
+    shown = json.dumps(content, ensure_ascii=False, indent=indent)
+    try:
+        shown.encode()
+    except UnicodeEncodeError:  # an id of bytes that are no UTF-8
+        return json.dumps(content, indent=indent)
+    return shown

@@ -1,0 +1,81 @@
+"""What the commands share: printing that no id can break, tables that fit, progress."""
+
+import re
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from cranfield.render import Table, text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_UNSEEN = re.compile(r"[^\n\t]")
+
+
+def is_terminal() -> bool:
+    """Tell whether the standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def say(content: str) -> None:
+    """Print text for machines. On a terminal, what could command it is escaped."""
+    if is_terminal():
+        content = _UNSEEN.sub(_escaped, content)
+    click.echo(content, nl=False)
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    character = found[0]
+    return character if character.isprintable() else ascii(character)[1:-1]
+
+
+def show(table: Table) -> None:
+    """Print a table for people."""
+    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal() else None
+    click.echo(text(table, width=width, color=is_terminal()), nl=False)
+
+
+def note(content: str) -> None:
+    """Say beside the output what one should know of it."""
+    click.echo(f"note: {content}", err=True)
+
+
+class Reading:
+    """Shows how far a long reading is, on a terminal, after the first second."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._done = 0
+        self._since = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __call__(self, n_bytes: int) -> None:
+        """Hear that some more bytes were read."""
+        self._done += n_bytes
+        if self._bar is None and sys.stderr.isatty() and time.monotonic() - self._since > 1:
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+            self._bar = Progress(
+                "reading runs",
+                BarColumn(),
+                DownloadColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("reading", total=self._total)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done)
+
+    def __enter__(self) -> "Reading":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
