@@ -31,7 +31,7 @@ _HOME = {
     "read_run": "tables",
 }
 
-__all__ = [  # noqa: F822 - __getattr__ finds them
+__all__ = [
     "CranfieldError",
     "InputError",
     "Measure",

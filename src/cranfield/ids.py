@@ -18,7 +18,7 @@ from cranfield.ranked import Ints
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Words = NDArray[np.uint64]
+Words = NDArray[Any]  # 64-bit, without sign
 
 # The first n bytes of a word, n = 0 to 8, as they lie in the memory.
 _KEEP = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
@@ -30,9 +30,7 @@ def encode(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise InputError(
-            f"the id {text!r} is no text: it holds half of a surrogate pair"
-        ) from None
+        raise InputError(f"the id {text!r} is no text: it holds half of a surrogate pair") from None
 
 
 def decode(data: bytes) -> str:
@@ -119,12 +117,14 @@ class Ids:
 
     def word(self, j: int, rows: Any = slice(None)) -> Words:
         """Return word `j` of the identifiers at `rows`; zero past an identifier's end."""
-        return self._raw_word(j, rows).byteswap()
+        words: Words = self._raw_word(j, rows).byteswap()
+        return words
 
     def _raw_word(self, j: int, rows: Any = slice(None)) -> Words:
         """Return word `j` with the first byte lowest: as good for all but order, and quicker."""
         if j == 0:
-            words, left = self._words_at[self._start[rows]], np.minimum(self.length[rows], 8)
+            left = np.minimum(self.length[rows], 8)
+            words: Words = self._words_at[self._start[rows]]
         else:
             left = np.clip(self.length[rows] - 8 * j, 0, 8)
             words = self._words_at[np.where(left > 0, self._start[rows] + 8 * j, 0)]
@@ -194,4 +194,5 @@ _FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so 
 
 def keyed(hashes: Words, group: Ints) -> Words:
     """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever."""
-    return hashes + group.astype(np.uint64) * _ODD
+    keys: Words = hashes + group.astype(np.uint64) * _ODD
+    return keys

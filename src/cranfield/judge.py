@@ -177,7 +177,10 @@ def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
     number = np.cumsum(keep) - 1
     rows = keep[ranked.query]
     return Ranked(
-        int(np.count_nonzero(keep)), number[ranked.query[rows]], ranked.rank[rows], ranked.grade[rows]
+        int(np.count_nonzero(keep)),
+        number[ranked.query[rows]],
+        ranked.rank[rows],
+        ranked.grade[rows],
     )
 
 
@@ -314,10 +317,11 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
 
 def _marked(keys: Words, wanted: Words) -> Bools:
     """Tell which keys may be among `wanted`: all that are, and hardly any other."""
-    bits = np.uint64(64 - max(16, int(len(wanted)).bit_length() + 3))
+    bits = np.uint64(64 - max(16, len(wanted).bit_length() + 3))
     mark = np.zeros(1 << (64 - int(bits)), np.bool_)
     mark[_spread(wanted) >> bits] = True
-    return mark[_spread(keys) >> bits]
+    marked: Bools = mark[_spread(keys) >> bits]
+    return marked
 
 
 def _spread(keys: Words) -> Words:
@@ -396,7 +400,7 @@ def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) 
             continue
         every, values = scores_of(query, ranking)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
-        rows = (found == found).nonzero()[0]  # noqa: PLR0124 - not NaN
+        rows = (found == found).nonzero()[0]
         if len(rows) == 0:
             continue
         found = found[rows]

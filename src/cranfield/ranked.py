@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Numbers = Any  # an array of any numeric type, or one number for every row
+# What an array holds, for the reader: numpy's own types lose it in almost every operation.
+Ints = NDArray[Any]  # 64-bit
+Floats = NDArray[Any]  # doubles
+Bools = NDArray[Any]
+Numbers = NDArray[Any]  # whole numbers or doubles
 
 
 def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
@@ -30,9 +31,8 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     >>> ratio(np.array([1, 0]), np.array([4, 0]))
     array([0.25, 0.  ])
     """
-    numerator, denominator = np.asanyarray(numerator), np.asanyarray(denominator)
-    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
-    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
+    result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=result, where=denominator != 0)
 
 
 def log2(x: Numbers) -> Floats:
@@ -41,7 +41,6 @@ def log2(x: Numbers) -> Floats:
     numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
     so that the same code would give other bits on another machine.
     """
-    x = np.asanyarray(x)
     largest = int(x.max(initial=1))
     if largest < _LARGEST_TABLE:
         table = _log2_table(max(1024, 1 << largest.bit_length()))
@@ -80,9 +79,7 @@ class Ranked:
 
     def where(self, keep: Bools) -> "Ranked":
         """Return the rows where `keep` (rows,) is true."""
-        return replace(
-            self, query=self.query[keep], rank=self.rank[keep], grade=self.grade[keep]
-        )
+        return replace(self, query=self.query[keep], rank=self.rank[keep], grade=self.grade[keep])
 
     def relevant(self, rel: int = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
@@ -120,7 +117,8 @@ class Ranked:
 
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
-        return column[self.query, 0]
+        values: Numbers = column[self.query, 0]
+        return values
 
     def running(self, values: Numbers) -> Numbers:
         """Add up within the query, this row included: (rows,) -> (rows,).

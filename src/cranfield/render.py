@@ -51,8 +51,9 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
     def drawn(table: Table) -> RichTable:
         grid = RichTable(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
         for i, name in enumerate(table.header):
-            justify = "left" if i < table.n_labels else "right"
-            grid.add_column(Text(printable(name)), justify=justify, no_wrap=True)
+            left = i < table.n_labels
+            title = Text(printable(name))
+            grid.add_column(title, justify="left" if left else "right", no_wrap=True)
         for r, row in enumerate(table.rows):
             if r in table.rules:
                 grid.add_section()
@@ -86,7 +87,6 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
 
 def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
-
     import html
 
     def cell(tag: str, content: str, column: int, strong: bool = False) -> str:
@@ -103,9 +103,7 @@ def to_html(table: Table) -> str:
         for r, row in enumerate(table.rows)
     )
     notes = "".join(f"<p>{html.escape(printable(note))}</p>\n" for note in table.notes)
-    return (
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{notes}"
-    )
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{notes}"
 
 
 def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:

@@ -159,7 +159,8 @@ class Systems(Mapping[str, Scores], _Frames):
         """
         every = list(self.values())
         names = [str(measure) for measure in self.measures]
-        rows, rules, strong = [], set(), set()
+        rows: list[list[str]] = []
+        rules, strong = set(), set()
         for one in every:
             if per_query:
                 rules.add(len(rows))

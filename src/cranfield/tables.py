@@ -1,7 +1,7 @@
 """Qrels and Run: checked tables of judgments and of a system's ranking."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,6 +12,7 @@ import numpy as np
 from cranfield.errors import InputError
 from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import (
+    ArrowTable,
     Nested,
     grades_of,
     is_table,
@@ -25,8 +26,10 @@ from cranfield.ids import Ids, Words, decode, encode, keyed
 from cranfield.ranked import Ints, Ranked
 
 Path = str | os.PathLike[str]
-QrelsLike = Union["Qrels", Path, Mapping[Any, Any], Any]
-RunLike = Union["Run", Path, Mapping[Any, Any], Any]
+QrelsLike = Union[
+    "Qrels", Path, ArrowTable, Mapping[Any, Mapping[Any, int]], Mapping[Any, Set[Any]]
+]
+RunLike = Union["Run", Path, ArrowTable, Mapping[Any, Mapping[Any, float]], Mapping[Any, list[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,7 @@ class Qrels:
     _lists: list[list[str]] | None = None
     _ids: Ids | None = None
 
-    def __init__(self, data: Mapping[Any, Any] | Any) -> None:
+    def __init__(self, data: Mapping[Any, Any] | ArrowTable) -> None:
         if isinstance(data, Mapping):
             self._take_dict(nested_qrels(data))
         elif is_table(data):
@@ -234,7 +237,7 @@ class Run:
     Run('bm25')
     """
 
-    def __init__(self, data: Mapping[Any, Any] | Any, name: str = "run") -> None:
+    def __init__(self, data: Mapping[Any, Any] | ArrowTable, name: str = "run") -> None:
         self.name = name
         self.nested: Nested | None = None  # {query: {document: score}}, if it came as one
         self._blocks: Callable[..., Iterator[Load]]

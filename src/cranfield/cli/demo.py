@@ -33,7 +33,8 @@ def command(folder: Path | None) -> None:
     best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[by])
     click.echo(
         f"\nSeen: for {len(demo.queries())} questions to Python's standard library, {best.name} "
-        f"puts the modules that help highest ({by} {best[by]:.3f}; {second.name} {second[by]:.3f}).\n"
+        f"puts the modules that help highest ({by} {best[by]:.3f}; {second.name} "
+        f"{second[by]:.3f}).\n"
         "Next: `cranfield demo --save demo` writes the files; then try "
         "`cranfield evaluate demo/qrels.txt demo/*.run -q -m nDCG@10`."
     )

@@ -1,7 +1,7 @@
 """What the commands share: printing that no id can break, tables that fit, progress."""
 
-import re
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING

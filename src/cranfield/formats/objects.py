@@ -5,9 +5,10 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Block, Load
@@ -19,9 +20,16 @@ BLOCK_ROWS = 131_072
 Nested = dict[str, dict[str, Any]]
 
 
-def is_table(data: object) -> bool:
-    """Tell whether the object hands out Arrow data (the PyCapsule interface)."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+class ArrowTable(Protocol):
+    """A table that hands out Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule with an Arrow stream."""
+
+
+def is_table(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object hands out Arrow data."""
+    return hasattr(data, "__arrow_c_stream__")
 
 
 # ---- dicts ----------------------------------------------------------------------------------
@@ -148,14 +156,14 @@ def grades_of(values: Iterable[Any]) -> Ints | None:
     return whole_numbers(grades) if grades.size else np.zeros(0, np.int64)
 
 
-def whole_numbers(values: Any) -> Ints | None:
+def whole_numbers(values: NDArray[Any]) -> Ints | None:
     """Return the array as 64-bit integers if nothing is lost by it, else None."""
     if values.dtype.kind in "bi" and values.ndim == 1:
-        return values.astype(np.int64)  # type: ignore[no-any-return] # an array of any type
+        return values.astype(np.int64)
     if values.dtype.kind in "fu" and values.ndim == 1:
         fits: Bools = np.abs(values) < 2**62  # not a number fails, too
         if bool(fits.all()) and bool((values == np.floor(values)).all()):
-            return values.astype(np.int64)  # type: ignore[no-any-return] # as above
+            return values.astype(np.int64)
     return None
 
 
@@ -208,7 +216,9 @@ def _id_column(column: Any, name: str, what: str) -> Ids:
     if pa.types.is_integer(kind):
         column = column.cast(pa.large_string())
     elif not (texts or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        raise InputError(f"the {what}: column {name!r} holds {kind}, expected text or whole numbers")
+        raise InputError(
+            f"the {what}: column {name!r} holds {kind}, expected text or whole numbers"
+        )
     if column.null_count:
         raise InputError(f"the {what}: column {name!r} has {column.null_count} missing values")
     chunks = column.cast(pa.large_binary()).chunks

@@ -1,7 +1,6 @@
 """Source: bytes with a name, which can be read from the start as often as needed."""
 
 import contextlib
-import io
 import os
 import stat
 import sys
@@ -63,7 +62,7 @@ class Source:
             try:
                 if self._copy is None and self._read_once():
                     self._copy = self._to_temporary_file()
-                return open(self._copy or self.path, "rb", buffering=0)  # noqa: SIM115 - returned
+                return open(self._copy or self.path, "rb", buffering=0)
             except OSError as error:
                 raise InputError(
                     f"cannot be read: {error.strerror or error}", source=self.name
@@ -128,4 +127,4 @@ def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
         return cast(IO[bytes], lzma.open(stored))
     import pyarrow as pa
 
-    return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(io.BufferedReader(stored)), kind))  # type: ignore[arg-type] # a raw file
+    return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(stored), kind))

@@ -55,6 +55,11 @@ class _Layout:
     expected: str
     more: bool  # more columns than n_columns are ignored
 
+    @property
+    def dtype(self) -> str:
+        """The numbers' type in numpy."""
+        return "f8" if self.number == "score" else "i8"
+
     def parse(self, field: bytes) -> float | int | None:
         """Return the number that the field holds, None if it holds none."""
         if self.number == "score":
@@ -132,10 +137,14 @@ def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes
                 if filled:
                     yield offset, data
                 return
-            cut = _query_change(data[-_TAIL:].tobytes())
-            if cut:
-                cut += max(len(data) - _TAIL, 0)
-            elif len(data) > _TAIL:
+            cut = 0
+            if len(data) > _TAIL:  # look at the end first
+                skipped = len(data) - _TAIL
+                whole_line = data[skipped:].tobytes().find(b"\n") + 1
+                skipped += whole_line
+                cut = _query_change(data[skipped:].tobytes()) if whole_line else 0
+                cut += skipped if cut else 0
+            if not cut:
                 cut = _query_change(data.tobytes())
             rest = data[cut:].copy()
             if cut:
@@ -154,7 +163,7 @@ def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes
 def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
     """Read into the buffer behind what it holds; return how much it then holds."""
     while filled < len(buffer):
-        n = stream.readinto(memoryview(buffer)[filled:])  # type: ignore[attr-defined] # they have it
+        n = stream.readinto(buffer[filled:].data)  # type: ignore[attr-defined] # binary ones have it
         if not n:
             break
         filled += n
@@ -202,9 +211,7 @@ def _is_data(line: bytes) -> bool:
     return bool(line) and not line.startswith(b"#")
 
 
-def _load(
-    source: Source, offset: int, raw: Bytes, layout: _Layout, spare: list[Bytes]
-) -> Block:
+def _load(source: Source, offset: int, raw: Bytes, layout: _Layout, spare: list[Bytes]) -> Block:
     where = partial(_where, source, offset, len(raw))
     for prepare in (_as_it_is, _single_spaces, _respaced):
         block = _arrow(source, prepare(raw), layout, where)
@@ -247,7 +254,7 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
         hashes = piece == _HASH
         if hashes.any() and (hashes[1:] & (piece[:-1] == _NEWLINE)).any():
             return False
-    return n_spaces == n_columns * n_rows and raw[0] != _HASH
+    return n_spaces == n_columns * n_rows and raw[0] > 32 and raw[0] != _HASH
 
 
 def _first_line(raw: Bytes) -> bytes:
@@ -292,9 +299,7 @@ def _arrow(
     value: Floats | Ints | None = None
     if layout.value is not None:
         column = table.column(2).chunk(0)
-        value = np.frombuffer(
-            column.buffers()[1], np.float64 if layout.number == "score" else np.int64, len(column)
-        )
+        value = np.frombuffer(column.buffers()[1], layout.dtype, len(column))
         if layout.number == "score" and np.isnan(value).any():
             return None
     return Block(query, doc, value, source.name, where)
@@ -329,11 +334,10 @@ def _line_by_line(
             problem, hint = _not_a_number(layout, field)
         line, text = where(row)
         raise InputError(problem, source=source.name, line=line, text=text, hint=hint)
-    kind = np.float64 if layout.number == "score" else np.int64
     return Block(
         Ids.of(queries),
         Ids.of(docs),
-        None if layout.value is None else np.array(values, kind),
+        None if layout.value is None else np.array(values, layout.dtype),
         source.name,
         where,
     )

@@ -216,7 +216,8 @@ def _points(value: Any) -> tuple[float, ...]:
 @measure(
     "IAP",
     formula="mean of IPrec@x over the recall points x",
-    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval 11pt_avg",
+    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
+    "trec_eval 11pt_avg",
     aliases=("11pt_avg", "11pt"),
     alias_parameter={"11pt_avg": "points"},
 )

@@ -285,7 +285,7 @@ class Measure:
     >>> AP({"d3"}, ["d1", "d2", "d3"])
     0.3333333333333333
     >>> (nDCG@5)({"d1": 3, "d2": 2}, ["d1", "d4", "d2"])
-    0.9385574520460768
+    0.9385574520455129
     >>> P(rel=2)@5 == parse("P(rel=2)@5")
     True
     """
@@ -495,7 +495,7 @@ def _split(text: str) -> list[str]:
     return [word for word in [*words, word] if word]
 
 
-_Found = list[tuple[Measure, dict[str, Any]]]  # measures, and the parameters they were given
+_Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
 
 
 def _named(word: str) -> _Found:

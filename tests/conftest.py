@@ -1,0 +1,54 @@
+"""What every test has at hand."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("cranfield", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("cranfield")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-skips",
+        action="store_true",
+        help="a skipped test is a failure: for where everything that tests need must be there",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.getoption("--no-skips") and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, with --no-skips: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The shared data: real collections and trec_eval's stored output."""
+    folder = os.environ.get("CRANFIELD_DATA")
+    if not folder:
+        pytest.skip("CRANFIELD_DATA does not name the folder of the shared data")
+    path = Path(folder)
+    assert path.is_dir(), f"CRANFIELD_DATA={folder} is no folder"
+    return path
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write a file into the test's own folder; return its path as text."""
+
+    def write(name: str, content: str | bytes) -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return write

@@ -1,0 +1,100 @@
+"""A file imports only from the floors below its own."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
+
+# From the ground up. Files of one floor do not import each other, but where a list says so.
+FLOORS = [
+    "errors",
+    "render",
+    "ranked",
+    "ids",
+    "formats.source",
+    "formats.block",
+    "formats.trec",
+    "formats.objects",
+    "formats",
+    "tables",
+    "judge",
+    "measures.registry",
+    "measures.gain",
+    "measures.precision",
+    "measures.sets",
+    "measures",
+    "scores",
+    "evaluation",
+    "demo",
+    "cli.terminal",
+    "cli.evaluate",
+    "cli.measures",
+    "cli.demo",
+    "cli",
+    "__main__",
+]
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if name:  # the package's own __init__ holds the public names, no logic: see below
+            found[name] = path
+    return found
+
+
+def imported(path: Path) -> list[str]:
+    """Return the modules of the package that a file imports, within functions, too."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written from the top"
+            module = node.module or ""
+            if module == "cranfield":
+                names += [alias.name for alias in node.names]
+            elif module.startswith("cranfield."):
+                name = module.removeprefix("cranfield.")
+                inner = [f"{name}.{alias.name}" for alias in node.names]
+                names += [one if one in FLOORS else name for one in inner]
+        elif isinstance(node, ast.Import):
+            names += [
+                alias.name.removeprefix("cranfield.")
+                for alias in node.names
+                if alias.name.startswith("cranfield.")
+            ]
+    return names
+
+
+def test_every_file_has_its_floor() -> None:
+    assert set(modules()) == set(FLOORS)
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_nothing_is_imported_from_above(name: str) -> None:
+    for other in imported(modules()[name]):
+        if other == "__version__":
+            continue
+        assert FLOORS.index(other) < FLOORS.index(name), f"{name} imports {other}"
+
+
+def test_only_the_command_line_prints_or_exits() -> None:
+    for name, path in modules().items():
+        if name.startswith("cli") or name == "__main__":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in {"print", "exit", "sys.exit", "os._exit"}, f"{name}: {called}"
+
+
+def test_only_the_formats_and_the_command_line_open_files() -> None:
+    for name, path in modules().items():
+        if name.startswith(("formats", "cli", "demo")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                assert ast.unparse(node.func) not in {"open", "os.open", "io.open"}, name

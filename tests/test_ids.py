@@ -1,0 +1,79 @@
+"""Ids: numbers that stand for the bytes of identifiers."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield.ids import Ids, decode, encode
+
+ids = st.lists(
+    st.one_of(
+        st.binary(min_size=1, max_size=30),
+        st.sampled_from([b"d1", b"d10", b"document", b"document1", b"a" * 16, b"a" * 17]),
+        st.binary(min_size=120, max_size=200),
+    ),
+    max_size=30,
+)
+
+
+@given(ids)
+def test_the_bytes_come_back(texts: list[bytes]) -> None:
+    for column in (Ids.of(texts), Ids.of_arrow(pa.array(texts, pa.binary()))):
+        assert column.to_list() == texts
+        assert [column[i] for i in range(len(texts))] == texts
+
+
+@given(ids, st.integers(0, 5))
+def test_a_slice_of_an_arrow_array_is_read_from_its_offset(texts: list[bytes], skip: int) -> None:
+    for kind in (pa.binary(), pa.large_binary()):
+        assert Ids.of_arrow(pa.array(texts, kind)[skip:]).to_list() == texts[skip:]
+
+
+@given(ids)
+def test_numbers_are_in_the_order_of_the_bytes(texts: list[bytes]) -> None:
+    texts = [text.replace(b"\0", b"0") for text in texts]
+    numbers = Ids.of(texts).numbers().tolist()
+    for text, number in zip(texts, numbers, strict=True):
+        for other, theirs in zip(texts, numbers, strict=True):
+            assert (text < other) == (number < theirs)
+            assert (text == other) == (number == theirs)
+
+
+@given(ids, ids)
+def test_compare_is_the_comparison_of_bytes(texts: list[bytes], others: list[bytes]) -> None:
+    n = min(len(texts), len(others))
+    rows = np.arange(n)
+    found = Ids.of(texts).compare(rows, Ids.of(others), rows).tolist()
+    expected = [(a > b) - (a < b) for a, b in zip(texts, others, strict=False)]
+    assert found == expected
+
+
+@given(ids)
+def test_equal_ids_have_equal_hashes_and_short_ones_their_own(texts: list[bytes]) -> None:
+    texts = [text.replace(b"\0", b"0") for text in texts]
+    hashes = Ids.of(texts).hash().tolist()
+    assert hashes == [Ids.of([text]).hash()[0] for text in texts], "alone as among others"
+    short = {text: h for text, h in zip(texts, hashes, strict=True) if len(text) <= 8}
+    assert len(set(short.values())) == len(short)
+
+
+@given(ids)
+def test_changes_are_where_an_id_differs_from_the_one_above(texts: list[bytes]) -> None:
+    expected = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]
+    assert Ids.of(texts).changes().tolist() == expected
+
+
+@given(st.lists(st.text(min_size=1)))
+def test_texts_are_their_utf8(texts: list[str]) -> None:
+    assert Ids.of_texts(texts).to_list() == [text.encode() for text in texts]
+
+
+@given(st.binary())
+def test_bytes_that_are_no_text_survive(data: bytes) -> None:
+    assert encode(decode(data)) == data
+
+
+@given(ids, ids)
+def test_joined_columns_stand_below_each_other(texts: list[bytes], others: list[bytes]) -> None:
+    assert Ids.joined([Ids.of(texts), Ids.of(others)]).to_list() == texts + others

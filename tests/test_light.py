@@ -1,0 +1,58 @@
+"""Nothing heavy is imported before it is needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
+SMALL = (
+    "from cranfield import evaluate\n"
+    "evaluate({'q1': {'d1': 1}}, {'q1': {'d1': 0.9, 'd2': 0.4}}, 'nDCG@10 AP IAP Bpref P.5,10')\n"
+)
+FILES = (
+    "import sys\n"
+    "from pathlib import Path\n"
+    "from cranfield import evaluate, demo\n"
+    "from cranfield.demo import QRELS, RUNS\n"
+    "evaluate(str(QRELS), [str(run) for run in RUNS], 'nDCG@10 AP')\n"
+)
+
+
+def loaded(code: str, *arguments: str) -> set[str]:
+    """Run code in a new interpreter; return the modules that it has loaded at the end."""
+    code += "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_the_package_alone_loads_nothing() -> None:
+    assert not loaded("import cranfield") & {*HEAVY, "numpy", "pyarrow", "click", "rich"}
+
+
+@pytest.mark.parametrize("code", [SMALL, FILES], ids=["dicts", "files"])
+def test_a_small_evaluation_loads_nothing_heavy(code: str) -> None:
+    assert not loaded(code.replace(", demo", "")) & {*HEAVY, "click", "rich"}
+
+
+def test_dicts_need_no_arrow() -> None:
+    assert "pyarrow" not in loaded(SMALL)
+
+
+def test_version_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from cranfield.cli import main\n"
+        "try: main()\nexcept SystemExit as done: assert done.code == 0"
+    )
+    assert not loaded(code, "--version") & {*HEAVY, "numpy", "pyarrow", "rich"}
+
+
+def test_the_command_loads_nothing_heavy_when_piped() -> None:
+    code = (
+        "import sys; from cranfield.cli import main\nfrom cranfield.demo import QRELS, RUNS\n"
+        "sys.argv[1:] = ['evaluate', str(QRELS), str(RUNS[0])]\n"
+        "try: main()\nexcept SystemExit as done: assert done.code == 0"
+    )
+    assert not loaded(code) & {*HEAVY, "rich"}

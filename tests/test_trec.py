@@ -1,0 +1,302 @@
+"""Reading TREC files: every way to write one, and an error for every way to spoil one."""
+
+import bz2
+import gzip
+import lzma
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield.errors import InputError
+from cranfield.formats import trec
+from cranfield.formats.source import Source
+from cranfield.tables import read_qrels
+
+RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
+ROWS = [("q1", "d1", 3.5), ("q1", "d2", 2.5), ("q2", "d1", 0.001)]
+
+
+def rows(path: str, order: trec.Order = "score") -> list[tuple[str, str, float | None]]:
+    found = []
+    for load in trec.run_blocks(Source(path), order):
+        block = load()
+        values = [None] * len(block) if block.value is None else block.value.tolist()
+        queries, docs = block.query.to_list(), block.doc.to_list()
+        found += [
+            (q.decode("utf-8", "surrogateescape"), d.decode("utf-8", "surrogateescape"), v)
+            for q, d, v in zip(queries, docs, values, strict=True)
+        ]
+    return found
+
+
+SPELLINGS = {
+    "plain": RUN,
+    "tabs": RUN.replace(" ", "\t"),
+    "aligned with spaces": RUN.replace(" ", "   "),
+    "indented": "  " + RUN.replace("\n", "\n  "),
+    "trailing spaces": RUN.replace("\n", "  \n"),
+    "CRLF": RUN.replace("\n", "\r\n"),
+    "no final line end": RUN[:-1],
+    "blank lines": "\n\n" + RUN.replace("\n", "\n \n"),
+    "comments": "# a run\n" + RUN.replace("\nq2", "\n  # q9 Q0 d9 1 9 tag\n#\nq2"),
+    "a comment that looks like a line": RUN + "#q9 Q0 d9 1 9 tag\n",
+    "byte order mark": "\ufeff" + RUN,
+    "more columns": RUN.replace("tag\n", "my own tag\n"),
+    "more columns here and there": RUN.replace("2.5 tag", "2.5 tag with blanks"),
+    "form feeds": RUN.replace(" Q0 ", "\fQ0\v"),
+    "plus signs": RUN.replace("3.5", "+3.5"),
+    "mixed white space": RUN.replace(" Q0 ", "\t Q0  "),
+}
+
+
+@pytest.mark.parametrize("content", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_a_run_is_read_however_it_is_spaced(content: str, write: Any) -> None:
+    assert rows(write("run", content)) == ROWS
+
+
+@pytest.mark.parametrize("content", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_blocks_of_any_size_read_the_same(
+    content: str, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("run", content)
+    for size in (1, 7, 20, 33, 64):
+        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
+        monkeypatch.setattr(trec, "_TAIL", max(size, 8))
+        assert rows(path) == ROWS
+
+
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"], exclude_characters="#"),
+    min_size=1,
+)
+
+
+@given(
+    st.lists(st.tuples(ids, ids, st.floats(allow_nan=False)), min_size=1),
+    st.sampled_from([" ", "\t", "  ", " \t"]),
+    st.sampled_from(["\n", "\r\n", " \n"]),
+    st.integers(1, 300),
+)
+def test_any_ids_and_scores_come_back(
+    lines: list[tuple[str, str, float]], space: str, end: str, size: int
+) -> None:
+    path = Path(f"/tmp/cranfield-{os.getpid()}.run")  # noqa: S108 - one test, one file
+    text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in lines)
+    path.write_text(text, "utf-8", newline="")
+    saved = trec.BLOCK_BYTES, trec._TAIL
+    try:
+        trec.BLOCK_BYTES, trec._TAIL = size, max(8, size // 2)
+        assert rows(str(path)) == lines
+    finally:
+        trec.BLOCK_BYTES, trec._TAIL = saved
+        path.unlink()
+
+
+def test_no_query_is_cut_in_two(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "".join(f"q{i // 7} Q0 d{i} 1 {-i} t\n" for i in range(500))
+    path = write("run", content)
+    for size in (30, 100, 1000):
+        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
+        monkeypatch.setattr(trec, "_TAIL", 64)
+        blocks = [load() for load in trec.run_blocks(Source(path))]
+        assert len(blocks) > 1
+        queries = [set(block.query.to_list()) for block in blocks]
+        assert sum(map(len, queries)) == len(set.union(*queries)) == 72
+
+
+def test_bytes_that_are_no_utf8_are_an_id_all_the_same(write: Any) -> None:
+    path = write("run", b"q1 Q0 caf\xe9 1 1.0 t\n")
+    assert rows(path) == [("q1", "caf\udce9", 1.0)]
+
+
+def test_a_run_of_two_columns_has_an_order_and_no_scores(write: Any) -> None:
+    path = write("run", "q1 d2\nq1\td1\nq2 d1\n")
+    assert rows(path) == [("q1", "d2", None), ("q1", "d1", None), ("q2", "d1", None)]
+
+
+def test_the_rank_column_is_read_when_asked_for(write: Any) -> None:
+    assert [value for _, _, value in rows(write("run", RUN), "rank")] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
+        ("lz4", None),
+    ],
+)
+def test_compressed_files_are_known_by_their_content(
+    suffix: str, compress: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.unknown"
+    if suffix == "lz4":
+        with pa.output_stream(str(path), compression="lz4") as stream:
+            stream.write(RUN.encode())
+    else:
+        path.write_bytes(compress(RUN.encode()))
+    assert rows(str(path)) == ROWS
+
+
+def test_a_pipe_is_read_and_its_errors_have_lines(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def feed() -> None:
+        path.write_text(RUN + "q3 Q0 d1 1 high tag\n")
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    with pytest.raises(InputError, match=r"pipe:4: expected a number as the score") as caught:
+        rows(str(path))
+    thread.join()
+    assert caught.value.line == 4
+
+
+# ---- what is refused ------------------------------------------------------------------------
+
+SPOILT_RUNS = {
+    "q1 Q0 d1 1 3.5\n": (1, "expected 6 columns: query_id Q0 doc_id rank score tag; got 5"),
+    "q1 Q0 d1 1 3.5 t\nq1 Q0 d2 2.5 t\n": (2, "expected 6 columns"),
+    "q1 Q0 d1  3.5 t\n": (1, "expected 6 columns"),
+    "q1  d1 1 3.5 t\n": (1, "expected 6 columns"),
+    " Q0 d1 1 3.5 t\n": (1, "expected 6 columns"),
+    "q1 Q0 d1 1 3.5 \n": (1, "expected 6 columns"),
+    "# c\n\nq1 Q0 d1 1 high t\n": (3, "expected a number as the score (column 5), got 'high'"),
+    "q1 Q0 d1 1 NaN t\n": (1, "expected a number as the score (column 5), got 'NaN'"),
+    "q1 Q0 d1 1 nan t\n": (1, "expected a number"),
+    "q1 Q0 d1 1 1_000 t\n": (1, "expected a number"),
+    "q1 Q0 d1 1 0x10 t\n": (1, "expected a number"),
+    "q1 Q0 d1 1 1,5 t\n": (1, "expected a number"),
+    "q1 Q0 d1 1 3.5 t\nq1 Q0 d2 1 \u0663 t\n": (2, "expected a number"),
+    "q1 Q0 d1 0\n": (1, "This looks like qrels"),
+    "q1 d1 0.5\n": (1, "got 3"),
+    "q1 d1\nq1 d2 d3\n": (2, "expected 2 columns: query_id doc_id; got 3"),
+    "": (None, "holds no data"),
+    "\n \n# nothing\n": (None, "holds no data"),
+    "q1 Q0 d1 1 1 t\nq1 Q0 d\0 1 1 t\n": (None, "null bytes"),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), SPOILT_RUNS.items(), ids=map(repr, SPOILT_RUNS))
+def test_a_spoilt_run_is_refused_with_its_line(
+    content: str, expected: tuple[int | None, str], write: Any
+) -> None:
+    path = write("bad.run", content)
+    with pytest.raises(InputError) as caught:
+        rows(path)
+    line, problem = expected
+    assert caught.value.source == path
+    assert caught.value.line == line
+    assert problem in str(caught.value)
+    if line is not None:
+        assert content.split("\n")[line - 1] in str(caught.value), "the line itself is shown"
+
+
+SPOILT_QRELS = {
+    "q1 0 d1 1\nq1 0 d2\n": (2, "expected 4 columns: query_id iteration doc_id grade; got 3"),
+    "q1 0 d1 1 x\n": (1, "got 5"),
+    "q1 0 d1 relevant\n": (1, "expected a whole number as the grade (column 4), got 'relevant'"),
+    "q1 0 d1 1.5\n": (1, "Grades are whole numbers"),
+    "q1 0 d1 99999999999999999999\n": (1, "expected a whole number"),
+    "q1 Q0 d1 1 3.5 tag\n": (1, "This looks like a run"),
+    "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 2\n": (3, "the document 'd1' stands twice for query 'q1'"),
+    "q1 0 d1 1\nq1 0 d1 1\n": (2, "stands twice"),
+    "": (None, "holds no data"),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), SPOILT_QRELS.items(), ids=map(repr, SPOILT_QRELS))
+def test_spoilt_qrels_are_refused_with_their_line(
+    content: str, expected: tuple[int | None, str], write: Any
+) -> None:
+    path = write("bad.qrels", content)
+    with pytest.raises(InputError) as caught:
+        read_qrels(path)
+    line, problem = expected
+    assert (caught.value.source, caught.value.line) == (path, line)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [40, 200, 2 << 20])
+@pytest.mark.parametrize("bad", [1, 2, 57, 99, 100])
+def test_the_line_number_is_right_in_every_block(
+    size: int, bad: int, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "BLOCK_BYTES", size)
+    monkeypatch.setattr(trec, "_TAIL", 64)
+    lines = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
+    lines[bad - 1] = "q Q0 this-is-bad 1 x t"
+    with pytest.raises(InputError) as caught:
+        rows(write("run", "\n".join(lines)))
+    assert caught.value.line == bad
+    assert caught.value.text == lines[bad - 1]
+
+
+def test_utf16_is_named(write: Any) -> None:
+    with pytest.raises(InputError, match="UTF-16"):
+        rows(write("run", RUN.encode("utf-16")))
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: cannot be read: No such file"):
+        rows(str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="is a directory"):
+        rows(str(tmp_path))
+
+
+def test_a_broken_archive_is_named(write: Any) -> None:
+    for content in (gzip.compress(RUN.encode() * 50)[:60], b"\x1f\x8bthis is no gzip"):
+        with pytest.raises(InputError, match=r"run\.gz: cannot be"):
+            rows(write("run.gz", content))
+
+
+def test_a_file_without_lines_is_refused_before_it_fills_the_memory(write: Any) -> None:
+    with pytest.raises(InputError, match="no line end"):
+        rows(write("run", b"x" * (5 << 20)))
+
+
+def test_control_characters_of_a_line_are_shown_escaped(write: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        rows(write("run", "q1 Q0 \x1b[31md1\u202e 1 x t\n"))
+    assert "\x1b" not in str(caught.value)
+    assert "\u202e" not in str(caught.value)
+    assert r"\x1b[31md1\u202e" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("runs/bm25.run", "bm25"),
+        ("bm25.run.gz", "bm25"),
+        ("bm25.txt.zst", "bm25"),
+        ("input.NLE_pr1", "input.NLE_pr1"),
+        ("input.NLE_pr1.gz", "input.NLE_pr1"),
+        ("run", "run"),
+        ("-", "stdin"),
+        ("bm25.v2.trec", "bm25.v2"),
+    ],
+)
+def test_a_run_is_named_by_its_file(path: str, name: str) -> None:
+    assert Source(path).stem == name
+
+
+def test_the_standard_input_is_read(write: Any) -> None:
+    code = (
+        "from cranfield import evaluate\n"
+        f"print(evaluate({write('qrels', 'q1 0 d2 1')!r}, '-', 'RR')['RR'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=RUN, capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) == 1 / 2
