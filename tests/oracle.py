@@ -37,9 +37,7 @@ def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
     return divide(hits(ranking, rel, k), n_relevant(grades, rel))
 
 
-def f(
-    ranking: Ranking, grades: Sequence[int], k: int, beta: float = 1.0, rel: int = 1
-) -> float:
+def f(ranking: Ranking, grades: Sequence[int], k: int, beta: float = 1.0, rel: int = 1) -> float:
     a, b = p(ranking, grades, k, rel), r(ranking, grades, k, rel)
     return divide((1 + beta * beta) * a * b, beta * beta * a + b)
 

@@ -66,7 +66,7 @@ def test_geometric_mean_has_a_floor() -> None:
 
 
 def test_log2_is_the_c_librarys() -> None:
-    """numpy's own differs at 1621 and 3241 on CPUs with AVX-512, which no stored file reaches."""
+    """Numpy's own differs at 1621 and 3241 on CPUs with AVX-512, which no stored file reaches."""
     ranks = np.array([1, 2, 3, 1620, 1621, 3240, 3241, 65535, 65536, 10**9])
     assert log2(ranks).tolist() == [math.log2(rank) for rank in ranks.tolist()]
     assert log2(ranks[:8]).tolist() == [math.log2(rank) for rank in ranks[:8].tolist()]

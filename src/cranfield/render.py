@@ -110,6 +110,9 @@ def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:
     """Return rows as separated values; a cell that holds the separator or a quote is quoted."""
     import csv
 
+    rows = list(rows)
     page = io.StringIO()
-    csv.writer(page, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
+    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL  # which overlooks a carriage return
+    csv.writer(page, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
     return page.getvalue()

@@ -35,7 +35,9 @@ def _escaped(found: "re.Match[str]") -> str:
 
 def show(table: Table) -> None:
     """Print a table for people."""
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal() else None
+    width = None
+    if is_terminal():
+        width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
     click.echo(text(table, width=width, color=is_terminal()), nl=False)
 
 

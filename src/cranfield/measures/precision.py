@@ -46,6 +46,7 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     "R",
     formula="relevant documents in the first k / relevant documents",
     source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall",
+    aliases=("Recall",),
     families={"recall": CUTOFFS},
     exempt={"perfect is 1": "k ranks may be too few for all relevant documents"},
 )

@@ -245,7 +245,7 @@ def measure(
             kernel=kernel,
             formula=formula,
             source=source,
-            aliases=(*aliases, *(variants or {}), *(families or {})),
+            aliases=tuple(dict.fromkeys((*aliases, *(variants or {}), *(families or {})))),
             families=families or {},
             translate=translate,
             alias_parameter=alias_parameter or {},
@@ -255,7 +255,7 @@ def measure(
             exempt=exempt or {},
         )
         _DEFINITIONS[name] = definition
-        for known in (name, *aliases):
+        for known in (name, *aliases, *definition.families):
             _VARIANTS[known.lower()] = name, {}
         for known, parameters in (variants or {}).items():
             _VARIANTS[known.lower()] = name, parameters
@@ -435,7 +435,7 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
 
 _LONGEST = 1000
 # Compiled when they are used: names of our own need only the first.
-_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>.*)\))?\s*(?:@(?P<at>[^@]+))?"
+_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?\s*(?:@(?P<at>[^@]+))?"
 _LEVEL = r"(?s)(?P<rest>.+)-l(?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = r"[0-9]*\.?[0-9]+(?:,[0-9]*\.?[0-9]+)*"
 _PAIRS = r"[0-9]+=-?[0-9]*\.?[0-9]+(?:,[0-9]+=-?[0-9]*\.?[0-9]+)*"
@@ -528,8 +528,10 @@ def _as_call(word: str) -> _Found:
                 f"as in {name}(gain={{1: 0}})"
             )
         parameters["rel"] = int(level["rel"])
-    one = Measure(name)
-    return [(one @ call["at"].strip() if call["at"] else one, parameters)]
+    one, cutoff = Measure(name), (call["at"] or "").strip()
+    if "," in cutoff and "(" not in cutoff:
+        raise MeasureError(f"{word!r}: separate measures by blanks, or use -m for each")
+    return [(one @ cutoff if cutoff else one, parameters)]
 
 
 def _as_output_name(word: str) -> _Found:

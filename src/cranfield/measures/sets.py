@@ -134,7 +134,10 @@ _COUNT = "it is a count: it has no maximum"
     higher_is_better=False,
     aggregation="sum",
     range=(1, 1),
-    exempt={"0 without relevant documents": "it counts the query all the same"},
+    exempt={
+        "perfect is 1": _COUNT,
+        "0 without relevant documents": "it counts the query all the same",
+    },
 )
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over."""

@@ -42,6 +42,24 @@ def data() -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demonstration in `demo`, as `cranfield demo --save demo` does."""
+    from cranfield import demo
+
+    folder = tmp_path_factory.mktemp("documents")
+    demo.save(folder / "demo")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _documents_run_beside_the_demonstration(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(request.getfixturevalue("demo_folder"))
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
     """Write a file into the test's own folder; return its path as text."""

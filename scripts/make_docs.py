@@ -1,0 +1,92 @@
+"""Write the pages of the documentation that are generated: python scripts/make_docs.py.
+
+`docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
+and the list of measures in the README from the registry, too. A test fails if one is out of date.
+"""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cranfield.cli import cli
+from cranfield.measures import Definition, definitions
+
+ROOT = Path(__file__).parent.parent
+FORM: dict[str, Any] = {
+    "terminal_width": 90,
+    "max_content_width": 90,
+    "help_option_names": ["-h", "--help"],
+}
+LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
+
+
+def entry(definition: Definition) -> str:
+    """Return a measure's part of the catalogue."""
+    low, high = definition.range
+    facts = [
+        f"- Formula: {definition.formula}",
+        f"- Range of a query's value: {low:g} {f'to {high:g}' if high is not None else 'up'}",
+        f"- Over queries: {definition.aggregation}",
+        f"- Source: {definition.source}",
+    ]
+    if definition.aliases:
+        facts.append(f"- Other names: {', '.join(f'`{name}`' for name in definition.aliases)}")
+    for name, parameter in definition.parameters.items():
+        facts.append(f"- `{name}` (default `{definition.defaults[name]!r}`): {parameter.meaning}")
+    return (
+        f"## {definition.name}\n\n`{definition.pattern}`\n\n{definition.documentation}\n\n"
+        + "\n".join(facts)
+        + "\n"
+    )
+
+
+def catalogue() -> str:
+    """Return the page of all measures."""
+    return (
+        "# Measures\n\n"
+        "This page is made from the registry by `scripts/make_docs.py`. `@k` cuts the ranking\n"
+        "after k documents; k may be a number, `R` (the query's number of relevant documents), or\n"
+        "`min(10,R)`. What stands in brackets may be left out. A query for which a measure would\n"
+        "divide nothing by nothing scores 0 and counts in the mean.\n\n"
+        + "\n".join(map(entry, definitions()))
+    )
+
+
+def command_line() -> str:
+    """Return the page of the commands' help."""
+    parts = [
+        "# Command line\n\nThis page is made from the commands' help by `scripts/make_docs.py`.\n"
+    ]
+    top = click.Context(cli, info_name="cranfield", **FORM)
+    parts.append(f"```text\n{cli.get_help(top)}\n```\n")
+    for name in cli.list_commands(top):
+        command: click.Command = import_module(f"cranfield.cli.{name}").command
+        context = click.Context(command, info_name=name, parent=top, **FORM)
+        parts.append(f"## cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def readme() -> str:
+    """Return the README with the list of measures put in."""
+    rows = ["| measure | what it is |", "|---|---|"]
+    rows += [f"| `{one.pattern}` | {one.summary} |" for one in definitions()]
+    text = (ROOT / "README.md").read_text("utf-8")
+    return LIST.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page."""
+    return {
+        ROOT / "docs" / "measures.md": catalogue(),
+        ROOT / "docs" / "command-line.md": command_line(),
+        ROOT / "README.md": readme(),
+    }
+
+
+if __name__ == "__main__":
+    for path, content in pages().items():
+        path.write_text(content, "utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")

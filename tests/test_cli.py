@@ -1,0 +1,310 @@
+"""The command line: what it prints where, and what it answers to mistakes."""
+
+import csv
+import errno
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cranfield
+from cranfield import definitions, demo, evaluate
+
+QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
+RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cranfield", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+    """Run a command on a terminal of so many columns; return its status and what is seen."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cranfield", *arguments], stdout=slave, stderr=slave, cwd=cwd
+    )
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(master, 65536)
+        except OSError as error:  # how Linux says that the other end is closed
+            assert error.errno == errno.EIO
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(master)
+    return process.wait(30), seen.decode().replace("\r\n", "\n")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.fixture
+def files(write: Any) -> tuple[str, str]:
+    return write("qrels.txt", QRELS), write("bm25.run", RUN)
+
+
+def test_tsv_when_the_output_is_no_terminal(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-m", "num_ret")
+    assert done.returncode == 0
+    assert (
+        done.stdout == "run\tmeasure\tquery_id\tvalue\nbm25\tAP\tall\t0.25\nbm25\tNumRet\tall\t2\n"
+    )
+    assert done.stderr == (
+        "note: 2 queries averaged.\n"
+        "note: 1 query without results: counted as retrieving nothing.\n"
+        "note: 1 query of the run left out: not in the qrels.\n"
+    )
+
+
+def test_every_query(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "csv")
+    assert list(csv.reader(io.StringIO(done.stdout))) == [
+        ["run", "measure", "query_id", "value"],
+        ["bm25", "AP", "q1", "0.5"],
+        ["bm25", "AP", "q2", "0.0"],
+        ["bm25", "AP", "all", "0.25"],
+    ]
+
+
+def test_machine_formats_carry_every_digit(data: Path) -> None:
+    qrels, bm25 = str(data / "dl19/qrels.txt"), str(data / "dl19/bm25.run.gz")
+    exact = evaluate(qrels, bm25, "nDCG@10 NumRel")
+    lines = run("evaluate", qrels, bm25, "-m", "nDCG@10 NumRel", "--format", "jsonl").stdout
+    assert [json.loads(line) for line in lines.splitlines()] == [
+        {"run": "bm25", "measure": "nDCG@10", "query_id": "all", "value": exact["nDCG@10"]},
+        {"run": "bm25", "measure": "NumRel", "query_id": "all", "value": int(exact["NumRel"])},
+    ]
+    tsv = run("evaluate", qrels, bm25, "-m", "nDCG@10").stdout.splitlines()[1]
+    assert float(tsv.split("\t")[3]) == exact["nDCG@10"]
+
+
+def test_json_holds_the_recipe_and_the_counts(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "json", "--depth", "1")
+    document = json.loads(done.stdout)
+    assert document["recipe"]["depth"] == 1
+    assert document["recipe"]["cranfield"] == cranfield.__version__
+    (one,) = document["runs"]
+    assert one["run"] == "bm25"
+    assert one["all"] == {"AP": 0.0}
+    assert one["queries"] == {"q1": {"AP": 0.0}, "q2": {"AP": 0.0}}
+    assert one["counts"]["without_judgments"] == 1
+
+
+def test_options_reach_the_evaluation(files: tuple[str, str], write: Any) -> None:
+    def value(*options: str, name: str = "RR") -> float:
+        done = run("evaluate", *files, "-m", name, "--format", "tsv", *options)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.splitlines()[1].split("\t")[3])
+
+    assert value() == (1 / 2 + 0) / 2
+    assert value("--queries", "both") == 1 / 2
+    assert value("-l", "2") == 0
+    assert value("--rel", "0") == (1 + 0) / 2
+    assert value("--depth", "1") == 0
+    assert value("--judged-only", name="NumRet") == 2
+    assert value("--order", "rank") == 1 / 4
+    assert value("--order", "given") == 1 / 4
+    assert value("--scores", "single") == 1 / 4
+
+
+def test_the_level_shows_in_the_name(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-l", "2", "-m", "P_5", "-m", "nDCG@10")
+    assert [line.split("\t")[1] for line in done.stdout.splitlines()[1:]] == [
+        "P(rel=2)@5",
+        "nDCG@10",
+    ]
+
+
+def test_the_default_measures(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files)
+    measures = [line.split("\t")[1] for line in done.stdout.splitlines()[1:]]
+    assert measures == ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
+
+
+def test_several_runs_and_equal_names(files: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "bm25.run"
+    other.write_text(RUN)
+    done = run("evaluate", *files, str(other), files[1], "-m", "RR")
+    names = [line.split("\t")[0] for line in done.stdout.splitlines()[1:]]
+    assert names == [files[1], str(other), f"{files[1]} (2)"]
+
+
+def test_the_standard_input(files: tuple[str, str]) -> None:
+    done = run("evaluate", files[0], "-", "-m", "RR", input=RUN)
+    assert done.stdout.splitlines()[1] == "stdin\tRR\tall\t0.25"
+    done = run("evaluate", "-", files[1], "-m", "RR", input=QRELS)
+    assert done.stdout.splitlines()[1] == "bm25\tRR\tall\t0.25"
+    done = run("evaluate", "-", "-", "-m", "RR", input=QRELS)
+    assert done.returncode == 2
+    assert "can be read only once" in done.stderr
+
+
+MISTAKES = {
+    ("evaluate", "{qrels}", "{run}", "-m", "nDGC@10"): "Did you mean nDCG?",
+    ("evaluate", "{qrels}", "{run}", "-m", "P"): "P needs a cutoff: P@10",
+    ("evaluate", "{qrels}", "nowhere.run"): "nowhere.run: cannot be read: No such file",
+    ("evaluate", "nowhere", "{run}"): "nowhere: cannot be read",
+    ("evaluate", "{qrels}"): "Missing argument 'RUN...'",
+    ("evaluate", "{run}", "{qrels}"): "bm25.run:1: expected 4 columns: query_id iteration doc_id "
+    "grade; got 6\n    q1 Q0 b 1 2.0 t\nThis looks like a run.",
+    ("evaluate", "{qrels}", "{qrels}"): "This looks like qrels",
+    ("evaluate", "{qrels}", "."): "is a directory",
+    ("evaluate", "{qrels}", "{run}", "--depth", "0"): "0 is not in the range",
+    ("evaluate", "{qrels}", "{run}", "--format", "xml"): "'xml' is not one of",
+    ("evaluate", "{qrels}", "{run}", "--perquery"): "--per-query",
+    ("evalute", "{qrels}", "{run}"): "Did you mean 'evaluate'?",
+    ("measures", "nDGC"): "Did you mean nDCG?",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), MISTAKES.items(), ids=[" ".join(m) for m in MISTAKES]
+)
+def test_mistakes_are_answered_with_what_to_do(
+    arguments: tuple[str, ...], said: str, files: tuple[str, str]
+) -> None:
+    filled = [part.format(qrels=files[0], run=files[1]) for part in arguments]
+    done = run(*filled)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_scored_if_one_run_is_bad(files: tuple[str, str], write: Any) -> None:
+    bad = write("bad.run", RUN + "q2 Q0 a 1 x t\n")
+    done = run("evaluate", *files, bad, "-m", "RR")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"{bad}:4: expected a number as the score" in done.stderr
+
+
+def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
+    better = write("better.run", "q1 Q0 a 1 9 t\n")
+    status, seen = on_terminal("evaluate", *files, better, "-m", "RR", "-m", "NumRet")
+    assert status == 0
+    lines = plain(seen).splitlines()
+    assert lines[0].split() == ["run", "RR", "NumRet"]
+    assert lines[2].split() == ["bm25", "0.2500", "2"]
+    assert lines[3].split() == ["better", "0.5000", "1"]
+    assert re.search(r"\x1b\[1m *0\.5000\x1b\[0m", seen), "the best is bold"
+    assert "\x1b[1m0.2500" not in seen
+
+
+def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
+    status, seen = on_terminal("evaluate", *files, columns=40)
+    assert status == 0
+    assert [line.split()[0] for line in plain(seen).splitlines()[2:8]] == [
+        "nDCG@10",
+        "AP",
+        "RR",
+        "P@10",
+        "R@100",
+        "Judged@10",
+    ]
+
+
+@pytest.mark.parametrize("form", ["table", "tsv", "csv", "json", "jsonl"])
+def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
+    qrels = write("qrels", "q\x1b[31m\u202e 0 a 1\n")
+    path = write("r\x1b[2J.run", "q\x1b[31m\u202e Q0 a 1 1 t\n")
+    status, seen = on_terminal("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    assert status == 0
+    assert "\x1b[31m" not in seen
+    assert "\x1b[2J" not in seen
+    assert "\u202e" not in seen
+
+
+def test_ids_that_are_no_utf8_pass_through(write: Any) -> None:
+    qrels, path = write("q", b"caf\xe9 0 a 1\n"), write("r.run", b"caf\xe9 Q0 a 1 1 t\n")
+    command = [sys.executable, "-m", "cranfield", "evaluate", qrels, path, "-q", "-m", "RR"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert b"\tcaf\xe9\t" in done.stdout
+    done = subprocess.run([*command, "--format", "json"], capture_output=True, check=True)
+    assert json.loads(done.stdout)["runs"][0]["queries"] == {"caf\udce9": {"RR": 1.0}}
+
+
+def test_a_reader_that_leaves_early_is_no_error(files: tuple[str, str]) -> None:
+    command = f"{sys.executable} -m cranfield evaluate {files[0]} {files[1]} -q | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - a pipe
+    assert done.stdout == "run\tmeasure\tquery_id\tvalue\n"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_is_said(files: tuple[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cranfield", "evaluate", *files],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode != 0
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_measures_lists_all_and_explains_each() -> None:
+    listed = run("measures").stdout
+    for definition in definitions():
+        assert f"\n{definition.pattern} " in "\n" + listed.replace("\n", " \n")
+    explained = run("measures", "ndcg_cut_10").stdout
+    for part in ("nDCG(gain='linear')[@k]", "Formula", "Source", "gain='linear'", "ndcg_burges"):
+        assert part in explained
+
+
+def test_the_demonstration(tmp_path: Path) -> None:
+    status, seen = on_terminal("demo")
+    assert status == 0
+    lines = plain(seen).splitlines()
+    assert [line.split()[0] for line in lines[2:6]] == ["bm25", "tfidf", "dense", "fusion"]
+    assert lines[-2].startswith("Seen: for 40 questions")
+    assert lines[-1].startswith("Next: `cranfield demo --save demo`")
+    scores = evaluate(str(demo.QRELS), str(demo.RUNS[2]), "nDCG@10")
+    assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in lines[-2]
+    done = run("demo", "--save", "demo", cwd=tmp_path)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 6
+    assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
+    (tmp_path / "file").write_text("")
+    assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2
+
+
+def test_the_demonstration_collection_is_sound() -> None:
+    """Every query has a best answer; whatever stands in a top 10 is judged."""
+    qrels = cranfield.read_qrels(demo.QRELS)
+    assert qrels.query_ids == sorted(demo.queries())
+    assert set(qrels.grade.tolist()) == {0, 1, 2, 3}
+    systems = evaluate(qrels, [str(path) for path in demo.RUNS], "Judged@10 nDCG@10 NumRel(rel=3)")
+    assert list(systems) == ["bm25", "tfidf", "dense", "fusion"]
+    for scores in systems.values():
+        assert scores["Judged@10"] == 1
+        assert scores.counts.without_relevant == 0
+        assert min(scores.per_query("NumRel(rel=3)").values()) >= 1
+    assert len({scores["nDCG@10"] for scores in systems.values()}) == 4
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout == f"cranfield, version {cranfield.__version__}\n"
+    for command in ("evaluate", "measures", "demo"):
+        assert f"\n  {command} " in run("--help").stdout
+        assert run(command, "-h").returncode == 0

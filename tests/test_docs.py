@@ -1,0 +1,68 @@
+"""What the documents show is what happens."""
+
+import re
+import shlex
+from pathlib import Path
+
+import make_docs
+import pytest
+from test_cli import on_terminal, plain
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def transcripts(page: Path) -> list[tuple[str, str]]:
+    """Return (command, output) of every `$ cranfield ...` in a console block."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.S):
+        for part in block.split("$ ")[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path) -> None:
+    for command, output in transcripts(page):
+        words = shlex.split(command)
+        assert words[0] == "cranfield", f"{page.name}: {command} would not be tested"
+        arguments = [
+            str(path.relative_to(demo_folder)) if "*" in word else word
+            for word in words[1:]
+            for path in (sorted(demo_folder.glob(word)) if "*" in word else [Path()])
+        ]
+        _, seen = on_terminal(*arguments, columns=100, cwd=demo_folder)
+        assert plain(seen).rstrip() == output.rstrip(), f"{page.name}: {command}"
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(transcripts(ROOT / "README.md")) >= 3
+
+
+def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"^pip install .*$", text, re.M) == [
+        "pip install . && cranfield demo",
+        "pip install '.[test]' && pytest",
+    ]
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """If not: python scripts/make_docs.py."""
+    for path, content in make_docs.pages().items():
+        assert path.read_text("utf-8") == content, path.name
+
+
+def test_links_within_the_repository_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_path_of_a_machine_stands_in_the_repository() -> None:
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.suffix in {".py", ".md", ".toml", ".txt"} and not parts[0].startswith("."):
+            assert "/ho" + "me/" not in path.read_text("utf-8", "replace"), path

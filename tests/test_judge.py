@@ -1,0 +1,333 @@
+"""judge: one ranking, one tie rule, one rule for queries, whatever form the data has."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield.formats import trec
+from cranfield.judge import Meeting, judge
+from cranfield.ranked import Ranked
+
+
+def run_text(run: oracle.Run) -> str:
+    return "".join(f"{q} Q0 {d} 0 {s!r} t\n" for q, docs in run.items() for d, s in docs.items())
+
+
+def qrels_text(qrels: oracle.Qrels) -> str:
+    return "".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items())
+
+
+def columns(data: Any, value: str) -> dict[str, list[Any]]:
+    rows = [(q, d, v) for q, docs in data.items() for d, v in docs.items()]
+    return {
+        "query_id": [q for q, _, _ in rows],
+        "doc_id": [d for _, d, _ in rows],
+        value: [v for _, _, v in rows],
+    }
+
+
+def flat(meeting: Meeting) -> Any:
+    def of(ranked: Ranked) -> list[list[int]]:
+        return [ranked.query.tolist(), ranked.rank.tolist(), ranked.grade.tolist()]
+
+    judged = meeting.judged
+    return (
+        list(meeting.query_ids),
+        of(judged.hits),
+        of(judged.ideal),
+        judged.n_retrieved.tolist(),
+        judged.top_grade,
+        meeting.counts,
+    )
+
+
+def expected(qrels: oracle.Qrels, run: oracle.Run) -> list[list[int]]:
+    """The hits, by the slow way: query, rank and grade."""
+    rows = []
+    rankings = oracle.rankings(qrels, run)
+    for i, query in enumerate(sorted(rankings, key=str.encode)):
+        for rank, grade in enumerate(rankings[query][0], 1):
+            if grade is not None:
+                rows.append((i, rank, grade))
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_every_form_of_the_data_is_ranked_the_same(
+    seed: int, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run = oracle.collection(seed)
+    filled = {query: docs for query, docs in run.items() if docs}
+    if not qrels.keys() & filled.keys():
+        return
+    first = flat(judge(Qrels(qrels), Run(filled)))
+    assert first[1] == expected(qrels, filled)
+    frames = [pd.DataFrame, pl.DataFrame, pa.table]
+    pairs: list[tuple[Qrels, Run]] = [
+        (Qrels(frame(columns(qrels, "relevance"))), Run(frame(columns(filled, "score"))))
+        for frame in frames
+    ]
+    files = write("qrels", qrels_text(qrels)), write("run", run_text(filled))
+    pairs += [
+        (read_qrels(files[0]), read_run(files[1])),
+        (Qrels(qrels), read_run(files[1])),
+        (read_qrels(files[0]), Run(filled)),
+    ]
+    for judgments, one in pairs:
+        assert flat(judge(judgments, one)) == first
+    monkeypatch.setattr(trec, "BLOCK_BYTES", 150)
+    monkeypatch.setattr(trec, "_TAIL", 60)
+    assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) -> None:
+    qrels, run = oracle.collection(seed)
+    filled = {query: docs for query, docs in run.items() if docs}
+    if not qrels.keys() & filled.keys():
+        return
+    chance = np.random.default_rng(seed)
+    first = flat(judge(Qrels(qrels), Run(filled)))
+    lines = run_text(filled).splitlines(keepends=True)
+    judged = qrels_text(qrels).splitlines(keepends=True)
+    for size in (120, 2 << 20):
+        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
+        monkeypatch.setattr(trec, "_TAIL", 60)
+        path = write("run", "".join(chance.permutation(lines)))
+        also = write("qrels", "".join(chance.permutation(judged)))
+        assert flat(judge(read_qrels(also), read_run(path))) == first
+
+
+def test_ties_are_broken_by_the_bytes_of_the_id_falling() -> None:
+    docs = ["a", "b", "Z", "é", "d9", "d10", "d1", "dd" * 20, "dd" * 20 + "e"]
+    run = {"q": dict.fromkeys(docs, 1.0)}
+    by_bytes = sorted(docs, key=str.encode, reverse=True)
+    for doc in docs:
+        judged = judge(Qrels({"q": {doc: 1}}), Run(run)).judged
+        assert judged.hits.rank.tolist() == [by_bytes.index(doc) + 1]
+
+
+def test_single_precision_makes_ties_that_double_does_not() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.00000002, "b": 1.00000001}}
+    assert evaluate(qrels, run, "RR")["RR"] == 1 / 1
+    assert evaluate(qrels, run, "RR", scores="single")["RR"] == 1 / 2
+
+
+def test_zero_and_minus_zero_tie() -> None:
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 0.0, "b": -0.0}}, "RR")["RR"] == 1 / 2
+
+
+def test_infinite_scores_rank() -> None:
+    run = {"q": {"a": -np.inf, "b": np.inf, "c": 0.0}}
+    assert evaluate({"q": {"a": 1}}, run, "RR")["RR"] == 1 / 3
+
+
+def test_order_given_and_order_rank(write: Any) -> None:
+    path = write("run", "q Q0 a 3 9.0 t\nq Q0 b 1 1.0 t\nq Q0 c 2 5.0 t\n")
+    qrels = {"q": {"b": 1}}
+    assert evaluate(qrels, path, "RR")["RR"] == 1 / 3
+    assert evaluate(qrels, path, "RR", order="given")["RR"] == 1 / 2
+    assert evaluate(qrels, path, "RR", order="rank")["RR"] == 1 / 1
+    assert evaluate(qrels, {"q": {"a": 1, "b": 9}}, "RR", order="given")["RR"] == 1 / 2
+    with pytest.raises(OptionError, match="no rank column"):
+        evaluate(qrels, {"q": {"a": 1}}, "RR", order="rank")
+
+
+def test_depth_keeps_the_best(write: Any) -> None:
+    qrels = {"q": {"a": 1, "c": 1}}
+    scores = evaluate(qrels, {"q": ["a", "b", "c"]}, "SetP SetR NumRet", depth=2)
+    assert scores.means() == {"SetP": 1 / 2, "SetR": 1 / 2, "NumRet": 2}
+
+
+def test_judged_only_drops_unjudged_and_negative_and_closes_up() -> None:
+    qrels = {"q": {"a": -1, "c": 1, "d": 0}}
+    scores = evaluate(qrels, {"q": ["a", "b", "d", "c"]}, "RR NumRet Judged", judged_only=True)
+    assert scores.means() == {"RR": 1 / 2, "NumRet": 2, "Judged": 1}
+
+
+def test_missing_queries_score_zero_and_all_is_counted() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 0}, "q4": {"a": 2}}
+    run: dict[str, dict[str, float]] = {"q1": {"a": 1}, "q3": {"a": 1}, "q4": {}, "q5": {"a": 1}}
+    scores = evaluate(qrels, run, "RR")
+    assert scores["RR"] == (1 + 0 + 0 + 0) / 4
+    counts = scores.counts
+    assert (counts.queries, counts.without_results, counts.without_relevant) == (4, 2, 1)
+    assert (counts.without_judgments, counts.without_run) == (1, 0)
+    both = evaluate(qrels, run, "RR", queries="both")
+    assert both["RR"] == (1 + 0 + 0) / 3
+    assert both.query_ids == ["q1", "q3", "q4"]
+    assert (both.counts.queries, both.counts.without_run) == (3, 1)
+
+
+def test_queries_are_in_the_order_of_their_bytes() -> None:
+    qrels = {query: {"a": 1} for query in ["q2", "q10", "é", "Z", "q1"]}
+    scores = evaluate(qrels, {"q1": {"a": 1}}, "RR")
+    assert scores.query_ids == ["Z", "q1", "q10", "q2", "é"]
+
+
+def test_no_shared_query_is_an_error_with_an_example_of_each() -> None:
+    with pytest.raises(InputError, match=r"'run' and the qrels share no query.*'q7'.*'1'"):
+        evaluate({1: {"a": 1}}, {"q7": {"a": 1.0}}, "RR")
+
+
+def test_whole_numbers_are_ids_by_their_text() -> None:
+    qrels, run = {1: {10: 1, 11: 0}}, {"1": {"10": 1.0, "11": 2.0}}
+    assert evaluate(qrels, run, "RR")["RR"] == 1 / 2
+    frame = pd.DataFrame({"query_id": [1, 1], "doc_id": [10, 11], "score": [1.0, 2.0]})
+    assert evaluate(qrels, frame, "RR")["RR"] == 1 / 2
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("size", [60, 2 << 20])
+@pytest.mark.parametrize("doc", ["d1", "a-much-longer-document-id", "é" * 9, "x" * 300])
+def test_a_document_twice_is_an_error_with_its_line(
+    doc: str, size: int, interleaved: bool, write: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(trec, "BLOCK_BYTES", size)
+    monkeypatch.setattr(trec, "_TAIL", 30)
+    lines = [f"q{i // 20} Q0 doc{i} 1 {-i} t" for i in range(60)]
+    lines[25] = f"q1 Q0 {doc} 1 -25 t"
+    last = 59 if interleaved else 37
+    lines[last] = f"q1 Q0 {doc} 1 -38 t"
+    with pytest.raises(InputError, match=f"the document '{doc}' stands twice for query 'q1'") as e:
+        evaluate({"q1": {"a": 1}}, write("run", "\n".join(lines)), "RR")
+    assert e.value.line == last + 1
+
+
+def test_the_same_document_for_two_queries_is_no_duplicate(write: Any) -> None:
+    path = write("run", "q1 Q0 d 1 1 t\nq2 Q0 d 1 1 t\n")
+    assert evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, path, "RR")["RR"] == 1
+
+
+BAD_MEMORY = {
+    "score is text": ({"q": {"a": 1}}, {"q": {"a": "0.5"}}, "'a': expected a number as the score"),
+    "score is None": ({"q": {"a": 1}}, {"q": {"a": None}}, "got None"),
+    "score is NaN": ({"q": {"a": 1}}, {"q": {"b": 1.0, "a": float("nan")}}, "'a'.*got nan"),
+    "grade is fraction": ({"q": {"a": 0.5}}, {"q": {"a": 1}}, "whole number as the grade, got 0.5"),
+    "grade is text": ({"q": {"a": "1"}}, {"q": {"a": 1}}, "whole number as the grade, got '1'"),
+    "grade is NaN": ({"q": {"a": float("nan")}}, {"q": {"a": 1}}, "got nan"),
+    "no qrels": ({}, {"q": {"a": 1}}, "hold no query"),
+    "empty id": ({"q": {"": 1}}, {"q": {"a": 1}}, "empty id"),
+    "empty query": ({"": {"a": 1}}, {"q": {"a": 1}}, "empty id"),
+    "list with a duplicate": ({"q": {"a": 1}}, {"q": ["a", "b", "a"]}, "'a' stands twice"),
+    "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "a list of documents, best first"),
+    "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
+    "half a surrogate": ({"q": {"a": 1}}, {"q": {"a": 1.0, "\ud800": 1.0}}, "surrogate"),
+    "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),
+    "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a text or a whole number"),
+}
+
+
+@pytest.mark.parametrize(("qrels", "run", "problem"), BAD_MEMORY.values(), ids=BAD_MEMORY.keys())
+def test_bad_objects_are_refused(qrels: Any, run: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        evaluate(qrels, run, "RR")
+
+
+def table(**values: list[Any]) -> pa.Table:
+    return pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]} | values)
+
+
+BAD_TABLES = {
+    "NaN": (table(score=[1.0, float("nan")]), "row 1 has no number"),
+    "missing score": (table(score=[1.0, None]), "1 missing values"),
+    "missing id": (table(doc_id=["a", None]), "1 missing values"),
+    "text score": (table(score=["1", "2"]), "expected numbers"),
+    "empty id": (table(doc_id=["a", ""]), "empty id"),
+    "float ids": (table(doc_id=[1.0, 2.0]), "expected text or whole numbers"),
+    "duplicate": (table(doc_id=["a", "a"]), "'a' stands twice"),
+    "no column": (table().drop_columns(["score"]), "has no column 'score'"),
+    "no rows": (table().slice(0, 0), "holds no rows"),
+}
+
+
+@pytest.mark.parametrize(("run", "problem"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
+def test_bad_tables_are_refused(run: pa.Table, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        evaluate({"q": {"a": 1}}, run, "RR")
+
+
+def test_options_that_do_not_exist_are_refused() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    for option in ({"queries": "all"}, {"order": "docid"}, {"scores": "half"}, {"depth": 0}):
+        with pytest.raises(OptionError):
+            evaluate(qrels, run, "RR", **option)
+
+
+def test_a_run_may_be_larger_than_what_is_kept_of_it(write: Any, monkeypatch: Any) -> None:
+    """Only a few blocks are alive at a time."""
+    monkeypatch.setattr(trec, "BLOCK_BYTES", 1000)
+    path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(5000)))
+    alive: set[int] = set()
+    most = 0
+    original = trec._load
+
+    def counted(*arguments: Any) -> Any:
+        block = original(*arguments)
+        alive.add(threading.get_ident())
+        return block
+
+    monkeypatch.setattr(trec, "_load", counted)
+    pending = []
+    for load in read_run(path).blocks():
+        pending.append(load)
+        most = max(most, len(pending))
+        pending.pop()()
+    assert most == 1
+    assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
+
+
+def test_evaluating_does_not_change_what_it_is_given() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 2.0}}
+    evaluate(qrels, run, "RR", scores="single", depth=1, judged_only=True)
+    assert (qrels, run) == ({"q": {"a": 1}}, {"q": {"a": 1.0, "b": 2.0}})
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    work = [oracle.collection(seed, 30) for seed in range(8)]
+    names = "nDCG@10 AP RR Bpref P.5,10 IAP"
+    alone = [evaluate(qrels, run, names).to_dict() for qrels, run in work]
+    shared = Qrels(work[0][0])
+    together: list[Any] = [None] * 8
+
+    def one(i: int) -> None:
+        for _ in range(10):
+            together[i] = evaluate(*work[i], names).to_dict()
+            evaluate(shared, work[0][1], names)
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+@given(st.data())
+def test_ranks_of_any_scores_and_ids(data: Any) -> None:
+    """In memory and in a table, for ids and scores of every kind."""
+    ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+    scores = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-40, 1e308, -np.inf])
+    ranking = data.draw(st.dictionaries(ids, scores, min_size=1, max_size=12))
+    docs = data.draw(st.lists(st.sampled_from(sorted(ranking)), min_size=1, unique=True))
+    by_hand = [i for i, doc in enumerate(oracle.ranked(ranking), 1) if doc in docs]
+    qrels = Qrels({"q": dict.fromkeys(docs, 1)})
+    for run in (Run({"q": ranking}), Run(pa.table(columns({"q": ranking}, "score")))):
+        assert judge(qrels, run).judged.hits.rank.tolist() == by_hand
+
+
+def test_qrels_go_back_to_a_dict(tmp_path: Path) -> None:
+    qrels = {"q1": {"a": 1, "b": -2}, "q2": {"é": 3}}
+    path = tmp_path / "qrels"
+    path.write_text(qrels_text(qrels))
+    assert Qrels(qrels).to_dict() == read_qrels(path).to_dict() == qrels

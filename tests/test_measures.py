@@ -1,0 +1,323 @@
+"""Measures: arithmetic to check by eye, slow loops, and trec_eval's own numbers."""
+
+import gzip
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+
+import cranfield
+from cranfield import Measure, Qrels, definitions, evaluate, parse, parse_all, read_run
+from cranfield.measures.registry import Depth
+from cranfield.tables import as_run
+
+# The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.
+TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}
+FOUND = ["b", "x", "e", "a", "y"]
+IDEAL = 3 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4) + 1 / math.log2(5)
+
+ARITHMETIC = {
+    "P@1": 1 / 1,
+    "P@4": 2 / 4,
+    "P@10": 2 / 10,
+    "P(rel=3)@4": 1 / 4,
+    "P@R": 2 / 4,
+    "P@min(3,R)": 1 / 3,
+    "R@3": 1 / 4,
+    "R@100": 2 / 4,
+    "R(rel=2)@4": 2 / 2,
+    "F@4": 2 * (2 / 4) * (2 / 4) / (2 / 4 + 2 / 4),
+    "F(beta=2)@1": (1 + 4) * 1 * (1 / 4) / (4 * 1 + 1 / 4),
+    "RelP@3": 1 / 3,
+    "RelP@10": 2 / 4,
+    "Success@1": 1,
+    "Success(rel=3)@3": 0,
+    "Rprec": 2 / 4,
+    "RR": 1 / 1,
+    "RR(rel=3)": 1 / 4,
+    "RR(rel=3)@3": 0,
+    "AP": (1 / 1 + 2 / 4) / 4,
+    "AP@3": (1 / 1) / 4,
+    "AP(rel=3)": (1 / 4) / 1,
+    "Bpref": ((1 - 0 / 1) + (1 - 1 / 1)) / 4,
+    "IPrec@0": 1,
+    "IPrec@0.25": 1 / 1,
+    "IPrec@0.5": 2 / 4,
+    "IPrec@0.75": 0,
+    "IAP(points=(0.25, 0.5))": (2 / 4 + 1 / 1) / 2,
+    "Judged": 3 / 5,
+    "Judged@2": 1 / 2,
+    "Judged@10": 3 / 5,
+    "DCG": 2 / math.log2(2) + 3 / math.log2(5),
+    "DCG(gain='exp2')": (2**2 - 1) / math.log2(2) + (2**3 - 1) / math.log2(5),
+    "nDCG": (2 / math.log2(2) + 3 / math.log2(5)) / IDEAL,
+    "nDCG@2": (2 / math.log2(2)) / (3 / math.log2(2) + 2 / math.log2(3)),
+    "nDCG(gain={1: 0, 2: 0, 3: 1})": (1 / math.log2(5)) / (1 / math.log2(2)),
+    "nDCG(gain={0: 9, 3: 1})@3": (2 / math.log2(2) + 9 / math.log2(4))
+    / (9 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4)),
+    "SetP": 2 / 5,
+    "SetR": 2 / 4,
+    "SetF": 2 * (2 / 5) * (2 / 4) / (2 / 5 + 2 / 4),
+    "SetF(beta=2)": (1 + 4) * (2 / 5) * (2 / 4) / (4 * (2 / 5) + 2 / 4),
+    "SetF(x=2)": (1 + 2) * (2 / 5) * (2 / 4) / (2 * (2 / 5) + 2 / 4),
+    "SetAP": 2 * 2 / (5 * 4),
+    "SetRelP": 2 / 4,
+    "NumQ": 1,
+    "NumRet": 5,
+    "NumRel": 4,
+    "NumRel(rel=2)": 2,
+    "NumRelRet": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), ARITHMETIC.items(), ids=ARITHMETIC.keys())
+def test_arithmetic(name: str, value: float) -> None:
+    assert parse(name)(TRUTH, FOUND) == value
+
+
+def test_gmap_is_a_geometric_mean_of_ap() -> None:
+    scores = evaluate({"q1": {"a"}, "q2": {"a"}}, {"q1": ["a"], "q2": ["b", "a"]}, "GMAP AP")
+    assert scores["GMAP"] == math.exp((math.log(1) + math.log(0.5)) / 2)
+    assert scores.per_query("GMAP") == scores.per_query("AP") == {"q1": 1.0, "q2": 0.5}
+
+
+def test_published_examples() -> None:
+    """From teaching material: AP of 1100000000 and 0100100001 with five relevant documents."""
+    truth = {f"r{i}" for i in range(5)}
+    assert cranfield.AP(truth, ["r0", "r1", *"abcdefgh"]) == pytest.approx(0.4, abs=1e-15)
+    ranking = ["a", "r0", "b", "c", "r1", "d", "e", "f", "g", "r2"]
+    assert cranfield.AP(truth, ranking) == pytest.approx(0.24, abs=1e-15)
+
+
+def test_nothing_retrieved_and_nothing_relevant_give_zero() -> None:
+    """Less what is counted all the same."""
+    for definition in definitions():
+        measure = usual(definition.name)
+        if "0 without relevant documents" not in definition.exempt:
+            assert measure({"a": 0}, ["a", "b"]) == 0 or definition.name == "Judged"
+        if definition.name not in {"NumQ", "NumRel"}:
+            assert measure({"a": 1}, []) == 0
+
+
+# ---- against slow loops ---------------------------------------------------------------------
+
+
+def usual(name: str) -> Measure:
+    """Return the measure with a cutoff, if it needs one."""
+    measure = Measure(name)
+    if measure.definition.cutoff != "required":
+        return measure
+    return measure @ (0.3 if measure.definition.cutoff_kind == "recall" else 5)
+
+
+def variants(name: str) -> Iterator[Measure]:
+    """Yield the measure with every kind of cutoff and other values of its parameters."""
+    definition = Measure(name).definition
+    bases = [Measure(name)]
+    other: dict[str, list[Any]] = {
+        "rel": [0, 2],
+        "beta": [0.5, 2],
+        "x": [2],
+        "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
+        "gain": ["exp2", {1: 3, 2: 0.5}, {0: 1, 1: 5, 2: 1, 3: -1}],
+    }
+    for parameter in definition.parameters:
+        assert parameter in other, f"give {parameter} values to try here"
+        bases += [Measure(name)(**{parameter: value}) for value in other[parameter]]
+    for base in bases:
+        if definition.cutoff != "required":
+            yield base
+        if definition.cutoff_kind == "recall":
+            yield from (base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1))
+        elif definition.cutoff != "none":
+            yield from (base @ cut for cut in (1, 2, 3, 5, 1000, "R", "min(4,R)"))
+
+
+def by_oracle(measure: Measure, ranking: list[int | None], grades: list[int]) -> float:
+    loop, parameters = oracle.ORACLES[measure.name], measure.parameters
+    cutoff = measure.cutoff
+    if cutoff is None:
+        return loop(ranking, grades, **parameters)
+    if isinstance(cutoff, Depth):
+        relevant = oracle.n_relevant(grades, parameters.get("rel", 1))
+        depth = cutoff.ranks if cutoff.ranks is not None else relevant
+        return loop(
+            ranking, grades, min(depth, relevant) if cutoff.at_relevant else depth, **parameters
+        )
+    return loop(ranking, grades, cutoff, **parameters)
+
+
+def test_every_measure_has_an_oracle() -> None:
+    assert {definition.name for definition in definitions()} == set(oracle.ORACLES)
+
+
+@pytest.mark.parametrize("name", [definition.name for definition in definitions()])
+def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
+    measures = list(variants(name))
+    for seed in range(60):
+        qrels, run = oracle.collection(seed)
+        scores = evaluate(qrels, run, measures)
+        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+            for measure in measures:
+                expected = by_oracle(measure, ranking, grades)
+                assert scores.per_query(measure)[query] == expected, (measure, seed, query)
+
+
+# ---- trec_eval's own numbers ----------------------------------------------------------------
+
+# What version 1 of this table leaves out, and why. Whatever else a file holds is compared.
+LATER = [
+    "runid",
+    "relstring",
+    "relstring_40",
+    "infAP",
+    "gm_bpref",
+    "utility",
+    "binG",
+    "G",
+    "ndcg_rel",
+    "Rndcg",
+    "rbp",
+    "rbp_resid",
+    "yaap",
+    "ideal_dcg",
+    "num_nonrel_judged_ret",
+    "unj_5",
+    "unj_10",
+    "unj_20",
+] + [f"Rprec_mult_{i / 5:.2f}" for i in range(1, 11)]
+
+
+def stored(path: Path) -> Iterator[tuple[str, str, str]]:
+    with gzip.open(path, "rt") as lines:
+        for line in lines:
+            name, query, value = line.rstrip("\n").split("\t")
+            yield name.strip(), query, value
+
+
+def compare_with_trec_eval(
+    outputs: list[Path], qrels: Path, run: Path, rel: int | None = None, **options: Any
+) -> tuple[int, set[str]]:
+    """Compare every value to the last bit; return how many, and the names of those left out."""
+    lines = [line for output in outputs for line in stored(output)]
+    known = {name: parse(name, rel) for name in {line[0] for line in lines} - set(LATER)}
+    scores = evaluate(str(qrels), str(run), list(dict.fromkeys(known.values())), **options)
+    by_name = {
+        name: {**scores.per_query(measure), "all": scores[measure]}
+        for name, measure in known.items()
+    }
+    compared, missing = 0, set()
+    for name, query, value in lines:
+        if name not in known:
+            missing.add(name)
+            continue
+        if value.strip() == "-nan":  # 0/0: topics with nothing left, and their means
+            assert options == {"judged_only": True}
+            assert query == "all" or by_name[name][query] == 0
+            continue
+        if (name, query, rel) == ("num_rel", "all", 2):
+            continue  # trec_eval counts anew, with grade > 0: 1197
+        assert by_name[name][query] == float(value), (name, query)
+        compared += 1
+    return compared, missing
+
+
+@pytest.mark.parametrize(
+    ("suffix", "rel", "options", "at_least"),
+    [
+        ("", None, {}, 22_000),
+        ("-l2", 2, {}, 22_000),
+        ("-M5", None, {"depth": 5}, 22_000),
+        ("-J", None, {"judged_only": True}, 22_000),
+    ],
+)
+def test_random_collection_equals_trec_eval_to_the_last_bit(
+    suffix: str, rel: int | None, options: dict[str, Any], at_least: int, data: Path
+) -> None:
+    folder = data / "random"
+    outputs = [folder / f"all{suffix}.out.gz", folder / f"dcg{suffix}.out.gz"]
+    compared, missing = compare_with_trec_eval(
+        outputs, folder / "qrels.txt", folder / "run.txt", rel, **options
+    )
+    assert missing <= set(LATER)
+    assert compared > at_least
+
+
+def test_num_rel_at_level_2_is_the_sum_over_queries(data: Path) -> None:
+    folder = data / "random"
+    scores = evaluate(str(folder / "qrels.txt"), str(folder / "run.txt"), "NumRel(rel=2)")
+    assert scores["NumRel(rel=2)"] == 516
+
+
+SYSTEMS = [
+    "ada2",
+    "ada2-rankvicuna",
+    "bm25",
+    "bm25-rankgpt35",
+    "bm25-rankvicuna",
+    "bm25rm3",
+    "bm25rm3-rankvicuna",
+    "repllama",
+    "splade",
+    "splade-rankvicuna",
+    "tasb",
+    "tasb-rankvicuna",
+]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(("suffix", "rel"), [("", None), (".l2", 2)])
+def test_real_systems_equal_trec_eval_to_the_last_bit(
+    system: str, suffix: str, rel: int | None, data: Path
+) -> None:
+    folder = data / "dl19"
+    output = folder / "trec_eval" / f"{system}{suffix}.out.gz"
+    compared, missing = compare_with_trec_eval(
+        [output], folder / "qrels.txt", folder / f"{system}.run.gz", rel
+    )
+    assert missing <= set(LATER)
+    assert compared > (800 if suffix else 3000)
+
+
+def test_no_system_is_forgotten(data: Path) -> None:
+    assert sorted(read_run(path).name for path in (data / "dl19").glob("*.run.gz")) == SYSTEMS
+
+
+def test_published_ndcg_of_deep_learning_2019(data: Path) -> None:
+    published = {
+        "bm25": ".5058",
+        "bm25rm3": ".5216",
+        "tasb": ".7210",
+        "ada2": ".7035",
+        "repllama": ".7384",
+        "splade": ".7308",
+    }
+    folder = data / "dl19"
+    runs = [str(folder / f"{system}.run.gz") for system in published]
+    systems = evaluate(str(folder / "qrels.txt"), runs, "nDCG@10")
+    assert {name: f"{s['nDCG@10']:.4f}"[1:] for name, s in systems.items()} == published
+
+
+def test_microblog_2014(data: Path) -> None:
+    """A run without scores, in the order given; sums from left to right."""
+    folder = data / "microblog2014"
+    names = ["AP@100", "RR@100", "nDCG(gain='exp2')@min(100,R)"]
+    scores = evaluate(str(folder / "qrels.txt"), str(folder / "result.txt"), names)
+    means = [0.6148422817122279, 0.79737012987013, 0.756819929645465]
+    query_171 = [0.9498040597601829, 0.5, 0.9398543518229351]
+    assert scores.counts.queries == 55
+    assert [scores[name] for name in names] == pytest.approx(means, abs=1e-15)
+    assert [scores.per_query(name)["171"] for name in names] == query_171
+
+
+def test_a_query_alone_gives_the_bits_that_it_gives_in_a_batch(data: Path) -> None:
+    folder = data / "dl19"
+    qrels = Qrels(cranfield.read_qrels(folder / "qrels.txt").to_dict())
+    names = parse_all("nDCG@10 AP RR Bpref ndcg_cut P.5,10 IAP F@5 nDCG(gain='exp2')")
+    run = as_run(str(folder / "bm25.run.gz"))
+    batch = evaluate(qrels, run, names).to_dict()
+    for query, docs in qrels.to_dict().items():
+        assert evaluate({query: docs}, run, names).to_dict()[query] == batch[query]
