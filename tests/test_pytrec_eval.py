@@ -15,19 +15,8 @@ import pytrec_eval
 from cranfield import evaluate, parse
 
 NAMES = [
-    "map",
-    "Rprec",
-    "bpref",
-    "recip_rank",
-    "ndcg",
-    "set_P",
-    "set_recall",
-    "set_F",
-    "set_map",
-    "set_relative_P",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
+    *("map", "Rprec", "bpref", "recip_rank", "ndcg", "num_ret", "num_rel", "num_rel_ret"),
+    *("set_P", "set_recall", "set_F", "set_map", "set_relative_P"),
 ]
 CUT = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 FAMILIES = {

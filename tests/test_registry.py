@@ -278,7 +278,7 @@ def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
 
 
 @given(
-    st.sampled_from([name for name in ("P", "nDCG", "map", "recall", "set_F", "IAP", "ndcg_cut")]),
+    st.sampled_from(["P", "nDCG", "map", "recall", "set_F", "IAP", "ndcg_cut"]),
     st.text("PRrel0123456789=.,_@-()l'{}: ", max_size=12),
 )
 def test_texts_that_look_like_measures(name: str, rest: str) -> None:
@@ -297,8 +297,8 @@ def test_one_list_is_scored_without_ceremony() -> None:
     assert (P @ 2)({"d3"}, []) == 0
     with pytest.raises(cranfield.InputError, match="'d1' stands twice"):
         AP({"d3"}, ["d1", "d1"])
+    call: Any = AP
     with pytest.raises(cranfield.InputError, match="best first"):
-        call: Any = AP
         call({"d3"}, "d1 d2")
     with pytest.raises(MeasureError, match="P needs a cutoff"):
         P({"d3"}, ["d1"])

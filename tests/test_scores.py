@@ -24,7 +24,9 @@ def scores() -> Scores:
 
 @pytest.fixture
 def systems() -> Systems:
-    return evaluate(QRELS, {"good": RUN, "<b>bad</b>\x1b[31m": {"q1": ["b"]}}, "AP NumRet Judged@1")
+    return evaluate(
+        QRELS, {"good": RUN, "<b>bad</b>\x1b[31m": {"q1": {"b": 1.0}}}, "AP NumRet Judged@1"
+    )
 
 
 def test_values_by_name_and_by_measure(scores: Scores) -> None:

@@ -22,6 +22,7 @@ SeveralRuns = (
     | tuple[RunLike, ...]
     | Mapping[str, Run | str | os.PathLike[str]]
     | Mapping[str, Mapping[Any, Mapping[Any, float]]]
+    | Mapping[str, Mapping[Any, list[Any]]]
 )
 MeasuresLike = str | Measure | Iterable[str | Measure]
 

@@ -112,7 +112,13 @@ def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:
 
     rows = list(rows)
     page = io.StringIO()
+    # The writer's own rule, to quote what needs it, overlooks a carriage return.
     returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
-    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL  # which overlooks a carriage return
-    csv.writer(page, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+    writer = csv.writer(
+        page,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
+    )
+    writer.writerows(rows)
     return page.getvalue()

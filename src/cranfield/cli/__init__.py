@@ -3,6 +3,8 @@
 Exit status: 0 done, 2 wrong usage or input that cannot be scored.
 """
 
+import errno
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -56,6 +58,12 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except CranfieldError as error:
             raise _Refused(str(error)) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read has seen enough; click ends quietly
+                raise
+            # What is still to be written would fail again when the interpreter ends.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until then
+            raise _Refused(f"cannot read or write: {error.strerror or error}") from None
 
 
 @click.group(
