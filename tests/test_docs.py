@@ -1,5 +1,8 @@
 """What the documents show is what happens."""
 
+import doctest
+import importlib
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -7,6 +10,8 @@ from pathlib import Path
 import make_docs
 import pytest
 from test_cli import on_terminal, plain
+
+import cranfield
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,6 +39,29 @@ def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path)
         ]
         _, seen = on_terminal(*arguments, columns=100, cwd=demo_folder)
         assert plain(seen).rstrip() == output.rstrip(), f"{page.name}: {command}"
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(cranfield.__path__, "cranfield.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", ["cranfield", *MODULES])
+def test_the_examples_of_the_code_run(
+    name: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+PUBLIC = [name for name in cranfield.__all__ if not name.endswith(("Error", "__"))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name: str) -> None:
+    assert ">>> " in (getattr(cranfield, name).__doc__ or "")
 
 
 def test_the_readme_shows_commands() -> None:

@@ -9,7 +9,7 @@ from cranfield.ids import Ids, decode, encode
 
 ids = st.lists(
     st.one_of(
-        st.binary(min_size=1, max_size=30),
+        st.binary(max_size=30),
         st.sampled_from([b"d1", b"d10", b"document", b"document1", b"a" * 16, b"a" * 17]),
         st.binary(min_size=120, max_size=200),
     ),
@@ -59,9 +59,18 @@ def test_equal_ids_have_equal_hashes_and_short_ones_their_own(texts: list[bytes]
 
 
 @given(ids)
-def test_changes_are_where_an_id_differs_from_the_one_above(texts: list[bytes]) -> None:
-    expected = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]
-    assert Ids.of(texts).changes().tolist() == expected
+def test_an_id_begins_where_it_differs_from_the_one_above(texts: list[bytes]) -> None:
+    expected = [i for i in range(len(texts)) if i == 0 or texts[i] != texts[i - 1]]
+    assert Ids.of(texts).begins().tolist() == expected
+
+
+@given(ids)
+def test_empty_ids_and_null_bytes_are_found(texts: list[bytes]) -> None:
+    expected = next((i for i, text in enumerate(texts) if not text or b"\0" in text), None)
+    assert Ids.of(texts).find_spoilt() == expected
+    assert Ids.joined([Ids.of([b"a"]), Ids.of(texts)]).find_spoilt() == (
+        None if expected is None else expected + 1
+    )
 
 
 @given(st.lists(st.text(min_size=1)))

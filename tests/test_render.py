@@ -36,7 +36,7 @@ def test_columns_are_aligned_and_markup_is_text() -> None:
 
 def test_color_makes_the_best_bold_and_nothing_else() -> None:
     shown = text(NASTY, color=True)
-    assert "\x1b[1m 0.5\x1b[0m" in shown
+    assert "\x1b[1m0.5\x1b[0m" in shown
     assert "\x1b[1m0.25" not in shown
     assert "\x1b[2J" not in shown
 

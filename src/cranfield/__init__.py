@@ -10,7 +10,7 @@ Everything here is imported when it is first used. Every measure is an attribute
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {

@@ -46,12 +46,10 @@ class InputError(CranfieldError, ValueError):
         self.line = line
         self.text = text
         self.hint = hint
-        where = ":".join(
-            [printable(source)] * (source is not None) + [str(line)] * (line is not None)
-            if source is not None
-            else []
-        )
-        parts = [f"{where}: {problem}" if where else problem]
+        parts = [problem]
+        if source is not None:
+            where = printable(source) if line is None else f"{printable(source)}:{line}"
+            parts = [f"{where}: {problem}"]
         if text is not None:
             parts.append(f"    {printable(text, 200)}")
         if hint is not None:

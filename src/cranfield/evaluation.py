@@ -14,6 +14,7 @@ from cranfield.measures import Measure, evaluated, parse_all
 from cranfield.ranked import Floats
 from cranfield.scores import Scores, Systems
 from cranfield.tables import QrelsLike, Run, RunLike, as_qrels, as_run
+from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
@@ -110,7 +111,7 @@ def evaluate(
     def scored(one: Run, name: str) -> Scores:
         meeting = judge(judgments, one, progress=progress, **options)
         values = score(meeting.judged, wanted)
-        recipe = {"cranfield": _version(), **options}
+        recipe = {"cranfield": __version__, **options}
         return Scores(name, wanted, meeting.query_ids, values, meeting.counts, recipe)
 
     several = _several(run)
@@ -119,7 +120,7 @@ def evaluate(
         return scored(one, one.name)
     if not several:
         raise InputError("no run is given")
-    return Systems([scored(one, name) for name, one in zip(_names(several), several, strict=True)])
+    return Systems([scored(one, name) for name, one in several.items()])
 
 
 def score(judged: Judged, measures: Sequence[Measure]) -> Floats:
@@ -137,7 +138,7 @@ def score(judged: Judged, measures: Sequence[Measure]) -> Floats:
 
 
 def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:
-    if isinstance(measures, str | Measure):
+    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     found: list[Measure] = []
     for one in measures:
@@ -153,36 +154,22 @@ def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _several(run: Any) -> list[Run] | None:
-    """Return the runs of a list, or of a dict {name: run}; None if it is one run."""
+def _several(run: Any) -> dict[str, Run] | None:
+    """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
-        return [as_run(one) for one in run]
+        runs: dict[str, Run] = {}
+        for one in map(as_run, run):
+            name, n = one.name, 1
+            while name in runs:  # a number is added where two have the same name
+                n += 1
+                name = f"{one.name} ({n})"
+            runs[name] = one
+        return runs
     if isinstance(run, Mapping):
-        first = next((value for value in run.values() if value), None)
+        first = next((one for one in run.values() if not hasattr(one, "__len__") or len(one)), None)
         nested = isinstance(first, Mapping) and any(
             isinstance(docs, Mapping | list | tuple) for docs in first.values()
         )
         if nested or isinstance(first, Run | str | os.PathLike) or is_table(first):
-            runs = [as_run(one, str(name)) for name, one in run.items()]
-            for one, name in zip(runs, run, strict=True):
-                one.name = str(name)
-            return runs
+            return {str(name): as_run(one) for name, one in run.items()}
     return None
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    """Return a different name for each run: a number is added where two have the same."""
-    names: list[str] = []
-    for run in runs:
-        name, n = run.name, 1
-        while name in names:
-            n += 1
-            name = f"{run.name} ({n})"
-        names.append(name)
-    return names
-
-
-def _version() -> str:
-    from cranfield import __version__
-
-    return __version__

@@ -97,6 +97,16 @@ class Ids:
     def __len__(self) -> int:
         return len(self.length)
 
+    def find_spoilt(self) -> int | None:
+        """Return the first row whose identifier is empty or holds a null byte, None if none does.
+
+        Words could not tell a null byte from what they are filled up with.
+        """
+        spoilt = self.length == 0
+        zeros = np.cumsum(np.append(0, self._data == 0))
+        spoilt |= zeros[self._start + self.length] > zeros[self._start]
+        return int(np.argmax(spoilt)) if spoilt.any() else None
+
     def __getitem__(self, row: int) -> bytes:
         start = int(self._start[row])
         return self._data[start : start + int(self.length[row])].tobytes()
@@ -117,11 +127,10 @@ class Ids:
 
     def word(self, j: int, rows: Any = slice(None)) -> Words:
         """Return word `j` of the identifiers at `rows`; zero past an identifier's end."""
-        words: Words = self._raw_word(j, rows).byteswap()
-        return words
+        return self._raw_word(j, rows).view(">u8").astype(np.uint64)
 
     def _raw_word(self, j: int, rows: Any = slice(None)) -> Words:
-        """Return word `j` with the first byte lowest: as good for all but order, and quicker."""
+        """Return word `j` as it lies in the memory: as good for all but order, and quicker."""
         if j == 0:
             left = np.minimum(self.length[rows], 8)
             words: Words = self._words_at[self._start[rows]]
@@ -145,14 +154,16 @@ class Ids:
             result[rows] = mixed ^ self._raw_word(j, rows)
         return result
 
-    def changes(self) -> Ints:
-        """Return the rows whose identifier differs from the one above."""
+    def begins(self) -> Ints:
+        """Return the rows whose identifier is not that of the row above, the first among them."""
+        if len(self) == 0:
+            return np.zeros(0, np.int64)
         word = self._raw_word(0)
         different = (word[1:] != word[:-1]) | (self.length[1:] != self.length[:-1])
         for j in range(1, self.n_words):
             rows = np.flatnonzero(~different & (self.length[1:] > 8 * j))
             different[rows] = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
-        return np.flatnonzero(different) + 1
+        return np.flatnonzero(np.append(True, different))
 
     def compare(self, rows: Ints, other: "Ids", other_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
@@ -184,7 +195,7 @@ class Ids:
         words = [self.word(j) for j in range(self.n_words)]
         order = np.lexsort((self.length, *reversed(words)))
         result = np.zeros(len(self), np.uint64)
-        result[order[self.take(order).changes()]] = 1
+        result[order[self.take(order).begins()]] = 1
         result[order] = np.cumsum(result[order])
         return result
 

@@ -111,8 +111,8 @@ def judge(
     one_of("queries", queries, ("judged", "both"))
     one_of("order", order, ("score", "rank", "given"))
     one_of("scores", scores, ("double", "single"))
-    if depth is not None and (isinstance(depth, bool) or int(depth) != depth or depth < 1):
-        raise OptionError(f"depth={depth!r}: expected a whole number, 1 or more")
+    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+        raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
     if run.nested is not None:
         match = _match_dicts(qrels, run.nested, order, scores)
     else:
@@ -149,13 +149,14 @@ def _assemble(
     order = np.argsort(query * (int(rank.max(initial=0)) + 1) + rank)
     hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
-    left_out = 0
+    left_out, n_answered = 0, int(np.count_nonzero(n_retrieved))
     if queries == "both" and not match.in_run.all():
         left_out = int(np.count_nonzero(~match.in_run))
         hits, ideal = _of_queries(hits, match.in_run), _of_queries(ideal, match.in_run)
         n_retrieved = n_retrieved[match.in_run]
         query_ids = [query_ids[i] for i in np.flatnonzero(match.in_run).tolist()]
     if depth is not None:
+        depth = min(depth, 2**62)
         hits = hits.top(np.array([[depth]]))
         n_retrieved = np.minimum(n_retrieved, depth)
     if judged_only:
@@ -165,7 +166,7 @@ def _assemble(
     judged = Judged(hits, ideal, n_retrieved, qrels.top_grade)
     counts = Counts(
         queries=len(query_ids),
-        without_results=int(np.count_nonzero(n_retrieved == 0)),
+        without_results=len(query_ids) - n_answered,
         without_relevant=int(np.count_nonzero(judged.n_relevant() == 0)),
         without_judgments=len(match.unknown),
         without_run=left_out,
@@ -276,7 +277,7 @@ def _matched_block(qrels: Qrels, order: Order, scores: Precision, load: Load) ->
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
     block = grouped(load())
     codes = [qrels.codes.get(query, -1) for query in block.queries]
-    code = np.array(codes)
+    code = np.array(codes, np.int64)
     rows, judgments = _hits(block, code, qrels)
     return _BlockMatch(
         [c for c in codes if c >= 0],
@@ -335,7 +336,7 @@ def _sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | N
     if order == "rank":
         return -block.value.astype(np.float64)
     if scores == "single":
-        return block.value.astype(np.float32).astype(np.float64)
+        return _single(block.value)
     return block.value.astype(np.float64, copy=False)
 
 
@@ -416,7 +417,8 @@ def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) 
 
 
 def _single(values: Floats) -> Floats:
-    return values.astype(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):  # beyond single precision is infinite
+        return values.astype(np.float32).astype(np.float64)
 
 
 def _tied_above(

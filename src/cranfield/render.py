@@ -43,46 +43,39 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
     Nothing is cut off. If `width` (characters) is too small for the columns, a table with one
     label column is turned on its side, any other is as wide as it has to be.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
+    lines = _drawn(table, color)
+    if width is not None and _width(lines[1]) > width and table.n_labels == 1:
+        lines = _drawn(table.turned(), color)
+    return "\n".join([*lines, "", *map(printable, table.notes), ""])
 
-    def drawn(table: Table) -> RichTable:
-        grid = RichTable(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for i, name in enumerate(table.header):
-            left = i < table.n_labels
-            title = Text(printable(name))
-            grid.add_column(title, justify="left" if left else "right", no_wrap=True)
-        for r, row in enumerate(table.rows):
-            if r in table.rules:
-                grid.add_section()
-            grid.add_row(
-                *(
-                    Text(printable(cell), "bold" if (r, c) in table.strong else "")
-                    for c, cell in enumerate(row)
-                )
-            )
-        return grid
 
-    wide = Console(file=io.StringIO(), width=1_000_000)
-    grid = drawn(table)
-    needed = wide.measure(grid).maximum
-    if width is not None and needed > width and table.n_labels == 1:
-        table = table.turned()
-        grid = drawn(table)
-        needed = wide.measure(grid).maximum
-    page = io.StringIO()
-    console = Console(
-        file=page,
-        width=needed,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        legacy_windows=False,
-    )
-    console.print(grid)
-    lines = page.getvalue().splitlines()[1:-1]  # rich leaves a blank line above and below
-    return "\n".join([*(line.rstrip() for line in lines), "", *map(printable, table.notes), ""])
+def _drawn(table: Table, color: bool) -> list[str]:
+    """Return the lines of an aligned table: the header, a rule, the rows."""
+    cells = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    strong = {(row + 1, column) for row, column in table.strong}
+    strong |= {(0, column) for column in range(len(widths))}
+    lines = []
+    for r, row in enumerate(cells):
+        shown = []
+        for c, cell in enumerate(row):
+            blank = " " * (widths[c] - _width(cell))
+            bold = f"\x1b[1m{cell}\x1b[0m" if color and (r, c) in strong else cell
+            shown.append(bold + blank if c < table.n_labels else blank + bold)
+        lines.append(" " + "   ".join(shown).rstrip())
+    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + 3 * (len(widths) - 1))
+    for r in sorted({0, *table.rules}, reverse=True):
+        lines.insert(r + 1, rule)
+    return lines
+
+
+def _width(cell: str) -> int:
+    """Return how many columns of a terminal the text takes."""
+    if cell.isascii():
+        return len(cell)
+    from rich.cells import cell_len
+
+    return cell_len(cell)
 
 
 def to_html(table: Table) -> str:

@@ -120,6 +120,11 @@ class Systems(Mapping[str, Scores], _Frames):
     """Several runs' scores, by name: one table.
 
     A mapping {name: Scores}, in the order in which the runs were given.
+
+    >>> from cranfield import evaluate
+    >>> systems = evaluate("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"], "RR@10")
+    >>> {name: round(scores["RR@10"], 4) for name, scores in systems.items()}
+    {'bm25': 0.6274, 'dense': 0.845}
     """
 
     def __init__(self, scores: Iterable[Scores]) -> None:
@@ -144,7 +149,7 @@ class Systems(Mapping[str, Scores], _Frames):
         import pyarrow as pa
 
         every = list(self.values())
-        names = [one.name for one in every for _ in one.query_ids]
+        names = [_text(one.name) for one in every for _ in one.query_ids]
         queries = [_text(query) for one in every for query in one.query_ids]
         values = np.vstack([one.values for one in every])
         columns = {"run": pa.array(names), "query_id": pa.array(queries)}
@@ -230,6 +235,6 @@ def shown(measure: Measure, value: float) -> str:
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
 
 
-def _text(query_id: str) -> str:
-    """Return an id as valid UTF-8: bytes that were none become replacement characters."""
-    return query_id.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _text(name: str) -> str:
+    """Return an id or a name as valid UTF-8; bytes that were none become replacements."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -45,7 +45,7 @@ class Grouped:
 
 def grouped(block: Block) -> Grouped:
     """Group a block by query; a document twice in one group is an error that names it."""
-    starts = np.concatenate(([0], block.query.changes(), [len(block)]))
+    starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = keyed(block.doc.hash(), group)
     ordered = np.sort(keys)
@@ -77,7 +77,7 @@ def together(blocks: Iterable[Block]) -> Block:
     """
     parts = list(blocks)
     query, doc = Ids.joined([p.query for p in parts]), Ids.joined([p.doc for p in parts])
-    starts = np.concatenate(([0], query.changes(), [len(query)]))
+    starts = np.append(query.begins(), len(query))
     number: dict[bytes, int] = {}
     numbers = [number.setdefault(text, len(number)) for text in query.take(starts[:-1]).to_list()]
     order = np.argsort(np.repeat(numbers, np.diff(starts)), kind="stable")
@@ -115,7 +115,7 @@ class Qrels:
         if isinstance(data, Mapping):
             self._take_dict(nested_qrels(data))
         elif is_table(data):
-            self._take_blocks(load() for load in table_blocks(data, "qrels"))
+            self._take_blocks(load() for load in table_blocks(data, "qrels", "relevance"))
         else:
             raise InputError(
                 f"expected the judgments as a dict of dicts or a table, got {type(data).__name__}"
@@ -230,8 +230,9 @@ class Run:
     """One system's ranking: for each query, documents and the scores by which they are ranked.
 
     `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
-    a table with the columns `query_id`, `doc_id`, `score`: anything that hands out Arrow data, as
-    pandas, polars and pyarrow do. `name` is what tables call the system.
+    a table with the columns `query_id`, `doc_id`, `score` (and `rank`, for order="rank"): anything
+    that hands out Arrow data, as pandas, polars and pyarrow do. `name` is what the system is called
+    in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
     Run('bm25')
@@ -244,8 +245,10 @@ class Run:
         if isinstance(data, Mapping):
             self.nested, _ = nested_run(data)
         elif is_table(data):
-            loads = list(table_blocks(data, "run"))
-            self._blocks = lambda order, progress: iter(loads)
+            by_score = list(table_blocks(data, "run", "score"))
+            self._blocks = lambda order, progress: (
+                table_blocks(data, "run", "rank") if order == "rank" else iter(by_score)
+            )
         else:
             raise InputError(
                 f"expected the run as a dict of dicts or a table, got {type(data).__name__}"
@@ -274,6 +277,9 @@ def read_qrels(path: Path) -> Qrels:
 
     `-` is the standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their
     content. Raises InputError, which names the line, for whatever cannot be read.
+
+    >>> read_qrels("demo/qrels.txt")
+    Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     return Qrels._of_blocks(load() for load in qrels_blocks(Source(path)))
 
@@ -283,7 +289,11 @@ def read_run(path: Path, name: str | None = None) -> Run:
 
     The file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be
     larger than the memory. `-` is the standard input. The run's name is the file's, without
-    `.run`, `.txt`, `.gz` and the like, unless `name` says otherwise.
+    `.run`, `.txt`, `.gz` and the like, unless `name` says otherwise. What is wrong with the file
+    is an InputError of the evaluation.
+
+    >>> read_run("demo/bm25.run")
+    Run('bm25')
     """
     return Run._streamed(Source(path), name)
 
@@ -295,10 +305,8 @@ def as_qrels(data: QrelsLike) -> Qrels:
     return read_qrels(data) if isinstance(data, str | os.PathLike) else Qrels(data)
 
 
-def as_run(data: RunLike, name: str | None = None) -> Run:
+def as_run(data: RunLike) -> Run:
     """Return a run from whatever holds it: Run, a path, a dict or a table."""
     if isinstance(data, Run):
         return data
-    if isinstance(data, str | os.PathLike):
-        return read_run(data, name)
-    return Run(data, name or "run")
+    return read_run(data) if isinstance(data, str | os.PathLike) else Run(data)

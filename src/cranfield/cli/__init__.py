@@ -4,6 +4,7 @@ Exit status: 0 done, 2 wrong usage or input that cannot be scored.
 """
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -11,8 +12,8 @@ from typing import Any
 
 import click
 
-from cranfield import __version__
-from cranfield.errors import CranfieldError
+from cranfield.errors import CranfieldError, printable
+from cranfield.version import __version__
 
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
@@ -25,6 +26,9 @@ class _Refused(click.ClickException):
     """What the library refuses, shown without a traceback."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__("\n".join(map(printable, message.split("\n"))))
 
 
 class _Commands(click.Group):
@@ -83,8 +87,10 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # An id of bytes that are no UTF-8 goes out as it came in.
-            stream.reconfigure(errors="surrogateescape")
+    if sys.stdout is None:  # it was closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        utf8 = "utf" in sys.stdout.encoding.lower()
+        # An id of bytes that are no UTF-8 goes out as it came in.
+        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     cli.main(prog_name="cranfield")

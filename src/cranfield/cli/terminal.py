@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cranfield.errors import printable
 from cranfield.render import Table, text
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def say(content: str) -> None:
     """Print text for machines. On a terminal, what could command it is escaped."""
     if is_terminal():
         content = _UNSEEN.sub(_escaped, content)
-    click.echo(content, nl=False)
+    click.echo(content, nl=False, color=True)  # or echo would take escape sequences out of ids
 
 
 def _escaped(found: "re.Match[str]") -> str:
@@ -38,12 +39,15 @@ def show(table: Table) -> None:
     width = None
     if is_terminal():
         width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
-    click.echo(text(table, width=width, color=is_terminal()), nl=False)
+    content = text(table, width=width, color=is_terminal())
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
+    click.echo(content, nl=False)
 
 
 def note(content: str) -> None:
     """Say beside the output what one should know of it."""
-    click.echo(f"note: {content}", err=True)
+    click.echo(f"note: {printable(content)}", err=True)
 
 
 class Reading:

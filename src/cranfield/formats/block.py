@@ -7,6 +7,8 @@ from cranfield.errors import InputError
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
 
+LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
+
 
 def _nowhere(row: int) -> tuple[int | None, str | None]:
     return None, None

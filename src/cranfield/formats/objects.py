@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.formats.block import Block, Load
+from cranfield.formats.block import LARGEST_GRADE, Block, Load
 from cranfield.ids import Ids, decode
-from cranfield.ranked import Bools, Floats, Ints
+from cranfield.ranked import Floats, Ints
 
 BLOCK_ROWS = 131_072
 
@@ -63,7 +63,10 @@ def graded_one(docs: object) -> dict[Any, int]:
         raise InputError(
             f"expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
-    return dict.fromkeys(docs, 1)
+    try:
+        return dict.fromkeys(docs, 1)
+    except TypeError:
+        raise InputError(f"a document's id is a text or a whole number, in {docs!r:.80}") from None
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
@@ -74,7 +77,12 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
             hint="Either every query has a dict {document: score}, or every query has a list.",
         )
     docs = list(ranking)
-    scores = {doc: -float(i) for i, doc in enumerate(docs)}
+    try:
+        scores = {doc: -float(i) for i, doc in enumerate(docs)}
+    except TypeError:
+        raise InputError(
+            f"query {query!r}: a document's id is a text or a whole number, in {ranking!r:.80}"
+        ) from None
     if len(scores) < len(docs):
         seen: set[Any] = set()
         twice = next(doc for doc in docs if doc in seen or seen.add(doc))  # type: ignore[func-returns-value] # add() is None
@@ -85,11 +93,10 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
     try:
-        "".join(data)
-        for query, docs in data.items():
-            "".join(docs)  # the quickest way to learn that every key is a text
-            if "" in docs:
-                raise InputError(f"{what}: query {query!r} holds a document with an empty id")
+        texts = "".join(data)
+        for docs in data.values():
+            if "" in docs or "\0" in "".join(docs):  # the quickest way to see that all are texts
+                raise _spoilt(what, data)
     except TypeError:
         return {
             _as_text(query, what): _unique(
@@ -99,9 +106,20 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
                 {_as_text(query, what): docs for query, docs in data.items()}, data, None, what
             ).items()
         }
-    if "" in data:
-        raise InputError(f"{what}: holds a query with an empty id")
+    if "" in data or "\0" in texts:
+        raise _spoilt(what, data)
     return data  # type: ignore[return-value] # every key was seen to be a text
+
+
+def _spoilt(what: str, data: Mapping[Any, Mapping[Any, Any]]) -> InputError:
+    for query, docs in data.items():
+        if query == "" or "\0" in query:
+            return InputError(f"{what}: the query id {query!r} is empty or holds a null byte")
+        for doc in docs:
+            if doc == "" or "\0" in doc:
+                problem = f"the document id {doc!r} is empty or holds a null byte"
+                return InputError(f"{what}: query {query!r}: {problem}")
+    raise AssertionError("called for nothing")
 
 
 def _unique(texts: dict[str, Any], ids: Mapping[Any, Any], query: Any, what: str) -> dict[str, Any]:
@@ -112,7 +130,7 @@ def _unique(texts: dict[str, Any], ids: Mapping[Any, Any], query: Any, what: str
 
 
 def _as_text(value: Any, what: str) -> str:
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and value and "\0" not in value:
         return value
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return str(int(value))
@@ -145,50 +163,59 @@ def _is_number(value: Any) -> bool:
 def grades_of(values: Iterable[Any]) -> Ints | None:
     """Return grades as whole numbers; None if one of them is none."""
     listed = list(values)
+    grades: NDArray[Any]
     try:
-        return np.frombuffer(array("q", listed), np.int64)  # quick, and takes whole numbers only
+        grades = np.frombuffer(array("q", listed), np.int64)  # quick; takes whole numbers only
     except (TypeError, OverflowError):
-        pass
-    try:
-        grades = np.array(listed)
-    except (ValueError, OverflowError):
-        return None
-    return whole_numbers(grades) if grades.size else np.zeros(0, np.int64)
+        try:
+            grades = np.array(listed)
+        except (ValueError, OverflowError):
+            return None
+    return whole_numbers(grades)
 
 
 def whole_numbers(values: NDArray[Any]) -> Ints | None:
-    """Return the array as 64-bit integers if nothing is lost by it, else None."""
-    if values.dtype.kind in "bi" and values.ndim == 1:
-        return values.astype(np.int64)
-    if values.dtype.kind in "fu" and values.ndim == 1:
-        fits: Bools = np.abs(values) < 2**62  # not a number fails, too
-        if bool(fits.all()) and bool((values == np.floor(values)).all()):
-            return values.astype(np.int64)
-    return None
+    """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        return None
+    fits = (values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE)  # not-a-number does not
+    if not fits.all() or (values.dtype.kind == "f" and (values != np.floor(values)).any()):
+        return None
+    return values.astype(np.int64, copy=False)
 
 
 # ---- Arrow data -----------------------------------------------------------------------------
 
 
-def table_blocks(data: Any, what: str) -> Iterator[Load]:
-    """Yield the blocks of Arrow data with columns query_id, doc_id and score or relevance."""
+def table_blocks(data: ArrowTable, what: str, value_name: str) -> Iterator[Load]:
+    """Return the blocks of Arrow data with the columns query_id, doc_id and `value_name`."""
     import pyarrow as pa
 
-    table = pa.table(data)
-    value_name = "score" if what == "run" else "relevance"
-    names = ["query_id", "doc_id", value_name]
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise InputError(
-            f"the {what}: has no column {' and no column '.join(map(repr, missing))}; "
-            f"its columns are {', '.join(map(repr, table.column_names))}",
-            hint=f"Name the columns {', '.join(names)}.",
-        )
-    query, doc = (_id_column(table.column(name), name, what) for name in names[:2])
-    value = _value_column(table.column(value_name), value_name, what)
+    try:
+        table = pa.table(data)
+        names = ["query_id", "doc_id", value_name]
+        for name in names:
+            count = table.column_names.count(name)
+            if count != 1:
+                problem = f"has no column {name!r}" if count == 0 else f"has two columns {name!r}"
+                raise InputError(
+                    f"the {what}: {problem}; "
+                    f"its columns are {', '.join(map(repr, table.column_names))}",
+                    hint=f"Name the columns {', '.join(names)}.",
+                )
+        query, doc = (_id_column(table.column(name), name, what) for name in names[:2])
+        value = _value_column(table.column(value_name), value_name, what)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the {what}: cannot be read as a table: {error}") from None
     if len(query) == 0:
         raise InputError(f"the {what}: holds no rows")
-    begins = query.changes()
+    return _sliced(query, doc, value)
+
+
+def _sliced(query: Ids, doc: Ids, value: Floats | Ints) -> Iterator[Load]:
+    begins = query.begins()
     begin = 0
     while begin < len(query):
         after = np.searchsorted(begins, begin + BLOCK_ROWS)
@@ -206,6 +233,13 @@ def _slice(query: Ids, doc: Ids, value: Floats | Ints, begin: int, end: int) -> 
     return Block(query.take(rows), doc.take(rows), value[rows], None, where)
 
 
+def _refuse_missing(column: Any, name: str, what: str) -> None:
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        count = f"{column.null_count} missing values, the first in row {row}"
+        raise InputError(f"the {what}: column {name!r} has {count}")
+
+
 def _id_column(column: Any, name: str, what: str) -> Ids:
     import pyarrow as pa
 
@@ -219,12 +253,15 @@ def _id_column(column: Any, name: str, what: str) -> Ids:
         raise InputError(
             f"the {what}: column {name!r} holds {kind}, expected text or whole numbers"
         )
-    if column.null_count:
-        raise InputError(f"the {what}: column {name!r} has {column.null_count} missing values")
+    _refuse_missing(column, name, what)
     chunks = column.cast(pa.large_binary()).chunks
     ids = Ids.joined([Ids.of_arrow(chunk) for chunk in chunks] or [Ids.of([])])
-    if not ids.length.all():
-        raise InputError(f"the {what}: column {name!r} holds an empty id")
+    spoilt = ids.find_spoilt()
+    if spoilt is not None:
+        raise InputError(
+            f"the {what}: column {name!r}, row {spoilt}: the id {decode(ids[spoilt])!r} is empty "
+            "or holds a null byte"
+        )
     return ids
 
 
@@ -232,24 +269,28 @@ def _value_column(column: Any, name: str, what: str) -> Floats | Ints:
     import pyarrow as pa
 
     kind = column.type
-    if column.null_count:
-        raise InputError(f"the {what}: column {name!r} has {column.null_count} missing values")
+    _refuse_missing(column, name, what)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise InputError(f"the {what}: column {name!r} holds {kind}, expected numbers")
-    target = pa.float64() if name == "score" or pa.types.is_floating(kind) else pa.int64()
+    as_float = name == "score" or pa.types.is_floating(kind)
+    # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
+    column = column.cast(pa.float64() if as_float else pa.int64(), safe=not as_float)
+    dtype = np.float64 if as_float else np.int64
     chunks = [
-        np.frombuffer(chunk.buffers()[1], target.to_pandas_dtype(), len(chunk), 8 * chunk.offset)
-        for chunk in column.cast(target).chunks
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset)
+        for chunk in column.chunks
         if len(chunk)
     ]
-    values = np.concatenate(chunks) if chunks else np.zeros(0, target.to_pandas_dtype())
+    values = np.concatenate([*chunks, np.zeros(0, dtype)])
     if name == "score":
         if np.isnan(values).any():
-            row = int(np.flatnonzero(np.isnan(values))[0])
+            row = int(np.argmax(np.isnan(values)))
             raise InputError(f"the {what}: row {row} has no number (NaN) as its score")
         return values
-    grades = whole_numbers(values)
-    if grades is None:
-        bad = next(v for v in values.tolist() if v != np.floor(v) or abs(v) >= 2**62)
-        raise InputError(f"the {what}: expected whole numbers as grades, got {bad!r}")
-    return grades
+    numbers = whole_numbers(values)
+    if numbers is None:
+        row = next(i for i in range(len(values)) if whole_numbers(values[i : i + 1]) is None)
+        raise InputError(
+            f"the {what}: row {row}: expected a whole number as the {name}, got {values[row]}"
+        )
+    return numbers

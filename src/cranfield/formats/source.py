@@ -14,11 +14,11 @@ from cranfield.errors import InputError
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 _MAGIC = {
     b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x04\x22\x4d\x18": "lz4",
 }
+_BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
 _RUN_SUFFIXES = {".run", ".txt", ".trec", ".res", ".tsv"}
 
 
@@ -49,7 +49,9 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Bytes on the disk, None where that is not known."""
+        """How many bytes there are to read, None where that is not known."""
+        if os.path.splitext(self.path)[1].lower() in _COMPRESSIONS:
+            return None
         try:
             status = os.stat(self._copy or self.path)
         except OSError:
@@ -63,19 +65,22 @@ class Source:
                 if self._copy is None and self._read_once():
                     self._copy = self._to_temporary_file()
                 return open(self._copy or self.path, "rb", buffering=0)
-            except OSError as error:
-                raise InputError(
-                    f"cannot be read: {error.strerror or error}", source=self.name
-                ) from None
+            except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+                if isinstance(error, InputError):
+                    raise
+                reason = getattr(error, "strerror", None) or error
+                raise InputError(f"cannot be read: {reason}", source=self.name) from None
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError."""
         try:
             with self.open_stored() as stored:
-                magic = stored.read(6)
+                start = stored.read(10)
                 stored.seek(0)
-                kind = next((k for m, k in _MAGIC.items() if magic.startswith(m)), None)
+                kind = next((k for m, k in _MAGIC.items() if start.startswith(m)), None)
+                if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
+                    kind = "bz2"
                 yield stored if kind is None else _decompressed(stored, kind)
         except InputError:
             raise
@@ -95,6 +100,9 @@ class Source:
             raise InputError("is a directory, not a file", source=self.name)
         import shutil
         import tempfile
+
+        if self.path == "-" and sys.stdin is None:
+            raise InputError("is closed", source=self.name)
 
         handle, copy = tempfile.mkstemp(prefix="cranfield-")
         weakref.finalize(self, _remove, copy)

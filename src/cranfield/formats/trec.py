@@ -16,16 +16,19 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.formats.block import Block, Load
+from cranfield.formats.block import LARGEST_GRADE, Block, Load
 from cranfield.formats.source import Source
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Bytes = NDArray[np.uint8]
 
@@ -36,7 +39,7 @@ _WINDOW = 1 << 16
 _NEWLINE, _HASH = 10, 35
 
 _NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
-_WHOLE = re.compile(rb"[+-]?\d{1,18}")
+_WHOLE = re.compile(rb"[+-]?\d{1,10}")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 
 Order = Literal["score", "rank", "given"]
@@ -64,7 +67,9 @@ class _Layout:
         """Return the number that the field holds, None if it holds none."""
         if self.number == "score":
             return float(field) if _NUMBER.fullmatch(field) else None
-        return int(field) if _WHOLE.fullmatch(field) else None
+        if not _WHOLE.fullmatch(field) or abs(int(field)) > LARGEST_GRADE:
+            return None
+        return int(field)
 
 
 _RUN = "6 columns: query_id Q0 doc_id rank score tag"
@@ -278,7 +283,8 @@ def _arrow(
     names = [str(i) for i in range(n_columns)]
     types = {str(layout.query): pa.binary(), str(layout.doc): pa.binary()}
     if layout.value is not None:
-        types[str(layout.value)] = pa.float64() if layout.number == "score" else pa.int64()
+        # Whole numbers are read as text first: Arrow would take hexadecimal ones.
+        types[str(layout.value)] = pa.float64() if layout.number == "score" else pa.binary()
     try:
         table = csv.read_csv(
             pa.BufferReader(pa.py_buffer(raw)),
@@ -299,10 +305,26 @@ def _arrow(
     value: Floats | Ints | None = None
     if layout.value is not None:
         column = table.column(2).chunk(0)
-        value = np.frombuffer(column.buffers()[1], layout.dtype, len(column))
-        if layout.number == "score" and np.isnan(value).any():
+        value = (_scores if layout.number == "score" else _whole_numbers)(column)
+        if value is None:
             return None
     return Block(query, doc, value, source.name, where)
+
+
+def _scores(column: "pa.Array") -> Floats | None:
+    scores = np.frombuffer(column.buffers()[1], np.float64, len(column))
+    return None if np.isnan(scores).any() else scores
+
+
+def _whole_numbers(column: "pa.Array") -> Ints | None:
+    texts = Ids.of_arrow(column).to_list()
+    if any(b"_" in text for text in texts):
+        return None
+    try:
+        numbers = np.array(list(map(int, texts)), np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return numbers if np.abs(numbers).max(initial=0) <= LARGEST_GRADE else None
 
 
 def _line_by_line(
@@ -369,10 +391,13 @@ def _other_file(layout: _Layout, columns: list[bytes]) -> str | None:
 
 def _where(source: Source, offset: int, length: int, row: int) -> tuple[int | None, str | None]:
     """Return the line number and the text of a block's row, reading the file once more."""
-    line_number, left = 1, offset
+    line_number, left, returned = 1, offset, False
     with source.open() as stream:
         while left > 0 and (chunk := stream.read(min(left, BLOCK_BYTES))):
-            line_number += chunk.count(b"\n")
+            # A carriage return alone ends a line, too; one before a line feed may end a chunk.
+            line_number += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
+            line_number -= returned and chunk.startswith(b"\n")
+            returned = chunk.endswith(b"\r")
             left -= len(chunk)
         raw = b""
         while len(raw) < length and (chunk := stream.read(length - len(raw))):

@@ -1,5 +1,6 @@
 """Measures of graded relevance: gain, discounted by rank."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -28,7 +29,10 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+    try:
+        return isinstance(value, int | float | np.number) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 Gain = Annotated[

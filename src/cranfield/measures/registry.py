@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cranfield.errors import MeasureError
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import by_position, graded_one
 from cranfield.judge import Judged, judge
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
@@ -60,7 +61,7 @@ def whole(at_least: int) -> Callable[[Any], int]:
 
     def check(value: Any) -> int:
         number = _number(value)
-        if number is None or number != int(number) or number < at_least:
+        if number is None or number != int(number) or not at_least <= number <= LARGEST_GRADE:
             raise ValueError(f"a whole number, {at_least} or more")
         return int(number)
 
@@ -89,7 +90,10 @@ def above_zero(value: Any) -> float:
 
 def _number(value: Any) -> int | float | None:
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's too
+        try:
+            return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's
+        except OverflowError:
+            return None
     return None
 
 
@@ -99,6 +103,9 @@ RecallPoint = Annotated[float, "recall point"]
 
 
 # ---- the cutoff -----------------------------------------------------------------------------
+
+
+_CAPPED = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
 
 
 @dataclass(frozen=True)
@@ -125,10 +132,10 @@ class Depth:
     @classmethod
     def parse(cls, text: str) -> "Depth | None":
         """Return the cutoff that the text names, None if it names none."""
-        text = text.replace(" ", "")
+        text = text.strip()
         if text in {"R", "r"}:
             return cls(None, True)
-        capped = re.fullmatch(r"min\((\d+),R\)|min\(R,(\d+)\)", text, re.IGNORECASE)
+        capped = re.fullmatch(_CAPPED, text, re.IGNORECASE)
         digits = (capped[1] or capped[2]) if capped else text
         if not re.fullmatch(r"\d{1,15}", digits, re.ASCII) or int(digits) < 1:
             return None
@@ -267,7 +274,11 @@ def measure(
 
 
 def definitions() -> list[Definition]:
-    """Return every measure, in the order of the catalogue."""
+    """Return every measure, in the order of the catalogue.
+
+    >>> definitions()[0].name, definitions()[0].formula
+    ('nDCG', 'DCG@k / DCG@k of the ideal ranking')
+    """
     return list(_DEFINITIONS.values())
 
 
@@ -321,10 +332,9 @@ class Measure:
         if self.definition.cutoff == "none":
             raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
         if kind == "recall":
-            try:
-                point = _number(float(cutoff) if isinstance(cutoff, str) else cutoff)
-            except ValueError:
-                point = None
+            point = _number(cutoff)
+            if isinstance(cutoff, str) and re.fullmatch(_NUMBER, cutoff):
+                point = float(cutoff)
             if point is None or not 0 <= point <= 1:
                 raise MeasureError(
                     f"{self.name}@{cutoff}: expected a recall from 0 to 1, as in {self.name}@0.1"
@@ -437,8 +447,9 @@ _LONGEST = 1000
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?\s*(?:@(?P<at>[^@]+))?"
 _LEVEL = r"(?s)(?P<rest>.+)-l(?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
-_NUMBERS = r"[0-9]*\.?[0-9]+(?:,[0-9]*\.?[0-9]+)*"
-_PAIRS = r"[0-9]+=-?[0-9]*\.?[0-9]+(?:,[0-9]+=-?[0-9]*\.?[0-9]+)*"
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_NUMBERS = rf"{_NUMBER}(?:,{_NUMBER})*"
+_PAIRS = rf"[0-9]+=-?{_NUMBER}(?:,[0-9]+=-?{_NUMBER})*"
 _OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
 _WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
 
@@ -565,11 +576,9 @@ def _with_values(name: str, values: str) -> _Found:
         return [(one, {**parameters, parameter: value})]
     if definition.cutoff == "none":
         return []
-    texts = values.split(",") if definition.cutoff_kind == "recall" else None
-    cutoffs = sorted(numbers) if texts else sorted(set(numbers))
-    return [
-        (one @ (f"{c:g}" if definition.cutoff_kind == "depth" else c), parameters) for c in cutoffs
-    ]
+    cutoffs = sorted(set(numbers))
+    as_text = [str(int(c)) if c == int(c) else str(c) for c in cutoffs]
+    return [(one @ cutoff, parameters) for cutoff in as_text]
 
 
 def _several(one: Measure, cutoffs: Iterable[Any]) -> _Found:
@@ -580,7 +589,10 @@ def _arguments(word: str, text: str) -> dict[str, Any]:
     """Return the keyword arguments, each a literal; a bare word stands for itself."""
     try:
         call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        names = [keyword.arg for keyword in call.keywords]
+        if None in names or len(set(names)) < len(names):
             raise ValueError
         return {
             str(k.arg): k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)

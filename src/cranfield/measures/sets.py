@@ -26,15 +26,16 @@ def _relative(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _squared(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Write x as the beta that it is the square of, where that is a plain number."""
-    if "x" in parameters and "beta" in parameters:
+    """Take beta or x; write x as the beta that it is the square of, if that is a plain number."""
+    if parameters.get("x") is None:
+        return {**parameters, "x": None} if "beta" in parameters else parameters
+    if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    x = parameters.get("x")
-    if isinstance(x, int | float) and x > 0:
-        beta = math.sqrt(x)
-        if beta * beta == x and beta == round(beta, 3):
-            return {**parameters, "beta": beta, "x": None}
-    return parameters
+    x = parameters["x"]
+    beta = math.sqrt(x) if isinstance(x, int | float) and 0 < x < 1e9 else 0
+    if beta * beta == x and beta == round(beta, 3):
+        return {**parameters, "beta": beta, "x": None}
+    return {**parameters, "beta": 1.0}
 
 
 def _above_zero_or_none(value: Any) -> float | None:
