@@ -19,6 +19,7 @@ import pytest
 
 import cranfield
 from cranfield import definitions, demo, evaluate
+from cranfield.cli import terminal
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
@@ -241,6 +242,62 @@ def test_ids_that_are_no_utf8_pass_through(write: Any) -> None:
     assert b"\tcaf\xe9\t" in done.stdout
     done = subprocess.run([*command, "--format", "json"], capture_output=True, check=True)
     assert json.loads(done.stdout)["runs"][0]["queries"] == {"caf\udce9": {"RR": 1.0}}
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "json", "jsonl"])
+def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) -> None:
+    query = "\x1b[1mq"
+    qrels, path = write("q", f"{query} 0 a 1\nq 0 a 1\n"), write("r", f"{query} Q0 a 1 1 t\n")
+    done = run("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    assert (query if form in {"tsv", "csv"} else json.dumps(query)[1:-1]) in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_other_encodings_than_utf8(encoding: str, write: Any) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = run("demo", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    qrels, bad = write("q", "日本 0 a 1\n"), write("r", "日本 Q0 a 1 x t\n")
+    done = run("evaluate", qrels, bad, env=environment)
+    assert done.returncode == 2
+    assert "expected a number as the score" in done.stderr
+    done = run("evaluate", qrels, write("r", "日本 Q0 a 1 1 t\n"), "-q", env=environment)
+    assert done.returncode == 0
+
+
+def test_closed_streams(files: tuple[str, str]) -> None:
+    python = f"{sys.executable} -m cranfield"
+    for command, status in [
+        (f"{python} demo >&-", 0),
+        (f"{python} evaluate - {files[1]} <&-", 2),
+    ]:
+        done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - redirections
+        assert "Traceback" not in done.stderr
+        assert done.returncode == status
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_long_reading_shows_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.5, 1.5, 2.0])
+    monkeypatch.setattr(terminal, "monotonic", lambda: next(clock))
+    seen = _Terminal()
+    monkeypatch.setattr(sys, "stderr", seen)
+    with terminal.Reading(100) as reading:
+        reading(10)
+        assert seen.getvalue() == "", "nothing in the first second"
+        reading(20)
+        reading(30)
+    assert "reading runs" in seen.getvalue()
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    clock = iter([0.0, 5.0])
+    with terminal.Reading(100) as reading:
+        reading(10)
+    assert file.getvalue() == "", "a file gets no progress"
 
 
 def test_a_reader_that_leaves_early_is_no_error(files: tuple[str, str]) -> None:

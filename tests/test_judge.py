@@ -143,6 +143,28 @@ def test_order_given_and_order_rank(write: Any) -> None:
         evaluate(qrels, {"q": {"a": 1}}, "RR", order="rank")
 
 
+def test_a_table_ranks_by_its_rank_column_when_asked() -> None:
+    qrels = {"q": {"a": 1}}
+    assert evaluate(qrels, table(rank=[1, 2]), "RR", order="rank")["RR"] == 1 / 1
+    assert evaluate(qrels, table(rank=[1, 2]), "RR")["RR"] == 1 / 2
+    assert evaluate(qrels, table(), "RR", order="given")["RR"] == 1 / 1
+    with pytest.raises(InputError, match="has no column 'rank'"):
+        evaluate(qrels, table(), "RR", order="rank")
+
+
+def test_scores_beyond_single_precision_are_infinite_there() -> None:
+    run = {"q": {"a": 1e300, "b": 1e39, "c": 0.0}}
+    assert evaluate({"q": {"a": 1}}, run, "RR", scores="single")["RR"] == 1 / 2
+    assert evaluate({"q": {"a": 1}}, run, "RR")["RR"] == 1 / 1
+
+
+def test_whole_numbers_beyond_double_precision_rank_as_in_a_dict() -> None:
+    times = [1_700_000_000_000_000_001, 1_700_000_000_000_009_999]
+    run = {"q": dict(zip("ab", times, strict=True))}
+    qrels = {"q": {"b": 1}}
+    assert evaluate(qrels, run, "RR").means() == evaluate(qrels, table(score=times), "RR").means()
+
+
 def test_depth_keeps_the_best(write: Any) -> None:
     qrels = {"q": {"a": 1, "c": 1}}
     scores = evaluate(qrels, {"q": ["a", "b", "c"]}, "SetP SetR NumRet", depth=2)
@@ -153,6 +175,9 @@ def test_judged_only_drops_unjudged_and_negative_and_closes_up() -> None:
     qrels = {"q": {"a": -1, "c": 1, "d": 0}}
     scores = evaluate(qrels, {"q": ["a", "b", "d", "c"]}, "RR NumRet Judged", judged_only=True)
     assert scores.means() == {"RR": 1 / 2, "NumRet": 2, "Judged": 1}
+    unjudged = evaluate(qrels, {"q": ["x", "y"]}, "NumRet", judged_only=True)
+    assert unjudged["NumRet"] == 0
+    assert unjudged.counts.without_results == 0, "it had results, though none was judged"
 
 
 def test_missing_queries_score_zero_and_all_is_counted() -> None:
@@ -249,6 +274,11 @@ BAD_TABLES = {
     "float ids": (table(doc_id=[1.0, 2.0]), "expected text or whole numbers"),
     "duplicate": (table(doc_id=["a", "a"]), "'a' stands twice"),
     "no column": (table().drop_columns(["score"]), "has no column 'score'"),
+    "mixed ids": (pd.DataFrame({"query_id": ["q"], "doc_id": [b"a"], "score": ["x"]}), "numbers"),
+    "two columns": (
+        pa.table([["q"], ["a"], ["b"], [1.0]], names=["query_id", "doc_id", "doc_id", "score"]),
+        "has two columns 'doc_id'",
+    ),
     "no rows": (table().slice(0, 0), "holds no rows"),
 }
 
@@ -261,7 +291,9 @@ def test_bad_tables_are_refused(run: pa.Table, problem: str) -> None:
 
 def test_options_that_do_not_exist_are_refused() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    for option in ({"queries": "all"}, {"order": "docid"}, {"scores": "half"}, {"depth": 0}):
+    options: list[dict[str, Any]] = [{"queries": "all"}, {"order": "docid"}, {"scores": "half"}]
+    options += [{"depth": depth} for depth in (0, -1, 1.5, float("nan"), "5", True, [5])]
+    for option in options:
         with pytest.raises(OptionError):
             evaluate(qrels, run, "RR", **option)
 

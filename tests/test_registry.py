@@ -132,6 +132,10 @@ ELSEWHERE = {
     "ap": "AP",
     "nDCG(gain=exp2)@10": "nDCG(gain='exp2')@10",
     "P@min(R, 5)": "P@min(5,R)",
+    "P_1234567": "P@1234567",
+    "ndcg_cut@10": "nDCG@10",
+    "recall@100-l2": "R(rel=2)@100",
+    "Recall(rel=2)@5": "R(rel=2)@5",
     "P ( rel = 2 )@5": "P(rel=2)@5",
 }
 
@@ -187,6 +191,9 @@ def test_measures_are_values_equal_by_meaning() -> None:
     assert nDCG(gain={2: 9, 1: 3.0}) == nDCG(gain={1: 3, 2: 9})
     assert SetF(x=4) == SetF(beta=2)
     assert SetF(x=1) == SetF
+    assert SetF(beta=2)(x=2) == SetF(x=2)
+    assert SetF(x=2)(beta=3) == SetF(beta=3)
+    assert parse(str(nDCG(gain={1: 1e20, 2: 1e300}))) == nDCG(gain={1: 1e20, 2: 1e300})
     assert nDCG @ 10 != nDCG @ 20
     assert len({P @ 5, P(rel=1) @ 5, P(rel=2) @ 5}) == 2
     assert (P @ 5)(rel=2) == P(rel=2) @ 5
@@ -257,6 +264,16 @@ REFUSED = {
     "nDCG@": "unknown measure",
     "x" * 5000: "5,000 characters",
     "P(" + "(" * 900: "unknown measure",
+    "F(beta=2)(rel=2)@5": "expected name=value",
+    "P(rel=2).x(rel=1)@5": "expected name=value",
+    "P(rel=2, rel=1)@5": "expected name=value",
+    "P_" + "11," * 60 + "x": "unknown measure",
+    "P." + ",".join(map(str, range(10, 310, 10))) + ";": "unknown measure",
+    "P(rel=1" + "0" * 400 + ")@5": "a whole number, 0 or more",
+    "P@1" + "0" * 20: "a number of ranks",
+    "IPrec@0_1": "a recall from 0 to 1",
+    "IPrec@\u0660.\u0661": "a recall from 0 to 1",
+    "P@min(1 0,R)": "a number of ranks",
     "mapp,RR": "Separate measures by blanks",
     "nDCG(gain=" + "[" * 300 + "]" * 300 + ")@5": "expected",
 }

@@ -82,6 +82,11 @@ def test_several_runs_in_every_form(write: Any) -> None:
         assert len(evaluate(QRELS, several, "AP")) == 2
     assert list(evaluate(QRELS, [path, RUN], "AP")) == ["bm25", "run"]
     assert list(evaluate(QRELS, {"x": path, "y": Run(RUN, "z")}, "AP")) == ["x", "y"]
+    frame = pd.DataFrame({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0]})
+    assert list(evaluate(QRELS, {"x": frame, "y": frame}, "AP")) == ["x", "y"]
+    one = Run(RUN, "mine")
+    assert list(evaluate(QRELS, {"x": one, "y": one}, "AP")) == ["x", "y"]
+    assert one.name == "mine", "a run keeps its name"
     assert list(evaluate(QRELS, {"x": {"q1": ["a"]}}, "AP")) == ["x"]
     assert isinstance(evaluate(QRELS, {"q1": ["a"]}, "AP"), Scores)
     with pytest.raises(cranfield.InputError, match="no run is given"):

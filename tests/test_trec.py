@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cranfield import evaluate
 from cranfield.errors import InputError
 from cranfield.formats import trec
 from cranfield.formats.source import Source
@@ -206,6 +207,10 @@ def test_a_spoilt_run_is_refused_with_its_line(
 SPOILT_QRELS = {
     "q1 0 d1 1\nq1 0 d2\n": (2, "expected 4 columns: query_id iteration doc_id grade; got 3"),
     "q1 0 d1 1 x\n": (1, "got 5"),
+    " q1 d1 1\nq1 0 d2 1\n": (1, "got 3"),
+    "q1 0 d1 0x10\n": (1, "expected a whole number as the grade (column 4), got '0x10'"),
+    "q1 0 d1 1_0\n": (1, "expected a whole number"),
+    "q1 0 d1 4611686018427387904\n": (1, "expected a whole number"),
     "q1 0 d1 relevant\n": (1, "expected a whole number as the grade (column 4), got 'relevant'"),
     "q1 0 d1 1.5\n": (1, "Grades are whole numbers"),
     "q1 0 d1 99999999999999999999\n": (1, "expected a whole number"),
@@ -241,6 +246,35 @@ def test_the_line_number_is_right_in_every_block(
         rows(write("run", "\n".join(lines)))
     assert caught.value.line == bad
     assert caught.value.text == lines[bad - 1]
+
+
+def test_a_carriage_return_alone_ends_a_line_and_is_counted(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "BLOCK_BYTES", 50)
+    lines = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
+    lines[33] = "q34 Q0 d34 1 x t"
+    ends = ["\r", "\n", "\r\n", "\n"]
+    text = "".join(line + ends[i % 4] for i, line in enumerate(lines))
+    with pytest.raises(InputError) as caught:
+        rows(write("run", text))
+    assert caught.value.line == 34
+    assert caught.value.text == lines[33]
+
+
+def test_blocks_of_nothing_but_comments(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rows(write("run", RUN + "\n" * 3_000_000)) == ROWS
+    monkeypatch.setattr(trec, "BLOCK_BYTES", 50)
+    content = "# nothing yet\n" * 20 + RUN + "\n" * 200 + "# done\n" * 50
+    assert rows(write("run", content)) == ROWS
+    assert evaluate({"q1": {"d2": 1}}, write("run", content), "RR")["RR"] == 1 / 2
+
+
+def test_a_text_may_begin_as_an_archive_does(write: Any) -> None:
+    assert rows(write("run", "BZh91 Q0 d1 1 3.5 tag\n")) == [("BZh91", "d1", 3.5)]
+    assert read_qrels(write("qrels.bz2", bz2.compress(b"q1 0 d1 1\n"))).to_dict() == {
+        "q1": {"d1": 1}
+    }
 
 
 def test_utf16_is_named(write: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from cranfield.errors import InputError, MeasureError
-from cranfield.formats.objects import is_table
+from cranfield.formats.objects import ArrowTable, is_table
 from cranfield.formats.trec import Order
 from cranfield.judge import Judged, Precision, Queries, judge
 from cranfield.measures import Measure, evaluated, parse_all
@@ -21,7 +21,7 @@ DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 SeveralRuns = (
     list[Any]  # of RunLike; a list of one kind only would not be a list[RunLike]
     | tuple[RunLike, ...]
-    | Mapping[str, Run | str | os.PathLike[str]]
+    | Mapping[str, Run | str | os.PathLike[str] | ArrowTable]
     | Mapping[str, Mapping[Any, Mapping[Any, float]]]
     | Mapping[str, Mapping[Any, list[Any]]]
 )

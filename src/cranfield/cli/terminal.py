@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-import time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import click
@@ -56,13 +56,13 @@ class Reading:
     def __init__(self, total: int | None) -> None:
         self._total = total
         self._done = 0
-        self._since = time.monotonic()
+        self._since = monotonic()
         self._bar: Progress | None = None
 
     def __call__(self, n_bytes: int) -> None:
         """Hear that some more bytes were read."""
         self._done += n_bytes
-        if self._bar is None and sys.stderr.isatty() and time.monotonic() - self._since > 1:
+        if self._bar is None and sys.stderr.isatty() and monotonic() - self._since > 1:
             from rich.console import Console
             from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
