@@ -51,7 +51,7 @@ def grouped(block: Block) -> Grouped:
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(repeated):
-        _refuse_duplicates(block, group, np.flatnonzero(np.isin(keys, repeated)))
+        _refuse_duplicates(block, group, np.flatnonzero(np.isin(keys, repeated, kind="sort")))
     return Grouped(block, starts, group, block.query.take(starts[:-1]).to_list(), keys)
 
 
