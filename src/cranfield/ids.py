@@ -45,18 +45,21 @@ class Ids:
     a word may be read at every byte of one.
     """
 
-    def __init__(self, data: NDArray[np.uint8], start: Ints, length: Ints) -> None:
+    def __init__(
+        self, data: NDArray[np.uint8], start: Ints, length: Ints, adjacent: bool = False
+    ) -> None:
         self._data = data
         self._words_at = np.ndarray(len(data) - 7, np.uint64, data.data, strides=(1,))
         self._start = start
         self.length = length
+        self._adjacent = adjacent  # each begins where the one above ends
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
         """Make a column of identifiers."""
         length = np.fromiter(map(len, ids), np.int64, len(ids))
         data = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
-        return cls(data, np.cumsum(length) - length, length)
+        return cls(data, np.cumsum(length) - length, length, adjacent=True)
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
@@ -66,7 +69,7 @@ class Ids:
             return cls.of([encode(text) for text in texts])
         length = np.fromiter(map(len, texts), np.int64, len(texts))
         data = np.frombuffer(joined.encode() + bytes(8), np.uint8)
-        return cls(data, np.cumsum(length) - length, length)
+        return cls(data, np.cumsum(length) - length, length, adjacent=True)
 
     @classmethod
     def of_arrow(cls, column: "pa.Array") -> "Ids":
@@ -82,16 +85,21 @@ class Ids:
         padded[high - low :] = 0
         if data is not None:
             padded[: high - low] = np.frombuffer(data, np.uint8)[low:high]
-        return cls(padded, bounds[:-1] - low, np.diff(bounds))
+        return cls(padded, bounds[:-1] - low, np.diff(bounds), adjacent=True)
 
     @classmethod
     def joined(cls, columns: "Sequence[Ids]") -> "Ids":
         """Put columns one below the other."""
-        shifts = np.cumsum([0] + [len(column._data) for column in columns])
+        places: dict[int, int] = {}  # where the bytes that several columns may share were put
+        data: list[NDArray[np.uint8]] = []
+        for column in columns:
+            if id(column._data) not in places:
+                places[id(column._data)] = sum(map(len, data))
+                data.append(column._data)
         return cls(
-            np.concatenate([column._data for column in columns]),
-            np.concatenate([c._start + s for c, s in zip(columns, shifts, strict=False)]),
-            np.concatenate([column.length for column in columns]),
+            np.concatenate(data),
+            np.concatenate([c._start.astype(np.int64) + places[id(c._data)] for c in columns]),
+            np.concatenate([c.length.astype(np.int64) for c in columns]),
         )
 
     def __len__(self) -> int:
@@ -103,8 +111,10 @@ class Ids:
         Words could not tell a null byte from what they are filled up with.
         """
         spoilt = self.length == 0
-        zeros = np.cumsum(np.append(0, self._data == 0))
-        spoilt |= zeros[self._start + self.length] > zeros[self._start]
+        zeros = np.flatnonzero(self._data == 0)
+        # The first null byte from an identifier's start on lies behind its end.
+        after = np.append(zeros, len(self._data))[np.searchsorted(zeros, self._start)]
+        spoilt |= after < self._start + self.length
         return int(np.argmax(spoilt)) if spoilt.any() else None
 
     def __getitem__(self, row: int) -> bytes:
@@ -113,7 +123,12 @@ class Ids:
 
     def take(self, rows: "Ints | slice") -> "Ids":
         """Return the identifiers at `rows`, which share this column's bytes."""
-        return Ids(self._data, self._start[rows], self.length[rows])
+        adjacent = self._adjacent and isinstance(rows, slice)
+        return Ids(self._data, self._start[rows], self.length[rows], adjacent)
+
+    def begin_with(self, byte: int) -> bool:
+        """Tell whether any of the identifiers (none is empty) begins with this byte."""
+        return bool((self._data[self._start] == byte).any())
 
     def to_list(self) -> list[bytes]:
         """Return the identifiers as bytes."""
@@ -131,13 +146,16 @@ class Ids:
 
     def _raw_word(self, j: int, rows: Any = slice(None)) -> Words:
         """Return word `j` as it lies in the memory: as good for all but order, and quicker."""
-        if j == 0:
-            left = np.minimum(self.length[rows], 8)
-            words: Words = self._words_at[self._start[rows]]
+        left = self.length[rows]
+        if j > 0:
+            left = left - 8 * j
+            words: Words = self._words_at[np.where(left > 0, self._start[rows] + 8 * j, 0)]
+        elif self._adjacent and len(left) == len(self) and _all_same(left):
+            begin, stride = int(self._start[0]), int(left[0])
+            words = self._words_at[begin : begin + stride * len(left) : stride].copy()
         else:
-            left = np.clip(self.length[rows] - 8 * j, 0, 8)
-            words = self._words_at[np.where(left > 0, self._start[rows] + 8 * j, 0)]
-        words &= _KEEP.take(left)
+            words = self._words_at[self._start[rows]]
+        words &= _KEEP.take(left, mode="clip")
         return words
 
     def hash(self) -> Words:
@@ -201,6 +219,10 @@ class Ids:
 
 
 _FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
+
+
+def _all_same(length: Ints) -> bool:
+    return len(length) > 0 and bool(length[0] > 0 and (length == length[0]).all())
 
 
 def keyed(hashes: Words, group: Ints) -> Words:

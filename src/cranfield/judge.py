@@ -320,8 +320,8 @@ def _marked(keys: Words, wanted: Words) -> Bools:
     """Tell which keys may be among `wanted`: all that are, and hardly any other."""
     bits = np.uint64(64 - max(16, len(wanted).bit_length() + 3))
     mark = np.zeros(1 << (64 - int(bits)), np.bool_)
-    mark[_spread(wanted) >> bits] = True
-    marked: Bools = mark[_spread(keys) >> bits]
+    mark[(_spread(wanted) >> bits).view(np.int64)] = True
+    marked: Bools = mark[(_spread(keys) >> bits).view(np.int64)]
     return marked
 
 

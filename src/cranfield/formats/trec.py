@@ -247,7 +247,7 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
     """Tell whether one white space character follows each column, none stands beside another.
 
     Then nothing was read as a part of an identifier, or as an empty column, that the eye would
-    not see there; and no line is a comment.
+    not see there.
     """
     n_spaces = 0
     for begin in range(0, len(raw), _WINDOW):  # small pieces stay in the cache
@@ -256,10 +256,7 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
         n_spaces += int(np.count_nonzero(space[:_WINDOW]))
         if (space[1:] & space[:-1]).any():
             return False
-        hashes = piece == _HASH
-        if hashes.any() and (hashes[1:] & (piece[:-1] == _NEWLINE)).any():
-            return False
-    return n_spaces == n_columns * n_rows and raw[0] > 32 and raw[0] != _HASH
+    return bool(n_spaces == n_columns * n_rows and raw[0] > 32)
 
 
 def _first_line(raw: Bytes) -> bytes:
@@ -302,6 +299,8 @@ def _arrow(
     if not _is_clean(raw, n_columns, len(table)):
         return None
     query, doc = (Ids.of_arrow(table.column(i).chunk(0)) for i in (0, 1))
+    if query.begin_with(_HASH):  # a comment
+        return None
     value: Floats | Ints | None = None
     if layout.value is not None:
         column = table.column(2).chunk(0)
