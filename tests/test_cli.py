@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import gzip
 import io
 import json
 import os
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import cranfield
 from cranfield import definitions, demo, evaluate
-from cranfield.cli import terminal
+from cranfield.cli import cli, terminal
+from cranfield.cli import evaluate as cli_evaluate
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
@@ -274,6 +277,30 @@ def test_closed_streams(files: tuple[str, str]) -> None:
         done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - redirections
         assert "Traceback" not in done.stderr
         assert done.returncode == status
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_progress_hears_of_every_stored_byte_once(
+    compressed: bool, files: tuple[str, str], write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"q{i % 5} Q0 d{i} 1 {-i} t\n" for i in range(5000)).encode()
+    path = write("big.run", gzip.compress(text) if compressed else text)
+    heard: list[Any] = []
+
+    class Listening(terminal.Reading):
+        def __init__(self, total: int | None) -> None:
+            super().__init__(total)
+            heard.append(total)
+
+        def __call__(self, n_bytes: int) -> None:
+            heard.append(n_bytes)
+
+    monkeypatch.setattr(cli_evaluate, "Reading", Listening)
+    done = CliRunner().invoke(cli, ["evaluate", files[0], path, "-m", "RR"])
+    assert done.exit_code == 0, done.output
+    total, *parts = heard
+    # To know an archive, its first bytes are read twice.
+    assert total == os.path.getsize(path) <= sum(parts) <= total + 10
 
 
 class _Terminal(io.StringIO):

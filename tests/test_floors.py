@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
 
-# From the ground up. Files of one floor do not import each other, but where a list says so.
+# From the ground up.
 FLOORS = [
     "version",
     "errors",
@@ -43,7 +43,7 @@ def modules() -> dict[str, Path]:
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if name:  # the package's own __init__ holds the public names, no logic: see below
+        if name:  # the package's own __init__ holds the public names only
             found[name] = path
     return found
 

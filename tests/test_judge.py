@@ -1,5 +1,6 @@
 """judge: one ranking, one tie rule, one rule for queries, whatever form the data has."""
 
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
-from cranfield.formats import trec
+from cranfield.formats import objects, trec
+from cranfield.ids import _ODD, Ids
 from cranfield.judge import Meeting, judge
 from cranfield.ranked import Ranked
 
@@ -165,10 +167,23 @@ def test_whole_numbers_beyond_double_precision_rank_as_in_a_dict() -> None:
     assert evaluate(qrels, run, "RR").means() == evaluate(qrels, table(score=times), "RR").means()
 
 
+def test_a_table_may_have_ranks_alone_and_may_be_a_stream() -> None:
+    ranked = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2, 1]})
+    assert evaluate({"q": {"b": 1}}, ranked, "RR", order="rank")["RR"] == 1
+    run = Run(pa.RecordBatchReader.from_batches(table().schema, table().to_batches()))
+    for _ in range(2):
+        assert evaluate({"q": {"b": 1}}, run, "RR")["RR"] == 1
+
+
 def test_depth_keeps_the_best(write: Any) -> None:
     qrels = {"q": {"a": 1, "c": 1}}
     scores = evaluate(qrels, {"q": ["a", "b", "c"]}, "SetP SetR NumRet", depth=2)
     assert scores.means() == {"SetP": 1 / 2, "SetR": 1 / 2, "NumRet": 2}
+    depths: list[tuple[Any, int]] = [(np.int64(2), 2), (2, 2), (10**30, 3)]
+    for depth, n in depths:
+        assert evaluate(qrels, {"q": ["a", "b", "c"]}, "NumRet", depth=depth).means() == {
+            "NumRet": n
+        }
 
 
 def test_judged_only_drops_unjudged_and_negative_and_closes_up() -> None:
@@ -249,6 +264,7 @@ BAD_MEMORY = {
     "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "a list of documents, best first"),
     "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
     "half a surrogate": ({"q": {"a": 1}}, {"q": {"a": 1.0, "\ud800": 1.0}}, "surrogate"),
+    "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "stands twice"),
     "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),
     "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a text or a whole number"),
 }
@@ -298,27 +314,73 @@ def test_options_that_do_not_exist_are_refused() -> None:
             evaluate(qrels, run, "RR", **option)
 
 
-def test_a_run_may_be_larger_than_what_is_kept_of_it(write: Any, monkeypatch: Any) -> None:
-    """Only a few blocks are alive at a time."""
+def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(trec, "BLOCK_BYTES", 1000)
-    path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(5000)))
-    alive: set[int] = set()
-    most = 0
-    original = trec._load
+    path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(20_000)))
+    begun: list[int] = []
+    done: list[int] = []
+    most: list[int] = []
+    raw_blocks, load = trec._raw_blocks, trec._load
 
     def counted(*arguments: Any) -> Any:
-        block = original(*arguments)
-        alive.add(threading.get_ident())
+        for block in raw_blocks(*arguments):
+            begun.append(1)
+            most.append(len(begun) - len(done))
+            yield block
+
+    def finished(*arguments: Any) -> Any:
+        block = load(*arguments)
+        done.append(1)
         return block
 
-    monkeypatch.setattr(trec, "_load", counted)
-    pending = []
-    for load in read_run(path).blocks():
-        pending.append(load)
-        most = max(most, len(pending))
-        pending.pop()()
-    assert most == 1
+    monkeypatch.setattr(trec, "_raw_blocks", counted)
+    monkeypatch.setattr(trec, "_load", finished)
     assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
+    assert len(begun) > 300
+    assert max(most) <= 3 + 2 * (8 + 1), "threads, what waits for them, and one at hand"
+
+
+def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatch: Any) -> None:
+    """Its blocks share their bytes, which must be taken once, not once for each block."""
+    monkeypatch.setattr(objects, "BLOCK_ROWS", 100)
+    docs = [f"d{i}" for i in range(5000)]
+    frame = pa.table({"query_id": ["q", "r"] * 2500, "doc_id": docs, "relevance": [1, 2] * 2500})
+    qrels = Qrels(frame)
+    assert len(qrels.docs._data) < 2 * sum(map(len, docs))
+    assert qrels.to_dict()["r"]["d4999"] == 2
+    run = Run(frame.append_column("score", pa.array([float(-i) for i in range(5000)])))
+    assert evaluate({"r": {"d4999": 1}}, run, "RR")["RR"] == 1 / 2500
+
+
+def colliding() -> tuple[bytes, bytes]:
+    """Return two ids of two words with the same hash: the second word undoes the first."""
+    odd, mask = int(_ODD), 2**64 - 1
+
+    def mixed(word: bytes) -> int:
+        number = int.from_bytes(word, sys.byteorder)
+        return ((number ^ (number >> 29)) * odd) & mask
+
+    for i in range(10_000):
+        first, other, tail = b"AAAAAAAA", b"B%07d" % i, b"CCCCCCCC"
+        undone = mixed(first) ^ mixed(other) ^ int.from_bytes(tail, sys.byteorder)
+        last = undone.to_bytes(8, sys.byteorder)
+        if 0 not in last:
+            return first + tail, other + last
+    raise AssertionError("no pair was found")
+
+
+def test_ids_of_the_same_hash_are_told_apart() -> None:
+    one, other = colliding()
+    assert one != other
+    assert Ids.of([one]).hash() == Ids.of([other]).hash()
+    rows = {"query_id": [b"q", b"q"], "doc_id": [one, other]}
+    run = Run(pa.table({**rows, "score": [2.0, 1.0]}))
+    for judged, rank in ((one, 1), (other, 2)):
+        alone = pa.table({"query_id": [b"q"], "doc_id": [judged], "relevance": [1]})
+        assert evaluate(Qrels(alone), run, "RR")["RR"] == 1 / rank
+    both = Qrels(pa.table({**rows, "relevance": [1, 3]}))
+    hits = judge(both, run).judged.hits
+    assert (hits.rank.tolist(), hits.grade.tolist()) == ([1, 2], [1, 3])
 
 
 def test_evaluating_does_not_change_what_it_is_given() -> None:

@@ -1,22 +1,32 @@
 """What must hold of every measure in the registry, less what each declares itself exempt from."""
 
+import itertools
 import random
-from collections.abc import Callable
+import re
 
 import oracle
 import pytest
 from test_measures import variants
 
 from cranfield import Measure, definitions, evaluate
+from cranfield.measures.registry import Depth
 
 NAMES = [definition.name for definition in definitions()]
 SEEDS = range(25)
 
 
 def exempt(measure: Measure, what: str) -> bool:
-    """Tell whether a measure declares a property not to hold (`... at k`: not when it is cut)."""
+    """Tell whether a measure declares a property not to hold.
+
+    `... at k`: not when it is cut; `... with own gains`: not when grades have gains of one's own.
+    """
     reasons = measure.definition.exempt
-    return what in reasons or (measure.cutoff is not None and f"{what} at k" in reasons)
+    own_gains = isinstance(measure.parameters.get("gain"), dict)
+    return (
+        what in reasons
+        or (measure.cutoff is not None and f"{what} at k" in reasons)
+        or (own_gains and f"{what} with own gains" in reasons)
+    )
 
 
 def holding(name: str, what: str) -> list[Measure]:
@@ -24,17 +34,26 @@ def holding(name: str, what: str) -> list[Measure]:
 
 
 PROPERTIES = {
-    "0 without relevant documents",
+    "range",
     "perfect is 1",
-    "perfect is 1 at k",
     "cutoff beyond the depth",
     "unjudged documents at the end",
+    "0 without relevant documents",
+    "0 without results",
 }
 
 
 def test_exemptions_name_properties_that_are_tested() -> None:
     for definition in definitions():
-        assert set(definition.exempt) <= PROPERTIES
+        for what in definition.exempt:
+            assert re.sub(" (at k|with own gains)$", "", what) in PROPERTIES
+
+
+def perfect(measure: Measure, grades: dict[str, int]) -> list[str]:
+    """Return documents, what is worth most to the measure first; without what costs."""
+    gain = measure.parameters.get("gain", "linear")
+    worth = {doc: oracle.gain_of(grade, gain) for doc, grade in grades.items()}
+    return sorted((doc for doc in worth if worth[doc] >= 0), key=lambda doc: -worth[doc])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,40 +75,41 @@ def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
 def test_values_stay_in_the_range_declared(name: str) -> None:
     for seed in SEEDS:
         qrels, run = oracle.collection(seed)
-        for measure in variants(name):
+        for measure in holding(name, "range"):
             low, high = measure.definition.range
-            if "gain" in measure.parameters and isinstance(measure.parameters["gain"], dict):
-                low = float("-inf")  # a gain of one's own may be negative
             values = evaluate(qrels, run, measure).per_query(measure).values()
             assert all(low <= value <= (high or float("inf")) for value in values), measure
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_perfect_ranking_has_the_maximum(name: str) -> None:
-    """Every judged document, the best first; with the run's own gains where it has them."""
+def test_no_order_is_better_than_the_perfect_one(name: str) -> None:
+    """Of all orders of a few documents, for every measure without exception."""
+    for seed in range(6):
+        chance = random.Random(seed)
+        grades = {f"d{i}": chance.choice([0, 0, 1, 2, 3]) for i in range(6)}
+        for measure in variants(name):
+            best = perfect(measure, grades)
+            retrieved = best[:4]
+            highest = measure(grades, retrieved)
+            for order in itertools.permutations(retrieved):
+                assert measure(grades, order) <= highest, (measure, grades, order)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) -> None:
     for seed in SEEDS:
         qrels, _ = oracle.collection(seed, lowest=0)
         for measure in holding(name, "perfect is 1"):
-            gain = measure.parameters.get("gain")
-            rel = measure.parameters.get("rel", 1)
-
-            def worth(grade: int, gain: object = gain) -> float:
-                return oracle.gain_of(grade, gain)
-
-            perfect = {
-                query: sorted(docs, key=lambda doc: -worth(docs[doc]))
-                for query, docs in qrels.items()
-            }
-            key: Callable[[int], bool] = (
-                (lambda grade: worth(grade) > 0)
-                if gain is not None
-                else (lambda grade: grade >= rel)  # noqa: B023 - used at once
-            )
-            scores = evaluate(qrels, perfect, measure).per_query(measure)
+            run = {query: perfect(measure, docs) for query, docs in qrels.items()}
+            scores = evaluate(qrels, run, measure).per_query(measure)
+            gain, rel = measure.parameters.get("gain"), measure.parameters.get("rel", 1)
             for query, docs in qrels.items():
-                if isinstance(gain, dict) and min(gain.values()) < 0:
-                    continue  # a perfect ranking would leave out what costs
-                possible = any(key(grade) for grade in docs.values())
+                possible = any(
+                    grade >= rel if gain is None else oracle.gain_of(grade, gain) > 0
+                    for grade in docs.values()
+                )
+                if isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant:
+                    possible &= any(grade >= rel for grade in docs.values())
                 assert scores[query] == pytest.approx(1 if possible else 0, abs=1e-15), measure
 
 
@@ -125,11 +145,14 @@ def test_unjudged_documents_at_the_end_change_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_query_without_relevant_documents_scores_zero(name: str) -> None:
     for measure in holding(name, "0 without relevant documents"):
-        if measure.parameters.get("rel") == 0 or isinstance(measure.parameters.get("gain"), dict):
-            continue  # then grade 0 may be relevant, or worth something
-        if name == "Judged":
-            continue  # it counts judgments of any grade
-        assert measure({"a": 0, "b": -1}, ["a", "c", "b"]) == 0, measure
+        below = measure.parameters.get("rel", 1) - 1  # a grade that is not relevant
+        assert measure({"a": below, "b": -1}, ["a", "c", "b"]) == 0, measure
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_without_results_scores_zero(name: str) -> None:
+    for measure in holding(name, "0 without results"):
+        assert measure({"a": 3, "b": 0}, []) == 0, measure
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -122,6 +122,16 @@ ELSEWHERE = {
     "BPref": "Bpref",
     "AP(rel=2)@100": "AP(rel=2)@100",
     "SetP(relative=False)": "SetP",
+    "SetP(relative=True, rel=2)": "SetRelP(rel=2)",
+    "NumRet(rel=1)": "NumRelRet",
+    "NumRet(rel=2)": "NumRelRet(rel=2)",
+    "NumRet": "NumRet",
+    "P(REL=2)@5": "P(rel=2)@5",
+    "nDCG(DCG='Exp-Log2')@5": "nDCG(gain='exp2')@5",
+    "nDCG(gain='EXP2')@5": "nDCG(gain='exp2')@5",
+    "MAP@100-L2": "AP(rel=2)@100",
+    "nDCG @10": "nDCG@10",
+    "P@ 5": "P@5",
     # others
     "ndcg_at_10": "nDCG@10",
     "recall_at_100": "R@100",
@@ -193,11 +203,19 @@ def test_measures_are_values_equal_by_meaning() -> None:
     assert SetF(x=1) == SetF
     assert SetF(beta=2)(x=2) == SetF(x=2)
     assert SetF(x=2)(beta=3) == SetF(beta=3)
-    assert parse(str(nDCG(gain={1: 1e20, 2: 1e300}))) == nDCG(gain={1: 1e20, 2: 1e300})
+    assert parse(str(nDCG(gain={1: 1e20, 2: 1e99}))) == nDCG(gain={1: 1e20, 2: 1e99})
     assert nDCG @ 10 != nDCG @ 20
     assert len({P @ 5, P(rel=1) @ 5, P(rel=2) @ 5}) == 2
     assert (P @ 5)(rel=2) == P(rel=2) @ 5
     assert pickle.loads(pickle.dumps(P(rel=2) @ 5)) == P(rel=2) @ 5  # noqa: S301 - our own
+
+
+def test_a_measure_made_by_hand_is_checked() -> None:
+    with pytest.raises(MeasureError, match="unknown measure 'ndgc'"):
+        Measure("ndgc")
+    anything: Any = 5
+    with pytest.raises(MeasureError, match="write P@5"):
+        Measure("P", anything)
 
 
 def test_python_spells_measures_as_text_does() -> None:
@@ -256,7 +274,7 @@ REFUSED = {
     "ndcg@10-l2": "takes no relevance level",
     "F(beta=0)@5": "greater than 0",
     "SetF(beta=2, x=2)": "not both",
-    "SetP(relative=True)": "called SetRelP",
+    "nDCG(gain={1: 1e300})@5": "a mapping",
     "IAP(points=(2,))": "recall points from 0 to 1",
     "": "no measure is named",
     "   ": "no measure is named",

@@ -6,7 +6,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 
-from cranfield.errors import InputError, MeasureError
+from cranfield.errors import MeasureError
 from cranfield.formats.objects import ArrowTable, is_table
 from cranfield.formats.trec import Order
 from cranfield.judge import Judged, Precision, Queries, judge
@@ -118,8 +118,6 @@ def evaluate(
     if several is None:
         one = as_run(cast(RunLike, run))
         return scored(one, one.name)
-    if not several:
-        raise InputError("no run is given")
     return Systems([scored(one, name) for name, one in several.items()])
 
 

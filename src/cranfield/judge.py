@@ -111,7 +111,8 @@ def judge(
     one_of("queries", queries, ("judged", "both"))
     one_of("order", order, ("score", "rank", "given"))
     one_of("scores", scores, ("double", "single"))
-    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+    whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
+    if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
     if run.nested is not None:
         match = _match_dicts(qrels, run.nested, order, scores)
@@ -209,7 +210,7 @@ def _match_blocks(
     ranked = partial(_matched_block, qrels, order, scores)
     match = _collect(qrels, _in_threads(ranked, run.blocks(order, progress)))
     if match is None:  # a query came back: its rows stand apart, so bring them together first
-        whole = together(load() for load in run.blocks(order, progress))
+        whole = together(load() for load in run.blocks(order))
         match = _collect(qrels, [ranked(lambda: whole)])
         assert match is not None  # noqa: S101 - each query is in one place now
     return match

@@ -166,11 +166,15 @@ class Ranked:
         return self._ends - self.starts[:-1, None]
 
     def first(self, values: Floats) -> Floats:
-        """Return the value of each query's first row, 0 where there is none."""
+        """Return the value of each query's first row, 0 where it has none to its cutoff:
+        (rows,) -> (n_queries, n_cutoffs).
+        """  # noqa: D205 - one sentence
         return self._or_zero(values, self.starts[:-1, None])
 
     def maximum(self, values: Floats) -> Floats:
-        """Return the greatest value (they are not negative) of each query, 0 where it has none."""
+        """Return the greatest value (they are not negative) of each query, 0 where it has none to
+        its cutoff: (rows,) -> (n_queries, n_cutoffs).
+        """  # noqa: D205 - one sentence
         return self._at_cutoffs(self._accumulate(np.maximum.accumulate, values))
 
     def _at_cutoffs(self, running: Numbers) -> Numbers:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cranfield.errors import MeasureError
+from cranfield.errors import InputError, MeasureError
 from cranfield.judge import Counts
 from cranfield.measures import Measure, parse
 from cranfield.ranked import Floats
@@ -129,6 +129,8 @@ class Systems(Mapping[str, Scores], _Frames):
 
     def __init__(self, scores: Iterable[Scores]) -> None:
         self._scores = {one.name: one for one in scores}
+        if not self._scores:
+            raise InputError("no run is given")
 
     def __getitem__(self, name: str) -> Scores:
         return self._scores[name]

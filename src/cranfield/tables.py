@@ -14,11 +14,11 @@ from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import (
     ArrowTable,
     Nested,
+    TableRows,
     grades_of,
     is_table,
     nested_qrels,
     nested_run,
-    table_blocks,
 )
 from cranfield.formats.source import Source
 from cranfield.formats.trec import Order, qrels_blocks, run_blocks
@@ -115,7 +115,8 @@ class Qrels:
         if isinstance(data, Mapping):
             self._take_dict(nested_qrels(data))
         elif is_table(data):
-            self._take_blocks(load() for load in table_blocks(data, "qrels", "relevance"))
+            rows = TableRows(data, "qrels")
+            self._take_blocks(load() for load in rows.blocks("relevance"))
         else:
             raise InputError(
                 f"expected the judgments as a dict of dicts or a table, got {type(data).__name__}"
@@ -219,10 +220,8 @@ class Qrels:
         rank = np.arange(1, len(query) + 1) - self.starts[query]
         below = self.top_grade - self.grade
         span = int(below.max(initial=0)) + 1
-        if span > 2**62 // max(len(self.query_ids), 1):
-            grade = self.grade[np.lexsort((below, query))]
-        else:  # one number for query and grade, which sorts several times faster
-            grade = self.top_grade - np.sort(query * span + below) % span
+        # One number for query and grade, which sorts several times faster than a pair.
+        grade = self.top_grade - np.sort(query * span + below) % span
         return Ranked(len(self.query_ids), query, rank, grade)
 
 
@@ -241,14 +240,11 @@ class Run:
     def __init__(self, data: Mapping[Any, Any] | ArrowTable, name: str = "run") -> None:
         self.name = name
         self.nested: Nested | None = None  # {query: {document: score}}, if it came as one
-        self._blocks: Callable[..., Iterator[Load]]
+        self._rows: Source | TableRows | None = None
         if isinstance(data, Mapping):
-            self.nested, _ = nested_run(data)
+            self.nested = nested_run(data)
         elif is_table(data):
-            by_score = list(table_blocks(data, "run", "score"))
-            self._blocks = lambda order, progress: (
-                table_blocks(data, "run", "rank") if order == "rank" else iter(by_score)
-            )
+            self._rows = TableRows(data, "run")
         else:
             raise InputError(
                 f"expected the run as a dict of dicts or a table, got {type(data).__name__}"
@@ -258,8 +254,7 @@ class Run:
     def _streamed(cls, source: Source, name: str | None) -> "Run":
         run = cls.__new__(cls)
         run.name = source.stem if name is None else name
-        run.nested = None
-        run._blocks = lambda order, progress: run_blocks(source, order, progress)
+        run.nested, run._rows = None, source
         return run
 
     def __repr__(self) -> str:
@@ -268,8 +263,12 @@ class Run:
     def blocks(
         self, order: Order = "score", progress: Callable[[int], None] | None = None
     ) -> Iterator[Load]:
-        """Yield the rows in blocks, for a run that is not `nested`."""
-        return self._blocks(order, progress)
+        """Return the rows in blocks; there are none of a run that is `nested`."""
+        if isinstance(self._rows, Source):
+            return run_blocks(self._rows, order, progress)
+        if self._rows is None:
+            return iter(())
+        return self._rows.blocks("rank" if order == "rank" else "score", required=order != "given")
 
 
 def read_qrels(path: Path) -> Qrels:

@@ -4,6 +4,7 @@ Exit status: 0 done, 2 wrong usage or input that cannot be scored.
 """
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -93,4 +94,9 @@ def main() -> None:
         utf8 = "utf" in sys.stdout.encoding.lower()
         # An id of bytes that are no UTF-8 goes out as it came in.
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
-    cli.main(prog_name="cranfield")
+    # A short life: the collector of cycles would only cost time, at the end most of all.
+    gc.disable()
+    try:
+        cli.main(prog_name="cranfield")
+    finally:
+        gc.freeze()

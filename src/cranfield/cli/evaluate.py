@@ -44,7 +44,9 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
     help="Keep only the best so many documents of each query (trec_eval -M).",
 )
 @click.option(
-    "--judged-only", is_flag=True, help="Drop unjudged documents before measuring (trec_eval -J)."
+    "--judged-only",
+    is_flag=True,
+    help="Drop documents that are unjudged or of negative grade before measuring (trec_eval -J).",
 )
 @click.option(
     "--queries",

@@ -37,4 +37,4 @@ class Block:
         return InputError(problem, source=self.source, line=line, text=text, hint=hint)
 
 
-Load = Callable[[], Block]  # makes a block when called, in whichever thread; cheap to hold
+Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold

@@ -3,7 +3,7 @@
 import math
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any, Protocol, TypeGuard
 
@@ -35,17 +35,16 @@ def is_table(data: object) -> TypeGuard[ArrowTable]:
 # ---- dicts ----------------------------------------------------------------------------------
 
 
-def nested_run(data: Mapping[Any, Any]) -> tuple[Nested, bool]:
-    """Return {query: {document: score}} with text ids, and whether scores were given.
+def nested_run(data: Mapping[Any, Any]) -> Nested:
+    """Return {query: {document: score}} with text ids.
 
     A query's documents are a dict of scores, or a list, best first. A dict of dicts whose ids
     are text already is returned as it is, not copied.
     """
-    scored = all(isinstance(ranking, Mapping) for ranking in data.values())
-    if scored:
-        return _text_ids(data, "the run"), True
+    if all(isinstance(ranking, Mapping) for ranking in data.values()):
+        return _text_ids(data, "the run")
     ranked = {query: by_position(query, ranking) for query, ranking in data.items()}
-    return _text_ids(ranked, "the run"), False
+    return _text_ids(ranked, "the run")
 
 
 def nested_qrels(data: Mapping[Any, Any]) -> Nested:
@@ -63,10 +62,14 @@ def graded_one(docs: object) -> dict[Any, int]:
         raise InputError(
             f"expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
+    listed = list(docs)
     try:
-        return dict.fromkeys(docs, 1)
+        graded = dict.fromkeys(listed, 1)
     except TypeError:
         raise InputError(f"a document's id is a text or a whole number, in {docs!r:.80}") from None
+    if len(graded) < len(listed):
+        raise InputError(f"a relevant document stands twice in {docs!r:.80}")
+    return graded
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
@@ -187,50 +190,67 @@ def whole_numbers(values: NDArray[Any]) -> Ints | None:
 # ---- Arrow data -----------------------------------------------------------------------------
 
 
-def table_blocks(data: ArrowTable, what: str, value_name: str) -> Iterator[Load]:
-    """Return the blocks of Arrow data with the columns query_id, doc_id and `value_name`."""
-    import pyarrow as pa
+class TableRows:
+    """The rows of Arrow data with columns query_id and doc_id, and values in another.
 
-    try:
-        table = pa.table(data)
-        names = ["query_id", "doc_id", value_name]
-        for name in names:
-            count = table.column_names.count(name)
-            if count != 1:
-                problem = f"has no column {name!r}" if count == 0 else f"has two columns {name!r}"
-                raise InputError(
-                    f"the {what}: {problem}; "
-                    f"its columns are {', '.join(map(repr, table.column_names))}",
-                    hint=f"Name the columns {', '.join(names)}.",
-                )
-        query, doc = (_id_column(table.column(name), name, what) for name in names[:2])
-        value = _value_column(table.column(value_name), value_name, what)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"the {what}: cannot be read as a table: {error}") from None
-    if len(query) == 0:
-        raise InputError(f"the {what}: holds no rows")
-    return _sliced(query, doc, value)
+    `what` is "run" or "qrels". Raises InputError for what cannot be read.
+    """
+
+    def __init__(self, data: ArrowTable, what: str) -> None:
+        import pyarrow as pa
+
+        self._what = what
+        try:
+            self._table = pa.table(data)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise self._unreadable(error) from None
+        self._query, self._doc = self._column("query_id", _ids), self._column("doc_id", _ids)
+        if len(self._query) == 0:
+            raise InputError(f"the {what}: holds no rows")
+
+    def blocks(self, value_name: str, *, required: bool = True) -> Iterator[Load]:
+        """Yield blocks with the values of a column; without values if it need not be there."""
+        value = None
+        if required or value_name in self._table.column_names:
+            value = self._column(value_name, _values)
+        begins = self._query.begins()
+        begin = 0
+        while begin < len(self._query):
+            after = np.searchsorted(begins, begin + BLOCK_ROWS)
+            end = int(begins[after]) if after < len(begins) else len(self._query)
+            yield partial(_slice, self._query, self._doc, value, begin, end)
+            begin = end
+
+    def _column(self, name: str, read: Callable[[Any, str, str], Any]) -> Any:
+        """Read a column that must be there, once."""
+        import pyarrow as pa
+
+        names = self._table.column_names
+        if names.count(name) != 1:
+            problem = "has two columns" if name in names else "has no column"
+            raise InputError(
+                f"the {self._what}: {problem} {name!r}; "
+                f"its columns are {', '.join(map(repr, names))}",
+                hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
+                "and relevance.",
+            )
+        try:
+            return read(self._table.column(name), name, self._what)
+        except pa.ArrowException as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> InputError:
+        return InputError(f"the {self._what}: cannot be read as a table: {error}")
 
 
-def _sliced(query: Ids, doc: Ids, value: Floats | Ints) -> Iterator[Load]:
-    begins = query.begins()
-    begin = 0
-    while begin < len(query):
-        after = np.searchsorted(begins, begin + BLOCK_ROWS)
-        end = int(begins[after]) if after < len(begins) else len(query)
-        yield partial(_slice, query, doc, value, begin, end)
-        begin = end
-
-
-def _slice(query: Ids, doc: Ids, value: Floats | Ints, begin: int, end: int) -> Block:
+def _slice(query: Ids, doc: Ids, value: Floats | Ints | None, begin: int, end: int) -> Block:
     def where(row: int) -> tuple[None, str]:
         q, d = (decode(column[begin + row]) for column in (query, doc))
         return None, f"row {begin + row}: query {q!r}, document {d!r}"
 
     rows = slice(begin, end)
-    return Block(query.take(rows), doc.take(rows), value[rows], None, where)
+    values = None if value is None else value[rows]
+    return Block(query.take(rows), doc.take(rows), values, None, where)
 
 
 def _refuse_missing(column: Any, name: str, what: str) -> None:
@@ -240,7 +260,7 @@ def _refuse_missing(column: Any, name: str, what: str) -> None:
         raise InputError(f"the {what}: column {name!r} has {count}")
 
 
-def _id_column(column: Any, name: str, what: str) -> Ids:
+def _ids(column: Any, name: str, what: str) -> Ids:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -265,7 +285,7 @@ def _id_column(column: Any, name: str, what: str) -> Ids:
     return ids
 
 
-def _value_column(column: Any, name: str, what: str) -> Floats | Ints:
+def _values(column: Any, name: str, what: str) -> Floats | Ints:
     import pyarrow as pa
 
     kind = column.type

@@ -1,13 +1,14 @@
 """Source: bytes with a name, which can be read from the start as often as needed."""
 
 import contextlib
+import io
 import os
 import stat
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
-from typing import IO, cast
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
 
 from cranfield.errors import InputError
 
@@ -49,9 +50,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """How many bytes there are to read, None where that is not known."""
-        if os.path.splitext(self.path)[1].lower() in _COMPRESSIONS:
-            return None
+        """How many bytes are stored, None where that is not known."""
         try:
             status = os.stat(self._copy or self.path)
         except OSError:
@@ -72,10 +71,14 @@ class Source:
                 raise InputError(f"cannot be read: {reason}", source=self.name) from None
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        """Open the bytes, decompressed; a broken or unreadable file is an InputError."""
+    def open(self, progress: Callable[[int], None] | None = None) -> Iterator[IO[bytes]]:
+        """Open the bytes, decompressed; a broken or unreadable file is an InputError.
+
+        `progress` hears how many of the stored bytes were read, whenever some were.
+        """
         try:
-            with self.open_stored() as stored:
+            with self.open_stored() as plain:
+                stored = plain if progress is None else cast(IO[bytes], _Heard(plain, progress))
                 start = stored.read(10)
                 stored.seek(0)
                 kind = next((k for m, k in _MAGIC.items() if start.startswith(m)), None)
@@ -113,6 +116,31 @@ class Source:
                 with open(self.path, "rb") as pipe:
                     shutil.copyfileobj(pipe, target)
         return copy
+
+
+class _Heard(io.RawIOBase):
+    """A file that tells how many bytes are read from it."""
+
+    def __init__(self, file: IO[bytes], hear: Callable[[int], None]) -> None:
+        self._file = file
+        self._hear = hear
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
+        self._hear(n)
+        return n
 
 
 def _remove(path: str) -> None:

@@ -81,7 +81,7 @@ def run_blocks(
     order: Order = "score",
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Load]:
-    """Yield a run's blocks, to be loaded in any thread. `progress` hears of each block's bytes."""
+    """Yield a run's blocks, to be loaded in any thread. `progress` hears of the bytes read."""
 
     def layout(columns: list[bytes]) -> _Layout:
         n = len(columns)
@@ -107,9 +107,7 @@ def _blocks(
 ) -> Iterator[Load]:
     layout = None
     spare: list[Bytes] = []  # buffers that are free again: fresh memory costs more than reading
-    for offset, raw in _raw_blocks(source, spare):
-        if progress is not None:
-            progress(len(raw))
+    for offset, raw in _raw_blocks(source, spare, progress):
         if layout is None:
             first = _first_data(raw)
             if first is None:
@@ -122,9 +120,11 @@ def _blocks(
         )
 
 
-def _raw_blocks(source: Source, spare: list[Bytes]) -> Iterator[tuple[int, Bytes]]:
+def _raw_blocks(
+    source: Source, spare: list[Bytes], progress: Callable[[int], None] | None = None
+) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines): whole lines, cut where the query changes."""
-    with source.open() as stream:
+    with source.open(progress) as stream:
         offset, size, rest = 0, BLOCK_BYTES, np.zeros(0, np.uint8)
         while True:
             needed = len(rest) + size

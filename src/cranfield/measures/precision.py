@@ -245,6 +245,7 @@ def interpolated_average_precision(
     exempt={
         "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
         "unjudged documents at the end": "they are what it counts",
+        "0 without relevant documents": "it counts judgments of any grade",
     },
 )
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:

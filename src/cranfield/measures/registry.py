@@ -33,6 +33,9 @@ from cranfield.tables import Qrels, Run
 
 Aggregation = Literal["mean", "sum", "geometric"]
 Kernel = Callable[..., Any]
+Parameters = Mapping[str, Any]
+# A measure's name and parameters as another tool has them -> as they are here.
+Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
 AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
     "mean": mean,
@@ -155,7 +158,7 @@ class Definition:
     source: str  # the paper (authors, venue, year), or the tool that defines it
     aliases: tuple[str, ...]  # names by which other tools call it
     families: Mapping[str, tuple[Any, ...]]  # trec_eval's names that stand for several cutoffs
-    translate: Callable[[dict[str, Any]], dict[str, Any]]  # other tools' parameters into ours
+    translate: Translation  # other tools' parameters into ours
     alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
     aggregation: Aggregation
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
@@ -219,8 +222,8 @@ _VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 _FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}  # in lower case -> measure, cutoffs
 
 
-def _no_translation(parameters: dict[str, Any]) -> dict[str, Any]:
-    return parameters
+def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+    return name, parameters
 
 
 def measure(
@@ -231,7 +234,7 @@ def measure(
     aliases: Sequence[str] = (),
     variants: Mapping[str, Mapping[str, Any]] | None = None,
     families: Mapping[str, tuple[Any, ...]] | None = None,
-    translate: Callable[[dict[str, Any]], dict[str, Any]] = _no_translation,
+    translate: Translation = _no_translation,
     alias_parameter: Mapping[str, str] | None = None,
     aggregation: Aggregation = "mean",
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
@@ -304,6 +307,12 @@ class Measure:
     name: str
     cutoff: Depth | float | None = None
     given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
+
+    def __post_init__(self) -> None:
+        if self.name not in _DEFINITIONS:
+            raise MeasureError(_unknown_measure(self.name))
+        if not isinstance(self.cutoff, Depth | float | None):
+            raise MeasureError(f"write {self.name}@{self.cutoff}")
 
     @property
     def definition(self) -> Definition:
@@ -382,7 +391,12 @@ class Measure:
         """Return the measure with some parameters set."""
         known = self.definition.parameters
         values = dict(self.given)
-        for key, value in self.definition.translate(dict(parameters)).items():
+        name, translated = self.definition.translate(
+            self.name, {key.lower(): value for key, value in parameters.items()}
+        )
+        if name != self.name:
+            return Measure(name, self.cutoff).with_parameters(translated)
+        for key, value in translated.items():
             if key not in known:
                 raise MeasureError(_unknown_parameter(self.definition, key))
             try:
@@ -445,8 +459,8 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
 
 _LONGEST = 1000
 # Compiled when they are used: names of our own need only the first.
-_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?\s*(?:@(?P<at>[^@]+))?"
-_LEVEL = r"(?s)(?P<rest>.+)-l(?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
+_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
+_LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _NUMBERS = rf"{_NUMBER}(?:,{_NUMBER})*"
 _PAIRS = rf"[0-9]+=-?{_NUMBER}(?:,[0-9]+=-?{_NUMBER})*"
@@ -496,7 +510,7 @@ def parse_all(text: str, rel: int | None = None) -> list[Measure]:
 def _split(text: str) -> list[str]:
     """Split at blanks that are not within parentheses."""
     words, depth, word = [], 0, ""
-    for character in text:
+    for character in re.sub(r"\s*@\s*", "@", text):
         depth += (character in "({[") - (character in ")}]")
         if character.isspace() and depth == 0:
             words.append(word)
@@ -523,7 +537,7 @@ def _named(word: str) -> _Found:
 
 def _as_call(word: str) -> _Found:
     """`nDCG(gain='exp2')@20`, `map@100-l2`."""
-    level = re.fullmatch(_LEVEL, word) if "-l" in word else None
+    level = re.fullmatch(_LEVEL, word) if "-l" in word.lower() else None
     call = re.fullmatch(_CALL, level["rest"] if level else word)
     variant = _VARIANTS.get(call["name"].lower()) if call else None
     if call is None or variant is None:

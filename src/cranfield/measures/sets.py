@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.errors import MeasureError
 from cranfield.judge import Judged
 from cranfield.measures.precision import Beta
-from cranfield.measures.registry import Parameter, Rel, above_zero, measure
+from cranfield.measures.registry import Parameter, Parameters, Rel, above_zero, measure
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
@@ -19,23 +19,28 @@ def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
     return judged.hits.relevant(rel).count()
 
 
-def _relative(parameters: dict[str, Any]) -> dict[str, Any]:
-    if parameters.pop("relative", False):
-        raise MeasureError("SetP(relative=True) is called SetRelP here")
-    return parameters
+def _relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """ir_measures writes `SetP(relative=True)` for what is SetRelP here."""
+    rest = {key: value for key, value in parameters.items() if key != "relative"}
+    return ("SetRelP" if parameters.get("relative") else name), rest
 
 
-def _squared(parameters: dict[str, Any]) -> dict[str, Any]:
+def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """Take beta or x; write x as the beta that it is the square of, if that is a plain number."""
-    if parameters.get("x") is None:
-        return {**parameters, "x": None} if "beta" in parameters else parameters
+    x = parameters.get("x")
+    if x is None:
+        return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    x = parameters["x"]
     beta = math.sqrt(x) if isinstance(x, int | float) and 0 < x < 1e9 else 0
     if beta * beta == x and beta == round(beta, 3):
-        return {**parameters, "beta": beta, "x": None}
-    return {**parameters, "beta": 1.0}
+        return name, {**parameters, "beta": beta, "x": None}
+    return name, {**parameters, "beta": 1.0}
+
+
+def _with_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """ir_measures writes `NumRet(rel=1)` for what is NumRelRet here."""
+    return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
 def _above_zero_or_none(value: Any) -> float | None:
@@ -138,6 +143,7 @@ _COUNT = "it is a count: it has no maximum"
     exempt={
         "perfect is 1": _COUNT,
         "0 without relevant documents": "it counts the query all the same",
+        "0 without results": "it counts the query all the same",
     },
 )
 def n_queries(judged: Judged) -> Floats:
@@ -150,6 +156,7 @@ def n_queries(judged: Judged) -> Floats:
     formula="documents retrieved",
     source="trec_eval num_ret",
     aliases=("num_ret",),
+    translate=_with_level,
     higher_is_better=False,
     aggregation="sum",
     range=(0, None),
@@ -172,7 +179,10 @@ def n_retrieved(judged: Judged) -> Floats:
     higher_is_better=False,
     aggregation="sum",
     range=(0, None),
-    exempt={"perfect is 1": _COUNT},
+    exempt={
+        "perfect is 1": _COUNT,
+        "0 without results": "it counts judgments, retrieved or not",
+    },
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
