@@ -357,6 +357,15 @@ def test_measures_lists_all_and_explains_each() -> None:
         assert part in explained
 
 
+def test_measures_may_all_be_explained() -> None:
+    full = run("measures", "--full").stdout
+    for definition in definitions():
+        assert definition.pattern in full
+    assert full.count("\nFormula ") == full.count("\nSource ") == len(definitions())
+    two = run("measures", "map", "P.5").stdout
+    assert two.count("\nFormula ") == 2
+
+
 def test_the_demonstration(tmp_path: Path) -> None:
     status, seen = on_terminal("demo")
     assert status == 0

@@ -86,7 +86,7 @@ def to_html(table: Table) -> str:
         align = "left" if column < table.n_labels else "right"
         shown = html.escape(printable(content))
         shown = f"<strong>{shown}</strong>" if strong else shown
-        return f'<{tag} style="text-align: {align}">{shown}</{tag}>'
+        return f'<{tag} style="text-align: {align}; padding: 0.2em 0.7em">{shown}</{tag}>'
 
     head = "".join(cell("th", name, c) for c, name in enumerate(table.header))
     body = "".join(

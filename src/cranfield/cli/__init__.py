@@ -18,7 +18,7 @@ from cranfield.version import __version__
 
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
-    "measures": "List the measures, or explain one.",
+    "measures": "List the measures, or explain some.",
     "demo": "Evaluate a small collection that comes with the package.",
 }
 

@@ -8,23 +8,27 @@ from cranfield.measures import Definition, definitions, find
 
 
 @click.command("measures")
-@click.argument("name", required=False)
-def command(name: str | None) -> None:
-    """List the measures, or explain one: its formula, parameters, source and other names.
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--full", is_flag=True, help="Explain every measure.")
+def command(names: tuple[str, ...], full: bool) -> None:
+    """List the measures, or explain some: formula, parameters, range, source and other names.
 
-    NAME may be any name that the measure is known by: nDCG, ndcg_cut_10, map, hit_rate.
+    NAME may be any name that a measure is known by: nDCG, ndcg_cut_10, map, hit_rate.
     """
     formatter = click.HelpFormatter(width=min(100, shutil.get_terminal_size().columns))
-    if name is None:
+    chosen = definitions() if full else [find(name) for name in names]
+    if not chosen:
         formatter.write_dl([(one.pattern, one.summary) for one in definitions()], col_max=34)
         formatter.write_paragraph()
         formatter.write_text(
             "@k cuts the ranking after k documents; k may be R, the query's number of relevant "
             "documents, or min(10,R). In brackets: may be left out. `cranfield measures nDCG` "
-            "says more about one."
+            "says more about one, --full about all."
         )
-    else:
-        _explain(find(name), formatter)
+    for i, definition in enumerate(chosen):
+        if i:
+            formatter.write("\n\n")
+        _explain(definition, formatter)
     click.echo(formatter.getvalue(), nl=False)
 
 
