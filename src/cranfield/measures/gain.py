@@ -92,7 +92,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Normalized discounted cumulated gain: the ranking's DCG as a share of the best possible.
 
-    The ideal ranking holds *all* judged documents of the query, retrieved or not, highest gain
+    The ideal ranking holds all judged documents of the query, retrieved or not, highest gain
     first, cut at the same k. Gains are the grades themselves unless `gain` says otherwise.
     Unjudged documents gain nothing. 0 for a query whose judged documents gain nothing. A mapping
     may give a grade a negative gain; the ideal leaves such documents out, and a ranking that has
