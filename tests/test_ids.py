@@ -49,6 +49,24 @@ def test_compare_is_the_comparison_of_bytes(texts: list[bytes], others: list[byt
     assert found == expected
 
 
+@given(st.data())
+def test_any_rows_in_any_order_are_compared(data: st.DataObject) -> None:
+    """Ids of one length stand regularly; a permutation of the rows does not."""
+    size = data.draw(st.integers(1, 20))
+    texts = data.draw(st.lists(st.binary(min_size=size, max_size=size), min_size=1, max_size=12))
+    rows = data.draw(st.permutations(range(len(texts))))
+    column, order = Ids.of(texts), np.array(rows)
+    for j in range(column.n_words):
+        assert column.word(j, order).tolist() == [int(column.word(j)[row]) for row in rows]
+    there = column.compare(order, column, np.arange(len(texts))).tolist()
+    assert there == [(texts[r] > t) - (texts[r] < t) for r, t in zip(rows, texts, strict=True)]
+    step = data.draw(st.integers(1, 3))
+    assert column.take(slice(0, None, step)).to_list() == texts[::step]
+    again = column.take(slice(0, None, step))
+    assert again.hash().tolist() == column.hash().tolist()[::step]
+    assert column.take(order).hash().tolist() == column.hash()[order].tolist()
+
+
 @given(ids)
 def test_equal_ids_have_equal_hashes_and_short_ones_their_own(texts: list[bytes]) -> None:
     texts = [text.replace(b"\0", b"0") for text in texts]

@@ -92,6 +92,28 @@ def test_every_form_of_the_data_is_ranked_the_same(
     assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: Any) -> None:
+    """Ids of one length, every judged document retrieved, as a reranker's run is."""
+    chance = np.random.default_rng(seed)
+    size = [1, 3, 8, 9, 16][seed % 5]
+    names = [f"{i:0{size}}"[-size:] for i in range(10)]
+    docs = {f"q{i}": list(chance.permutation(names)) for i in range(1 + seed % 12)}
+    qrels = {q: {str(d): int(chance.integers(0, 3)) for d in found} for q, found in docs.items()}
+    run = {
+        q: {str(d): float(s) for d, s in zip(chance.permutation(found), range(10), strict=True)}
+        for q, found in docs.items()
+    }
+    first = flat(judge(Qrels(qrels), Run(run)))
+    assert first[1] == expected(qrels, run)
+    path, table = write("run", run_text(run)), pa.table(columns(run, "score"))
+    judged = [Qrels(qrels), Qrels(pa.table(columns(qrels, "relevance")))]
+    judged.append(read_qrels(write("qrels", qrels_text(qrels))))
+    for judgments in judged:
+        for one in (read_run(path), Run(table), Run(pl.from_arrow(table))):
+            assert flat(judge(judgments, one)) == first
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) -> None:
     qrels, run = oracle.collection(seed)
@@ -225,6 +247,15 @@ def test_whole_numbers_are_ids_by_their_text() -> None:
     assert evaluate(qrels, run, "RR")["RR"] == 1 / 2
     frame = pd.DataFrame({"query_id": [1, 1], "doc_id": [10, 11], "score": [1.0, 2.0]})
     assert evaluate(qrels, frame, "RR")["RR"] == 1 / 2
+
+
+def test_ids_may_be_categories_or_bytes() -> None:
+    frame = pl.DataFrame({"query_id": ["1", "1"], "doc_id": ["10", "11"], "score": [1.0, 2.0]})
+    for kind in (pl.Categorical, pl.Enum(["1", "10", "11"]), pl.Binary):
+        of_kind = frame.with_columns(pl.col("query_id", "doc_id").cast(kind))
+        assert evaluate({1: {10: 1, 11: 0}}, of_kind, "RR")["RR"] == 1 / 2
+    categories = frame.to_pandas().astype({"doc_id": "category"})
+    assert evaluate({1: {10: 1, 11: 0}}, categories, "RR")["RR"] == 1 / 2
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

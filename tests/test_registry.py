@@ -5,6 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,8 @@ CANONICAL = [
     "nDCG(gain={1: 3, 2: 9, 4: 4.5})",
     "IPrec@0.1",
     "IPrec@0",
+    "IPrec@0.00001",
+    "nDCG(gain={" + ", ".join(f"{i}: {i}.25" for i in range(100)) + "})",
     "IPrec(rel=2)@1",
     "F(beta=2)@5",
     "F(beta=0.5, rel=2)@5",
@@ -201,6 +204,8 @@ def test_measures_are_values_equal_by_meaning() -> None:
     assert nDCG(gain={2: 9, 1: 3.0}) == nDCG(gain={1: 3, 2: 9})
     assert SetF(x=4) == SetF(beta=2)
     assert SetF(x=1) == SetF
+    assert SetF(x=np.int64(4)) == SetF(x=4)
+    assert str(IPrec @ -0.0) == "IPrec@0"
     assert SetF(beta=2)(x=2) == SetF(x=2)
     assert SetF(x=2)(beta=3) == SetF(beta=3)
     assert parse(str(nDCG(gain={1: 1e20, 2: 1e99}))) == nDCG(gain={1: 1e20, 2: 1e99})
@@ -274,13 +279,19 @@ REFUSED = {
     "ndcg@10-l2": "takes no relevance level",
     "F(beta=0)@5": "greater than 0",
     "SetF(beta=2, x=2)": "not both",
+    "SetF(x=True)": "greater than 0",
+    "SetF(beta=1e200)": "no more than 1e9",
+    "SetP(relative='False')": "True or False",
+    "nDCG(dcg='exp-log2', gain=linear)": "one of gain, gains and dcg",
+    "nDCG(gain={" + ", ".join(f"{i}: 1" for i in range(101)) + "})": "a mapping",
+    "num_ret-l3": "takes no relevance level",
     "nDCG(gain={1: 1e300})@5": "a mapping",
     "IAP(points=(2,))": "recall points from 0 to 1",
     "": "no measure is named",
     "   ": "no measure is named",
     "@10": "unknown measure",
     "nDCG@": "unknown measure",
-    "x" * 5000: "5,000 characters",
+    "x" * 50_000: "50,000 characters",
     "P(" + "(" * 900: "unknown measure",
     "F(beta=2)(rel=2)@5": "expected name=value",
     "P(rel=2).x(rel=1)@5": "expected name=value",

@@ -262,6 +262,22 @@ def test_a_carriage_return_alone_ends_a_line_and_is_counted(
     assert caught.value.text == lines[33]
 
 
+def test_lone_carriage_returns_also_where_the_layout_is_chosen(write: Any) -> None:
+    assert rows(write("run", "q1 d1\rq1 d2\r")) == [("q1", "d1", None), ("q1", "d2", None)]
+    assert rows(write("run", "# c\rq1 Q0 d1 1 9 x\r")) == [("q1", "d1", 9.0)]
+
+
+def test_whole_numbers_are_read_alike_by_arrow_and_line_by_line(write: Any) -> None:
+    lines = [f"q 0 d{g} {g}\n" for g in ("+5", "-0", "007", "2147483647", "0" * 20 + "1")]
+    grades = {"d+5": 5, "d-0": 0, "d007": 7, "d2147483647": 2**31 - 1, "d" + "0" * 20 + "1": 1}
+    assert read_qrels(write("qrels", "".join(lines))).to_dict() == {"q": grades}
+    by_line = "".join(lines) + "q 0 x\x1c 1\n"  # which Arrow's block is not clean with
+    assert read_qrels(write("qrels", by_line)).to_dict() == {"q": {**grades, "x\x1c": 1}}
+    for grade in ("2147483648", "1e3", "0x1", "1_0", "0" * 5000 + "1"):
+        with pytest.raises(InputError, match="expected a whole number"):
+            read_qrels(write("qrels", f"q 0 d {grade}\n"))
+
+
 def test_blocks_of_nothing_but_comments(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(write("run", RUN + "\n" * 3_000_000)) == ROWS
     monkeypatch.setattr(trec, "BLOCK_BYTES", 50)

@@ -123,7 +123,7 @@ class Ids:
 
     def take(self, rows: "Ints | slice") -> "Ids":
         """Return the identifiers at `rows`, which share this column's bytes."""
-        adjacent = self._adjacent and isinstance(rows, slice)
+        adjacent = self._adjacent and isinstance(rows, slice) and rows.step in (None, 1)
         return Ids(self._data, self._start[rows], self.length[rows], adjacent)
 
     def begin_with(self, byte: int) -> bool:
@@ -140,21 +140,23 @@ class Ids:
         """How many words the longest identifier has."""
         return (int(self.length.max(initial=0)) + 7) // 8
 
-    def word(self, j: int, rows: Any = slice(None)) -> Words:
-        """Return word `j` of the identifiers at `rows`; zero past an identifier's end."""
+    def word(self, j: int, rows: Ints | None = None) -> Words:
+        """Return word `j` of the identifiers at `rows`, or of all; zero past their ends."""
         return self._raw_word(j, rows).view(">u8").astype(np.uint64)
 
-    def _raw_word(self, j: int, rows: Any = slice(None)) -> Words:
+    def _raw_word(self, j: int, rows: Ints | None = None) -> Words:
         """Return word `j` as it lies in the memory: as good for all but order, and quicker."""
-        left = self.length[rows]
+        start, left = self._start, self.length
+        if rows is not None:
+            start, left = start[rows], left[rows]
         if j > 0:
             left = left - 8 * j
-            words: Words = self._words_at[np.where(left > 0, self._start[rows] + 8 * j, 0)]
-        elif self._adjacent and len(left) == len(self) and _all_same(left):
-            begin, stride = int(self._start[0]), int(left[0])
+            words: Words = self._words_at[np.where(left > 0, start + 8 * j, 0)]
+        elif rows is None and self._adjacent and _all_same(left):
+            begin, stride = int(start[0]), int(left[0])  # one as far from the next as the other
             words = self._words_at[begin : begin + stride * len(left) : stride].copy()
         else:
-            words = self._words_at[self._start[rows]]
+            words = self._words_at[start]
         words &= _KEEP.take(left, mode="clip")
         return words
 

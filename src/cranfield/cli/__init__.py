@@ -3,7 +3,7 @@
 Exit status: 0 done, 2 wrong usage or input that cannot be scored.
 """
 
-import errno
+import codecs
 import gc
 import io
 import os
@@ -63,12 +63,6 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except CranfieldError as error:
             raise _Refused(str(error)) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read has seen enough; click ends quietly
-                raise
-            # What is still to be written would fail again when the interpreter ends.
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until then
-            raise _Refused(f"cannot read or write: {error.strerror or error}") from None
 
 
 @click.group(
@@ -88,15 +82,22 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command."""
-    if sys.stdout is None:  # it was closed
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    sys.stdout, sys.stderr = (
+        stream if stream is not None else open(os.devnull, "w")  # noqa: SIM115 - until the end
+        for stream in (sys.stdout, sys.stderr)  # None: it was closed
+    )
     if isinstance(sys.stdout, io.TextIOWrapper):
-        utf8 = "utf" in sys.stdout.encoding.lower()
+        utf8 = codecs.lookup(sys.stdout.encoding).name == "utf-8"
         # An id of bytes that are no UTF-8 goes out as it came in.
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
     try:
         cli.main(prog_name="cranfield")
+    except OSError as error:
+        # What is still to be written would fail again when the interpreter ends.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until then
+        click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
+        sys.exit(_Refused.exit_code)
     finally:
         gc.freeze()

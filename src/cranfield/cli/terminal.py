@@ -1,5 +1,6 @@
 """What the commands share: printing that no id can break, tables that fit, progress."""
 
+import contextlib
 import os
 import re
 import sys
@@ -47,7 +48,8 @@ def show(table: Table) -> None:
 
 def note(content: str) -> None:
     """Say beside the output what one should know of it."""
-    click.echo(f"note: {printable(content)}", err=True)
+    with contextlib.suppress(OSError):  # what was asked for has been printed
+        click.echo(f"note: {printable(content)}", err=True)
 
 
 class Reading:

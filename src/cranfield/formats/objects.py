@@ -263,19 +263,28 @@ def _refuse_missing(column: Any, name: str, what: str) -> None:
 def _ids(column: Any, name: str, what: str) -> Ids:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
+    coded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if coded else column.type
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-    if pa.types.is_integer(kind):
-        column = column.cast(pa.large_string())
-    elif not (texts or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    data = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view()
+    if not (texts or data or pa.types.is_integer(kind)):
         raise InputError(
             f"the {what}: column {name!r} holds {kind}, expected text or whole numbers"
         )
     _refuse_missing(column, name, what)
-    chunks = column.cast(pa.large_binary()).chunks
-    ids = Ids.joined([Ids.of_arrow(chunk) for chunk in chunks] or [Ids.of([])])
+
+    def read(chunk: Any) -> Ids:
+        if pa.types.is_integer(kind):
+            chunk = chunk.cast(pa.large_string())
+        return Ids.of_arrow(chunk.cast(pa.large_binary()))
+
+    parts = [
+        read(chunk.dictionary).take(np.from_dlpack(chunk.indices.cast(pa.int64())))
+        if coded
+        else read(chunk)
+        for chunk in column.chunks
+    ]
+    ids = Ids.joined(parts or [Ids.of([])])
     spoilt = ids.find_spoilt()
     if spoilt is not None:
         raise InputError(

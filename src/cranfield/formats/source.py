@@ -77,14 +77,14 @@ class Source:
         `progress` hears how many of the stored bytes were read, whenever some were.
         """
         try:
-            with self.open_stored() as plain:
-                stored = plain if progress is None else cast(IO[bytes], _Heard(plain, progress))
+            with self.open_stored() as stored:
                 start = stored.read(10)
                 stored.seek(0)
+                heard = stored if progress is None else cast(IO[bytes], _Heard(stored, progress))
                 kind = next((k for m, k in _MAGIC.items() if start.startswith(m)), None)
                 if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
                     kind = "bz2"
-                yield stored if kind is None else _decompressed(stored, kind)
+                yield heard if kind is None else _decompressed(heard, kind)
         except InputError:
             raise
         except (OSError, EOFError) as error:

@@ -39,7 +39,7 @@ _WINDOW = 1 << 16
 _NEWLINE, _HASH = 10, 35
 
 _NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
-_WHOLE = re.compile(rb"[+-]?\d{1,10}")
+_WHOLE = re.compile(rb"[+-]?0{0,80}\d{1,10}")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 
 Order = Literal["score", "rank", "given"]
@@ -67,9 +67,15 @@ class _Layout:
         """Return the number that the field holds, None if it holds none."""
         if self.number == "score":
             return float(field) if _NUMBER.fullmatch(field) else None
-        if not _WHOLE.fullmatch(field) or abs(int(field)) > LARGEST_GRADE:
-            return None
-        return int(field)
+        return _whole(field)
+
+
+def _whole(field: bytes) -> int | None:
+    """Return the whole number that the field holds, None if it holds none or one too large."""
+    if not _WHOLE.fullmatch(field):
+        return None
+    number = int(field)
+    return number if abs(number) <= LARGEST_GRADE else None
 
 
 _RUN = "6 columns: query_id Q0 doc_id rank score tag"
@@ -178,8 +184,9 @@ def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
 def _first_data(raw: Bytes) -> bytes | None:
     """Return the first line that is no comment."""
     for size in (1 << 14, len(raw)):
-        *whole, rest = raw[:size].tobytes().split(b"\n")
-        lines = [*whole, rest] if size >= len(raw) else whole
+        lines = raw[:size].tobytes().splitlines(keepends=True)
+        if size < len(raw):
+            lines = lines[:-1]  # which may go on
         found = next((line for line in lines if _is_data(line)), None)
         if found is not None:
             return found
@@ -316,14 +323,8 @@ def _scores(column: "pa.Array") -> Floats | None:
 
 
 def _whole_numbers(column: "pa.Array") -> Ints | None:
-    texts = Ids.of_arrow(column).to_list()
-    if any(b"_" in text for text in texts):
-        return None
-    try:
-        numbers = np.array(list(map(int, texts)), np.int64)
-    except (ValueError, OverflowError):
-        return None
-    return numbers if np.abs(numbers).max(initial=0) <= LARGEST_GRADE else None
+    numbers = [_whole(field) for field in Ids.of_arrow(column).to_list()]
+    return None if None in numbers else np.array(numbers, np.int64)
 
 
 def _line_by_line(

@@ -16,7 +16,7 @@ CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 def _gain(value: Any) -> str | Gains:
     if isinstance(value, str) and value.lower() in ("linear", "exp2"):
         return value.lower()
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
         pairs = value.items()
         if all(_is_whole(grade) and _is_gain(gain) for grade, gain in pairs):
             return Gains(sorted((int(grade), float(gain)) for grade, gain in pairs))
@@ -41,6 +41,7 @@ Gain = Annotated[
     ),
 ]
 
+_MOST_GRADES = 100
 _LARGEST_GAIN = 1e100  # so that no sum of gains overflows
 _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
@@ -68,6 +69,8 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `dcg='exp-log2'` and `gains={...}`."""
+    if len(parameters.keys() & {"gain", "gains", "dcg"}) > 1:
+        raise MeasureError(f"{name} takes one of gain, gains and dcg")
     translated = dict(parameters)
     if str(translated.get("dcg")).lower() in _IR_MEASURES_DCG:
         translated["gain"] = _IR_MEASURES_DCG[translated.pop("dcg").lower()]

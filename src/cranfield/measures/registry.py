@@ -84,10 +84,10 @@ def between(low: float, high: float) -> Callable[[Any], float]:
 
 
 def above_zero(value: Any) -> float:
-    """Check for a number greater than 0."""
+    """Check for a number greater than 0, and small enough to be squared."""
     number = _number(value)
-    if number is None or number <= 0:
-        raise ValueError("a number greater than 0")
+    if number is None or not 0 < number <= 1e9:
+        raise ValueError("a number greater than 0, and no more than 1e9")
     return float(number)
 
 
@@ -333,7 +333,9 @@ class Measure:
 
     @property
     def _at(self) -> str:
-        return _literal(self.cutoff) if isinstance(self.cutoff, float) else str(self.cutoff)
+        if isinstance(self.cutoff, float):
+            return np.format_float_positional(self.cutoff, trim="-")
+        return str(self.cutoff)
 
     def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
         """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
@@ -348,7 +350,7 @@ class Measure:
                 raise MeasureError(
                     f"{self.name}@{cutoff}: expected a recall from 0 to 1, as in {self.name}@0.1"
                 )
-            return replace(self, cutoff=float(point))
+            return replace(self, cutoff=float(point) + 0.0)  # no negative zero
         depth = cutoff if isinstance(cutoff, Depth) else Depth.parse(str(cutoff))
         if depth is None or isinstance(cutoff, bool):
             raise MeasureError(
@@ -457,7 +459,7 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
 
 # ---- text to measure ------------------------------------------------------------------------
 
-_LONGEST = 1000
+_LONGEST = 10_000
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
 _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
@@ -548,10 +550,9 @@ def _as_call(word: str) -> _Found:
         parameters |= _arguments(word, call["args"])
     if level:
         if "rel" not in _DEFINITIONS[name].parameters:
-            raise MeasureError(
-                f"{word!r}: {name} takes no relevance level; it gives each grade a gain, "
-                f"as in {name}(gain={{1: 0}})"
-            )
+            gives = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
+            known = "gain" in _DEFINITIONS[name].parameters
+            raise MeasureError(f"{word!r}: {name} takes no relevance level{gives if known else ''}")
         parameters["rel"] = int(level["rel"])
     one, cutoff = Measure(name), (call["at"] or "").strip()
     if "," in cutoff and "(" not in cutoff:

@@ -21,8 +21,11 @@ def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
 
 def _relative(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `SetP(relative=True)` for what is SetRelP here."""
+    relative = parameters.get("relative", False)
+    if not isinstance(relative, bool):
+        raise MeasureError(f"{name}(relative={relative!r}): expected True or False")
     rest = {key: value for key, value in parameters.items() if key != "relative"}
-    return ("SetRelP" if parameters.get("relative") else name), rest
+    return ("SetRelP" if relative else name), rest
 
 
 def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -32,8 +35,9 @@ def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    beta = math.sqrt(x) if isinstance(x, int | float) and 0 < x < 1e9 else 0
-    if beta * beta == x and beta == round(beta, 3):
+    square = isinstance(x, int | float | np.number) and not isinstance(x, bool) and 0 < x < 1e9
+    beta = math.sqrt(x) if square else 0
+    if square and beta * beta == x and beta == round(beta, 3):
         return name, {**parameters, "beta": beta, "x": None}
     return name, {**parameters, "beta": 1.0}
 
