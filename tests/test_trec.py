@@ -6,6 +6,7 @@ import lzma
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ ids = st.text(
 def test_any_ids_and_scores_come_back(
     lines: list[tuple[str, str, float]], space: str, end: str, size: int
 ) -> None:
-    path = Path(f"/tmp/cranfield-{os.getpid()}.run")  # noqa: S108 - one test, one file
+    path = Path(tempfile.gettempdir(), f"cranfield-{os.getpid()}.run")
     text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in lines)
     path.write_text(text, "utf-8", newline="")
     saved = trec.BLOCK_BYTES, trec._TAIL
