@@ -22,6 +22,7 @@ FLOORS = [
     "tables",
     "judge",
     "measures.registry",
+    "measures.grammar",
     "measures.gain",
     "measures.precision",
     "measures.sets",

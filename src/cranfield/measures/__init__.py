@@ -1,16 +1,8 @@
 """Every measure, registered by importing its family, in the order of the catalogue."""
 
 from cranfield.measures import gain, precision, sets
-from cranfield.measures.registry import (
-    Definition,
-    Measure,
-    definitions,
-    evaluated,
-    find,
-    measure,
-    parse,
-    parse_all,
-)
+from cranfield.measures.grammar import find, parse, parse_all
+from cranfield.measures.registry import Definition, Measure, definitions, evaluated, measure
 
 __all__ = [
     "Definition",

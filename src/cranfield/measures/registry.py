@@ -1,18 +1,10 @@
-"""Measure: a named, parameterised value that parses from and prints to the same text.
+"""@measure and Measure: the declaration of a measure, and the value that it is.
 
 A measure is one function under `@measure`: its name and parameters are the declaration, its
 docstring the documentation, its body the computation. Everything else (catalogue, command line,
 tests, explanation) reads the registry.
-
-    nDCG@10   P(rel=2)@5   nDCG(gain='exp2')@20   IPrec@0.1   P@R   nDCG@min(100,R)
-
-`@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
-smaller of both. `IPrec` takes a recall point there. Names that other tools use are accepted:
-`map`, `ndcg_cut_10`, `P.5,10` (trec_eval), `map@100-l2`, `hit_rate@5` (ranx),
-`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter.
 """
 
-import ast
 import inspect
 import math
 import re
@@ -108,14 +100,17 @@ RecallPoint = Annotated[float, "recall point"]
 # ---- the cutoff -----------------------------------------------------------------------------
 
 
+NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _CAPPED = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
 
 
 @dataclass(frozen=True)
 class Depth:
-    """Where a ranking is cut: after `ranks`, after as many as the query has relevant documents
-    (`at_relevant`), or after the smaller of both.
-    """  # noqa: D205 - one sentence
+    """Where a ranking is cut.
+
+    After `ranks`; after as many as the query has relevant documents, if `at_relevant`; after the
+    smaller of both, if both are given.
+    """
 
     ranks: int | None
     at_relevant: bool = False
@@ -218,8 +213,9 @@ class Definition:
 
 _DEFINITIONS: dict[str, Definition] = {}
 # Every name in lower case -> the canonical name, and the parameters that it implies.
-_VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
-_FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}  # in lower case -> measure, cutoffs
+VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
+# trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
+FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
 
 def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -266,11 +262,11 @@ def measure(
         )
         _DEFINITIONS[name] = definition
         for known in (name, *aliases, *definition.families):
-            _VARIANTS[known.lower()] = name, {}
+            VARIANTS[known.lower()] = name, {}
         for known, parameters in (variants or {}).items():
-            _VARIANTS[known.lower()] = name, parameters
+            VARIANTS[known.lower()] = name, parameters
         for family, cutoffs in definition.families.items():
-            _FAMILIES[family.lower()] = name, cutoffs
+            FAMILIES[family.lower()] = name, cutoffs
         return kernel
 
     return register
@@ -295,7 +291,7 @@ class Measure:
     Written as `nDCG@10`, `P(rel=2)@5`, in Python as in text. `str()` gives the text, which
     `parse()` takes. Called with a truth and a ranking, it scores a single list:
 
-    >>> from cranfield import nDCG, AP, P
+    >>> from cranfield import nDCG, AP, P, parse
     >>> AP({"d3"}, ["d1", "d2", "d3"])
     0.3333333333333333
     >>> (nDCG@5)({"d1": 3, "d2": 2}, ["d1", "d4", "d2"])
@@ -310,7 +306,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.name not in _DEFINITIONS:
-            raise MeasureError(_unknown_measure(self.name))
+            raise unknown_measure(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
 
@@ -344,7 +340,7 @@ class Measure:
             raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
         if kind == "recall":
             point = _number(cutoff)
-            if isinstance(cutoff, str) and re.fullmatch(_NUMBER, cutoff):
+            if isinstance(cutoff, str) and re.fullmatch(NUMBER, cutoff):
                 point = float(cutoff)
             if point is None or not 0 <= point <= 1:
                 raise MeasureError(
@@ -457,166 +453,7 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
     return np.broadcast_to(np.asarray(columns, np.float64), shape)
 
 
-# ---- text to measure ------------------------------------------------------------------------
-
-_LONGEST = 10_000
-# Compiled when they are used: names of our own need only the first.
-_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
-_LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
-_NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
-_NUMBERS = rf"{_NUMBER}(?:,{_NUMBER})*"
-_PAIRS = rf"[0-9]+=-?{_NUMBER}(?:,[0-9]+=-?{_NUMBER})*"
-_OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
-_WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
-
-
-def parse(text: str, rel: int | None = None) -> Measure:
-    """Return the one measure that the text names; see `parse_all`.
-
-    >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
-    (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
-    """
-    found = parse_all(text, rel)
-    if len(found) != 1:
-        shown = ", ".join(map(str, found))
-        raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
-    return found[0]
-
-
-def parse_all(text: str, rel: int | None = None) -> list[Measure]:
-    """Return the measures that the text names, separated by blanks.
-
-    One name of trec_eval may stand for several (`P.5,10`, `ndcg_cut`). `rel` is given to those
-    that know a relevance level and state none. Raises MeasureError for what is not known, with
-    the nearest names.
-
-    >>> parse_all("AP P.10,5")
-    [AP, P@5, P@10]
-    """
-    if len(text) > _LONGEST:
-        raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
-    found = []
-    for word in _split(text):
-        for one, parameters in _named(word):
-            definition = one.definition
-            if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
-                parameters = {**parameters, "rel": rel}
-            complete = one.with_parameters(parameters)
-            complete.check_complete()
-            found.append(complete)
-    if not found:
-        raise MeasureError("no measure is named; try nDCG@10")
-    return list(dict.fromkeys(found))
-
-
-def _split(text: str) -> list[str]:
-    """Split at blanks that are not within parentheses."""
-    words, depth, word = [], 0, ""
-    for character in re.sub(r"\s*@\s*", "@", text):
-        depth += (character in "({[") - (character in ")}]")
-        if character.isspace() and depth == 0:
-            words.append(word)
-            word = ""
-        else:
-            word += character
-    return [word for word in [*words, word] if word]
-
-
-_Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
-
-
-def _named(word: str) -> _Found:
-    """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
-    family = _FAMILIES.get(word.lower())
-    if family:
-        return _several(Measure(family[0]), family[1])
-    for attempt in (_as_call, _as_output_name, _as_name_with_values):
-        found = attempt(word)
-        if found:
-            return found
-    raise MeasureError(_unknown_measure(word))
-
-
-def _as_call(word: str) -> _Found:
-    """`nDCG(gain='exp2')@20`, `map@100-l2`."""
-    level = re.fullmatch(_LEVEL, word) if "-l" in word.lower() else None
-    call = re.fullmatch(_CALL, level["rest"] if level else word)
-    variant = _VARIANTS.get(call["name"].lower()) if call else None
-    if call is None or variant is None:
-        return []
-    name, parameters = variant
-    parameters = dict(parameters)
-    if call["args"]:
-        parameters |= _arguments(word, call["args"])
-    if level:
-        if "rel" not in _DEFINITIONS[name].parameters:
-            gives = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
-            known = "gain" in _DEFINITIONS[name].parameters
-            raise MeasureError(f"{word!r}: {name} takes no relevance level{gives if known else ''}")
-        parameters["rel"] = int(level["rel"])
-    one, cutoff = Measure(name), (call["at"] or "").strip()
-    if "," in cutoff and "(" not in cutoff:
-        raise MeasureError(f"{word!r}: separate measures by blanks, or use -m for each")
-    return [(one @ cutoff if cutoff else one, parameters)]
-
-
-def _as_output_name(word: str) -> _Found:
-    """`P_5`, `ndcg_cut_10`, `iprec_at_recall_0.10`, `set_F_2.0`; `ndcg_at_10`."""
-    parts = re.fullmatch(_OUTPUT_NAME, word)
-    return _with_values(parts["name"], parts["values"]) if parts else []
-
-
-def _as_name_with_values(word: str) -> _Found:
-    """`P.5,10`, `ndcg_cut.10`, `ndcg.1=3,2=9`, `set_F.2`."""
-    parts = re.fullmatch(_WITH_VALUES, word)
-    return _with_values(parts["name"], parts["values"]) if parts else []
-
-
-def _with_values(name: str, values: str) -> _Found:
-    """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
-    family = _FAMILIES.get(name.lower())
-    known, parameters = _VARIANTS.get(name.lower(), (None, {}))
-    canonical = family[0] if family else known
-    if canonical is None:
-        return []
-    definition, one = _DEFINITIONS[canonical], Measure(canonical)
-    if "=" in values:
-        pairs = (pair.split("=") for pair in values.split(","))
-        gains = {int(grade): float(gain) for grade, gain in pairs}
-        return [(one, {**parameters, "gain": gains})] if "gain" in definition.parameters else []
-    numbers = [float(number) for number in values.split(",")]
-    parameter = definition.alias_parameter.get(name.lower())
-    if parameter is not None:
-        value = tuple(numbers) if len(numbers) > 1 else numbers[0]
-        return [(one, {**parameters, parameter: value})]
-    if definition.cutoff == "none":
-        return []
-    cutoffs = sorted(set(numbers))
-    as_text = [str(int(c)) if c == int(c) else str(c) for c in cutoffs]
-    return [(one @ cutoff, parameters) for cutoff in as_text]
-
-
-def _several(one: Measure, cutoffs: Iterable[Any]) -> _Found:
-    return [(one @ cutoff, {}) for cutoff in cutoffs]
-
-
-def _arguments(word: str, text: str) -> dict[str, Any]:
-    """Return the keyword arguments, each a literal; a bare word stands for itself."""
-    try:
-        call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-            raise ValueError
-        names = [keyword.arg for keyword in call.keywords]
-        if None in names or len(set(names)) < len(names):
-            raise ValueError
-        return {
-            str(k.arg): k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
-            for k in call.keywords
-        }
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        raise MeasureError(
-            f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
-        ) from None
+# ---- how it is written, and what is said of what is not known ---------------------------------
 
 
 def _written(parameters: Iterable[tuple[str, Any]]) -> str:
@@ -645,29 +482,16 @@ def _unknown_parameter(definition: Definition, key: str) -> str:
     return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
 
 
-def _unknown_measure(word: str) -> str:
-    call = re.fullmatch(_CALL, word)
-    name = call["name"] if call else word
-    near = dict.fromkeys(_VARIANTS[n][0] for n in _nearest(name.lower(), _VARIANTS))
+def unknown_measure(name: str, written: str) -> MeasureError:
+    """Return the error for a name that is none, written so: with the nearest names."""
+    near = dict.fromkeys(VARIANTS[known][0] for known in _nearest(name.lower(), VARIANTS))
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
-    if "," in word and "=" not in word:
+    if "," in written and "=" not in written:
         guess = " Separate measures by blanks, or use -m for each."
-    return f"unknown measure {word!r}.{guess} `cranfield measures` lists them all."
+    return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
 
 
 def _nearest(word: str, known: Iterable[str]) -> list[str]:
     import difflib
 
     return difflib.get_close_matches(word, list(known), 3, 0.6)
-
-
-def find(name: str) -> Definition:
-    """Return the definition of a measure by any name that it is known by, cut or not.
-
-    >>> find("map").name, find("ndcg_cut_10").name
-    ('AP', 'nDCG')
-    """
-    for known in (_FAMILIES, _VARIANTS):
-        if name.lower() in known:
-            return _DEFINITIONS[known[name.lower()][0]]
-    return parse_all(name)[0].definition

@@ -1,0 +1,190 @@
+"""Grammar: text to measures.
+
+    nDCG@10   P(rel=2)@5   nDCG(gain='exp2')@20   IPrec@0.1   P@R   nDCG@min(100,R)
+
+`@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
+smaller of both. `IPrec` takes a recall point there. Names that other tools use are accepted:
+`map`, `ndcg_cut_10`, `P.5,10` (trec_eval), `map@100-l2`, `hit_rate@5` (ranx),
+`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cranfield.errors import MeasureError
+from cranfield.measures.registry import (
+    FAMILIES,
+    NUMBER,
+    VARIANTS,
+    Definition,
+    Measure,
+    unknown_measure,
+)
+
+_LONGEST = 10_000
+# Compiled when they are used: names of our own need only the first.
+_CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
+_LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
+_NUMBERS = rf"{NUMBER}(?:,{NUMBER})*"
+_PAIRS = rf"[0-9]+=-?{NUMBER}(?:,[0-9]+=-?{NUMBER})*"
+_OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
+_WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
+
+
+def parse(text: str, rel: int | None = None) -> Measure:
+    """Return the one measure that the text names; see `parse_all`.
+
+    >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
+    (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
+    """
+    found = parse_all(text, rel)
+    if len(found) != 1:
+        shown = ", ".join(map(str, found))
+        raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
+    return found[0]
+
+
+def parse_all(text: str, rel: int | None = None) -> list[Measure]:
+    """Return the measures that the text names, separated by blanks.
+
+    One name of trec_eval may stand for several (`P.5,10`, `ndcg_cut`). `rel` is given to those
+    that know a relevance level and state none. Raises MeasureError for what is not known, with
+    the nearest names.
+
+    >>> parse_all("AP P.10,5")
+    [AP, P@5, P@10]
+    """
+    if len(text) > _LONGEST:
+        raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
+    found = []
+    for word in _split(text):
+        for one, parameters in _named(word):
+            definition = one.definition
+            if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
+                parameters = {**parameters, "rel": rel}
+            complete = one.with_parameters(parameters)
+            complete.check_complete()
+            found.append(complete)
+    if not found:
+        raise MeasureError("no measure is named; try nDCG@10")
+    return list(dict.fromkeys(found))
+
+
+def _split(text: str) -> list[str]:
+    """Split at blanks that are not within parentheses."""
+    words, depth, word = [], 0, ""
+    for character in re.sub(r"\s*@\s*", "@", text):
+        depth += (character in "({[") - (character in ")}]")
+        if character.isspace() and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += character
+    return [word for word in [*words, word] if word]
+
+
+_Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
+
+
+def _named(word: str) -> _Found:
+    """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
+    if word.lower() in FAMILIES:
+        name, cutoffs = FAMILIES[word.lower()]
+        return [(Measure(name) @ cutoff, {}) for cutoff in cutoffs]
+    for attempt in (_as_call, _as_output_name, _as_name_with_values):
+        found = attempt(word)
+        if found:
+            return found
+    call = re.fullmatch(_CALL, word)
+    raise unknown_measure(call["name"] if call else word, word)
+
+
+def _as_call(word: str) -> _Found:
+    """`nDCG(gain='exp2')@20`, `map@100-l2`."""
+    level = re.fullmatch(_LEVEL, word) if "-l" in word.lower() else None
+    call = re.fullmatch(_CALL, level["rest"] if level else word)
+    variant = VARIANTS.get(call["name"].lower()) if call else None
+    if call is None or variant is None:
+        return []
+    name, parameters = variant
+    parameters = dict(parameters)
+    if call["args"]:
+        parameters |= _arguments(word, call["args"])
+    one, cutoff = Measure(name), (call["at"] or "").strip()
+    if level:
+        known = one.definition.parameters
+        if "rel" not in known:
+            gives = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
+            gives = gives if "gain" in known else ""
+            raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
+        parameters["rel"] = int(level["rel"])
+    if "," in cutoff and "(" not in cutoff:
+        raise MeasureError(f"{word!r}: separate measures by blanks, or use -m for each")
+    return [(one @ cutoff if cutoff else one, parameters)]
+
+
+def _as_output_name(word: str) -> _Found:
+    """`P_5`, `ndcg_cut_10`, `iprec_at_recall_0.10`, `set_F_2.0`; `ndcg_at_10`."""
+    parts = re.fullmatch(_OUTPUT_NAME, word)
+    return _with_values(parts["name"], parts["values"]) if parts else []
+
+
+def _as_name_with_values(word: str) -> _Found:
+    """`P.5,10`, `ndcg_cut.10`, `ndcg.1=3,2=9`, `set_F.2`."""
+    parts = re.fullmatch(_WITH_VALUES, word)
+    return _with_values(parts["name"], parts["values"]) if parts else []
+
+
+def _with_values(name: str, values: str) -> _Found:
+    """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
+    if name.lower() not in VARIANTS:
+        return []
+    canonical, parameters = VARIANTS[name.lower()]
+    one = Measure(canonical)
+    definition = one.definition
+    if "=" in values:
+        pairs = (pair.split("=") for pair in values.split(","))
+        gains = {int(grade): float(gain) for grade, gain in pairs}
+        return [(one, {**parameters, "gain": gains})] if "gain" in definition.parameters else []
+    numbers = [float(number) for number in values.split(",")]
+    parameter = definition.alias_parameter.get(name.lower())
+    if parameter is not None:
+        value = tuple(numbers) if len(numbers) > 1 else numbers[0]
+        return [(one, {**parameters, parameter: value})]
+    if definition.cutoff == "none":
+        return []
+    cutoffs = sorted(set(numbers))
+    as_text = [str(int(c)) if c == int(c) else str(c) for c in cutoffs]
+    return [(one @ cutoff, parameters) for cutoff in as_text]
+
+
+def _arguments(word: str, text: str) -> dict[str, Any]:
+    """Return the keyword arguments, each a literal; a bare word stands for itself."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        names = [keyword.arg for keyword in call.keywords]
+        if None in names or len(set(names)) < len(names):
+            raise ValueError
+        return {
+            str(k.arg): k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
+            for k in call.keywords
+        }
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise MeasureError(
+            f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
+        ) from None
+
+
+def find(name: str) -> Definition:
+    """Return the definition of a measure by any name that it is known by, cut or not.
+
+    >>> find("map").name, find("ndcg_cut_10").name
+    ('AP', 'nDCG')
+    """
+    if name.lower() in VARIANTS:
+        return Measure(VARIANTS[name.lower()][0]).definition
+    return parse_all(name)[0].definition
