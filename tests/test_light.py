@@ -37,6 +37,18 @@ def test_a_small_evaluation_loads_nothing_heavy(code: str) -> None:
     assert not loaded(code.replace(", demo", "")) & {*HEAVY, "click", "rich"}
 
 
+FRAMES = (
+    "import pyarrow as pa\nfrom cranfield import evaluate\n"
+    "pairs = pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(bytes(8))])\n"
+    "table = pa.table({'query_id': pairs, 'doc_id': pairs, 'score': pairs})\n"
+    "evaluate({0: {0: 1}}, table).to_arrow()\n"
+)
+
+
+def test_arrow_in_and_out_loads_no_frame_library() -> None:
+    assert not loaded(FRAMES) & {*HEAVY, "click", "rich"}
+
+
 def test_dicts_need_no_arrow() -> None:
     assert "pyarrow" not in loaded(SMALL)
 

@@ -87,15 +87,15 @@ def test_gmap_is_a_geometric_mean_of_ap() -> None:
 def test_published_examples() -> None:
     """From teaching material: AP of 1100000000 and 0100100001 with five relevant documents."""
     truth = {f"r{i}" for i in range(5)}
-    assert cranfield.AP(truth, ["r0", "r1", *"abcdefgh"]) == pytest.approx(0.4, abs=1e-15)
+    assert cranfield.AP(truth, ["r0", "r1", *"abcdefgh"]) == (1 / 1 + 2 / 2) / 5
     ranking = ["a", "r0", "b", "c", "r1", "d", "e", "f", "g", "r2"]
-    assert cranfield.AP(truth, ranking) == pytest.approx(0.24, abs=1e-15)
+    assert cranfield.AP(truth, ranking) == (1 / 2 + 2 / 5 + 3 / 10) / 5
 
 
 def test_a_gain_that_cannot_be_added_up_is_refused() -> None:
     with pytest.raises(cranfield.MeasureError, match="rescale the grades"):
         parse("nDCG(gain='exp2')")({"a": 2000}, ["a"])
-    assert parse("nDCG(gain='exp2')")({"a": 1000, "b": 1}, ["a"]) == pytest.approx(1)
+    assert parse("nDCG(gain='exp2')")({"a": 1000, "b": 1}, ["a"]) == 1, "all but 1 of 2^1000"
 
 
 # ---- against slow loops ---------------------------------------------------------------------

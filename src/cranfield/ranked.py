@@ -166,15 +166,17 @@ class Ranked:
         return self._ends - self.starts[:-1, None]
 
     def first(self, values: Floats) -> Floats:
-        """Return the value of each query's first row, 0 where it has none to its cutoff:
-        (rows,) -> (n_queries, n_cutoffs).
-        """  # noqa: D205 - one sentence
+        """Return the value of each query's first row: (rows,) -> (n_queries, n_cutoffs).
+
+        0 where there is none down to the cutoff.
+        """
         return self._or_zero(values, self.starts[:-1, None])
 
     def maximum(self, values: Floats) -> Floats:
-        """Return the greatest value (they are not negative) of each query, 0 where it has none to
-        its cutoff: (rows,) -> (n_queries, n_cutoffs).
-        """  # noqa: D205 - one sentence
+        """Return the greatest value of each query: (rows,) -> (n_queries, n_cutoffs).
+
+        The values are not negative; 0 where there is none down to the cutoff.
+        """
         return self._at_cutoffs(self._accumulate(np.maximum.accumulate, values))
 
     def _at_cutoffs(self, running: Numbers) -> Numbers:

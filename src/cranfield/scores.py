@@ -1,5 +1,6 @@
 """Scores: what a run scored, query by query, over all, and how it was reckoned."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cranfield.errors import InputError, MeasureError
+from cranfield.ids import encode
 from cranfield.judge import Counts
 from cranfield.measures import Measure, parse
 from cranfield.ranked import Floats
@@ -19,19 +21,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class _Frames:
+class _Frames(ABC):
     """The ways out into other libraries' tables, each imported only when it is asked for."""
 
+    @abstractmethod
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: a row for each run and query, a column for each measure."""
-        raise NotImplementedError
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a pandas data frame: a row for each run and query, a column for each measure."""
-        import pandas as pd
-
-        table = self.to_arrow()
-        return pd.DataFrame({name: table[name].to_pandas() for name in table.column_names})
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_polars(self) -> "pl.DataFrame":
         """Return a polars data frame: a row for each run and query, a column for each measure."""
@@ -151,12 +151,14 @@ class Systems(Mapping[str, Scores], _Frames):
         import pyarrow as pa
 
         every = list(self.values())
-        names = [_text(one.name) for one in every for _ in one.query_ids]
-        queries = [_text(query) for one in every for query in one.query_ids]
         values = np.vstack([one.values for one in every])
-        columns = {"run": pa.array(names), "query_id": pa.array(queries)}
+        columns = {
+            "run": _texts([one.name for one in every for _ in one.query_ids]),
+            "query_id": _texts([query for one in every for query in one.query_ids]),
+        }
         for i, measure in enumerate(self.measures):
-            columns[str(measure)] = pa.array(np.ascontiguousarray(values[:, i]))
+            column = pa.py_buffer(np.ascontiguousarray(values[:, i]))
+            columns[str(measure)] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
         return pa.table(columns)
 
     def table(self, *, per_query: bool = False) -> Table:
@@ -237,6 +239,14 @@ def shown(measure: Measure, value: float) -> str:
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
 
 
-def _text(name: str) -> str:
-    """Return an id or a name as valid UTF-8; bytes that were none become replacements."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _texts(texts: Sequence[str]) -> "pa.Array":
+    """Return a column of texts; bytes that were no UTF-8 become replacement characters.
+
+    Not by pa.array(), which imports pandas wherever it is installed.
+    """
+    import pyarrow as pa
+
+    data = [encode(text).decode("utf-8", "replace").encode() for text in texts]
+    bounds = np.cumsum([0, *map(len, data)])
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(b"".join(data))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)

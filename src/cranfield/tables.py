@@ -196,7 +196,7 @@ class Qrels:
         """The judged documents, row by row."""
         if self._ids is not None:
             return self._ids
-        return Ids.of([encode(doc) for docs in self.doc_lists for doc in docs])
+        return Ids.of_texts(list(chain.from_iterable(self.doc_lists)))
 
     @cached_property
     def doc_hashes(self) -> Words:

@@ -27,7 +27,7 @@ def command(folder: Path | None) -> None:
         for path in demo.save(folder):
             click.echo(f"wrote {path}")
         return
-    systems = evaluate(str(demo.QRELS), [str(path) for path in demo.RUNS])
+    systems = evaluate(demo.QRELS, demo.RUNS)
     show(systems.table())
     by = parse("nDCG@10")
     best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[by])

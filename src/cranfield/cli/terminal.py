@@ -15,8 +15,6 @@ from cranfield.render import Table, text
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_UNSEEN = re.compile(r"[^\n\t]")
-
 
 def is_terminal() -> bool:
     """Tell whether the standard output is a terminal."""
@@ -26,13 +24,8 @@ def is_terminal() -> bool:
 def say(content: str) -> None:
     """Print text for machines. On a terminal, what could command it is escaped."""
     if is_terminal():
-        content = _UNSEEN.sub(_escaped, content)
+        content = re.sub(r"[^\n\t]+", lambda found: printable(found[0]), content)
     click.echo(content, nl=False, color=True)  # or echo would take escape sequences out of ids
-
-
-def _escaped(found: "re.Match[str]") -> str:
-    character = found[0]
-    return character if character.isprintable() else ascii(character)[1:-1]
 
 
 def show(table: Table) -> None:

@@ -95,49 +95,37 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
+    if _are_ids(data) and all(map(_are_ids, data.values())):
+        return data  # type: ignore[return-value] # every key was seen to be a text
+    return {
+        query: _with_text_ids(docs, f"{what}: query {query!r}")
+        for query, docs in _with_text_ids(data, what).items()
+    }
+
+
+def _are_ids(keys: Mapping[Any, Any]) -> bool:
+    """Tell whether all keys are texts that an id may be."""
     try:
-        texts = "".join(data)
-        for docs in data.values():
-            if "" in docs or "\0" in "".join(docs):  # the quickest way to see that all are texts
-                raise _spoilt(what, data)
+        return "" not in keys and "\0" not in "".join(keys)  # the quickest way to see it
     except TypeError:
-        return {
-            _as_text(query, what): _unique(
-                {_as_text(doc, what): value for doc, value in docs.items()}, docs, query, what
-            )
-            for query, docs in _unique(
-                {_as_text(query, what): docs for query, docs in data.items()}, data, None, what
-            ).items()
-        }
-    if "" in data or "\0" in texts:
-        raise _spoilt(what, data)
-    return data  # type: ignore[return-value] # every key was seen to be a text
+        return False
 
 
-def _spoilt(what: str, data: Mapping[Any, Mapping[Any, Any]]) -> InputError:
-    for query, docs in data.items():
-        if query == "" or "\0" in query:
-            return InputError(f"{what}: the query id {query!r} is empty or holds a null byte")
-        for doc in docs:
-            if doc == "" or "\0" in doc:
-                problem = f"the document id {doc!r} is empty or holds a null byte"
-                return InputError(f"{what}: query {query!r}: {problem}")
-    raise AssertionError("called for nothing")
-
-
-def _unique(texts: dict[str, Any], ids: Mapping[Any, Any], query: Any, what: str) -> dict[str, Any]:
-    if len(texts) < len(ids):
-        of = "" if query is None else f" of query {query!r}"
-        raise InputError(f"{what}: two ids{of} have the same text, as 1 and '1' do")
+def _with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    texts = {_as_text(key, where): value for key, value in data.items()}
+    if len(texts) < len(data):
+        raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")
     return texts
 
 
-def _as_text(value: Any, what: str) -> str:
-    if isinstance(value, str) and value and "\0" not in value:
-        return value
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return str(int(value))
-    raise InputError(f"{what}: an id is a text or a whole number, got {value!r:.80}")
+def _as_text(key: Any, where: str) -> str:
+    if isinstance(key, str):
+        if not key or "\0" in key:
+            raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
+        return key
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return str(int(key))
+    raise InputError(f"{where}: an id is a text or a whole number, got {key!r:.80}")
 
 
 def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
@@ -158,7 +146,8 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
 
 def _is_number(value: Any) -> bool:
     try:
-        return not math.isnan(struct.unpack("d", struct.pack("d", value))[0])
+        struct.pack("d", value)
+        return not math.isnan(value)
     except (struct.error, TypeError, OverflowError):
         return False
 
@@ -201,7 +190,8 @@ class TableRows:
 
         self._what = what
         try:
-            self._table = pa.table(data)
+            # Not pa.table(), which imports pandas wherever it is installed.
+            self._table = pa.RecordBatchReader.from_stream(data).read_all()
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise self._unreadable(error) from None
         self._query, self._doc = self._column("query_id", _ids), self._column("doc_id", _ids)

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from cranfield.errors import InputError
 
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
+_COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz", ".zst", ".lz4"}
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\x00": "xz",
@@ -43,7 +43,7 @@ class Source:
             return "stdin"
         name = os.path.basename(self.path)
         root, suffix = os.path.splitext(name)
-        if suffix.lower() in _COMPRESSIONS:
+        if suffix.lower() in _COMPRESSED_SUFFIXES:
             name = root
         root, suffix = os.path.splitext(name)
         return root if suffix.lower() in _RUN_SUFFIXES and root else name
@@ -57,16 +57,16 @@ class Source:
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
-    def open_stored(self) -> IO[bytes]:
+    def _open_stored(self) -> IO[bytes]:
         """Open the bytes as they are stored."""
         with self._lock:
             try:
                 if self._copy is None and self._read_once():
                     self._copy = self._to_temporary_file()
                 return open(self._copy or self.path, "rb", buffering=0)
+            except InputError:
+                raise
             except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-                if isinstance(error, InputError):
-                    raise
                 reason = getattr(error, "strerror", None) or error
                 raise InputError(f"cannot be read: {reason}", source=self.name) from None
 
@@ -77,7 +77,7 @@ class Source:
         `progress` hears how many of the stored bytes were read, whenever some were.
         """
         try:
-            with self.open_stored() as stored:
+            with self._open_stored() as stored:
                 start = stored.read(10)
                 stored.seek(0)
                 heard = stored if progress is None else cast(IO[bytes], _Heard(stored, progress))

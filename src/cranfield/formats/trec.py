@@ -184,7 +184,7 @@ def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
 def _first_data(raw: Bytes) -> bytes | None:
     """Return the first line that is no comment."""
     for size in (1 << 14, len(raw)):
-        lines = raw[:size].tobytes().splitlines(keepends=True)
+        lines = raw[:size].tobytes().splitlines()
         if size < len(raw):
             lines = lines[:-1]  # which may go on
         found = next((line for line in lines if _is_data(line)), None)
