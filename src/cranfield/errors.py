@@ -57,6 +57,10 @@ class InputError(CranfieldError, ValueError):
         super().__init__("\n".join(parts))
 
 
+class DuplicateError(InputError):
+    """A document that stands twice where it may stand once."""
+
+
 class MeasureError(CranfieldError, ValueError):
     """A measure that does not exist, or a parameter that it does not take."""
 

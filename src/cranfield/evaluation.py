@@ -9,7 +9,7 @@ import numpy as np
 from cranfield.errors import MeasureError
 from cranfield.formats.objects import ArrowTable, is_table
 from cranfield.formats.trec import Order
-from cranfield.judge import Judged, Precision, Queries, judge
+from cranfield.judge import Judged, Precision, Queries, Ties, judge
 from cranfield.measures import Measure, evaluated, parse_all
 from cranfield.ranked import Floats
 from cranfield.scores import Scores, Systems
@@ -37,6 +37,7 @@ def evaluate(
     queries: Queries = ...,
     order: Order = ...,
     scores: Precision = ...,
+    ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
     progress: Callable[[int], None] | None = ...,
@@ -50,6 +51,7 @@ def evaluate(
     queries: Queries = ...,
     order: Order = ...,
     scores: Precision = ...,
+    ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
     progress: Callable[[int], None] | None = ...,
@@ -62,6 +64,7 @@ def evaluate(
     queries: Queries = "judged",
     order: Order = "score",
     scores: Precision = "double",
+    ties: Ties = "document",
     depth: int | None = None,
     judged_only: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -80,6 +83,7 @@ def evaluate(
             answer scores 0 (`trec_eval -c`). "both" leaves such queries out.
         order: rank by "score" (ties by doc_id, descending), by the "rank" column, or as "given".
         scores: "single" compares scores as 32-bit floats, as trec_eval 9 and pytrec_eval do.
+        ties: equal scores stand by "document" id, descending, or "ascending".
         depth: keep only the best so many documents of each query (`trec_eval -M`).
         judged_only: drop unjudged documents, and those of negative grade, before measuring
             (`trec_eval -J`).
@@ -104,6 +108,7 @@ def evaluate(
         "queries": queries,
         "order": order,
         "scores": scores,
+        "ties": ties,
         "depth": depth,
         "judged_only": judged_only,
     }
@@ -129,7 +134,8 @@ def score(judged: Judged, measures: Sequence[Measure]) -> Floats:
     alike: dict[tuple[Any, ...], list[int]] = {}
     for i, one in enumerate(measures):
         alike.setdefault((one.name, one.given, one.cutoff is None), []).append(i)
-    values = np.empty((len(judged.n_retrieved), len(measures)))
+    texts = any(measure.definition.is_text for measure in measures)
+    values = np.empty((len(judged.n_retrieved), len(measures)), object if texts else float)
     for columns in alike.values():
         values[:, columns] = evaluated([measures[i] for i in columns], judged)
     return values

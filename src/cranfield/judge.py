@@ -12,22 +12,24 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, compress, repeat
 from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.errors import InputError, MeasureError, OptionError, one_of
 from cranfield.formats.block import Block, Load
-from cranfield.formats.objects import Nested, by_position, scores_of
+from cranfield.formats.objects import Nested, by_position, scores_of, whole_numbers
 from cranfield.formats.trec import Order
 from cranfield.ids import Ids, Words, decode, keyed
-from cranfield.ranked import Bools, Floats, Ints, Ranked
+from cranfield.preferences import Levels, Preferences, preferences
+from cranfield.ranked import Bools, Floats, Ints, Ranked, ratio
 from cranfield.tables import Grouped, Qrels, Run, grouped, together
 
 Queries = Literal["judged", "both"]
 Precision = Literal["double", "single"]
+Ties = Literal["document", "ascending"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,97 @@ class Judged:
     ideal: Ranked
     n_retrieved: Ints
     top_grade: int
+    in_groups: bool = False  # then hits and ideal say only which documents are judged at all
+    _parts: Callable[[], "_Parts"] | None = None
 
     def n_relevant(self, rel: int = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
+
+    def every(self) -> Ranked:
+        """Return every retrieved document, judged or not: see `Ranked.judged`."""
+        n_retrieved = self.n_retrieved[:, 0]
+        begins = np.cumsum(n_retrieved) - n_retrieved
+        query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
+        rank = np.arange(1, len(query) + 1) - begins[query]
+        grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
+        rows = begins[self.hits.query] + self.hits.rank - 1
+        grade[rows], judged[rows] = self.hits.grade, True
+        return Ranked(len(n_retrieved), query, rank, grade, known=judged)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        """The judgment groups, each a query of its own; plain judgments are one group."""
+        if not self.in_groups:
+            return Groups(self, np.arange(len(self.n_retrieved)))
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().groups(self)
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The run seen through preferences between documents."""
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().preferences()
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A run seen through each judgment group by itself.
+
+    In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
+    """
+
+    judged: Judged
+    query: Ints
+
+    def mean(self, values: Floats) -> Floats:
+        """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        count = np.bincount(self.query)[:, None]
+        columns = [np.bincount(self.query, column) for column in values.T]
+        return ratio(np.column_stack(columns), count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What is needed to look at groups and preferences, if a measure asks for them."""
+
+    n_queries: int
+    levels: Levels  # of these queries
+    rank: Ints  # (rows of levels,) 0: not retrieved
+    judged_only: bool
+
+    @classmethod
+    def of(cls, levels: Levels, in_run: Bools | None, rank_of: Ints, only: bool) -> "_Parts":
+        """Keep the judgments of queries `in_run`; `rank_of` (documents,) is their rank, or 0."""
+        if in_run is not None:
+            levels = levels.of_queries(in_run)
+            return cls(int(np.count_nonzero(in_run)), levels, rank_of[levels.row], only)
+        return cls(int(levels.query.max()) + 1, levels, rank_of[levels.row], only)
+
+    def groups(self, judged: Judged) -> Groups:
+        levels = self.levels
+        grade = whole_numbers(levels.level)
+        if grade is None:
+            raise MeasureError(
+                "a measure of judgment groups takes whole numbers as grades, and these levels are "
+                "fractions; measures of preferences (Prefs) take them"
+            )
+        n_groups = len(levels.query)
+        found = np.flatnonzero(self.rank)
+        found = found[np.lexsort((self.rank[found], levels.group[found]))]
+        hits = Ranked(n_groups, levels.group[found], self.rank[found], grade[found])
+        best = np.lexsort((-grade, levels.group))
+        every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
+        n_retrieved = judged.n_retrieved[levels.query]
+        if self.judged_only:
+            hits = hits.relevant(0)
+            hits = replace(hits, rank=hits.ordinal)
+            n_retrieved = hits.count()
+        ideal = replace(every, rank=every.ordinal)
+        return Groups(Judged(hits, ideal, n_retrieved, judged.top_grade), levels.query)
+
+    def preferences(self) -> Preferences:
+        return preferences(self.n_queries, self.levels, self.rank)
 
 
 @dataclass(frozen=True)
@@ -85,6 +174,7 @@ class Meeting:
     judged: Judged
     query_ids: Sequence[str]
     counts: Counts
+    in_run: Bools  # (n_queries,) which of them the run has
 
 
 def judge(
@@ -94,6 +184,7 @@ def judge(
     queries: Queries = "judged",
     order: Order = "score",
     scores: Precision = "double",
+    ties: Ties = "document",
     depth: int | None = None,
     judged_only: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -102,22 +193,25 @@ def judge(
 
     `queries`: "judged" scores every query of the qrels, "both" those that are in the run, too.
     `order`: rank by "score", by the run's "rank" column, or as "given". `scores`: "single" rounds
-    to 32-bit floats before ranking, as trec_eval 9 and pytrec_eval do. `depth`: keep the best so
-    many documents of each query (trec_eval -M). `judged_only`: then drop what is unjudged or has
-    a negative grade, and close the ranks up (trec_eval -J). `progress` hears of the bytes read.
+    to 32-bit floats before ranking, as trec_eval 9 and pytrec_eval do. `ties`: equal scores stand
+    by "document" id, descending, or "ascending" (as trec_eval has it for preferences). `depth`:
+    keep the best so many documents of each query (trec_eval -M). `judged_only`: then drop what is
+    unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress` hears of
+    the bytes read.
 
     Raises InputError if the run cannot be read, or shares no query with the qrels.
     """
     one_of("queries", queries, ("judged", "both"))
     one_of("order", order, ("score", "rank", "given"))
     one_of("scores", scores, ("double", "single"))
+    one_of("ties", ties, ("document", "ascending"))
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
     if run.nested is not None:
-        match = _match_dicts(qrels, run.nested, order, scores)
+        match = _match_dicts(qrels, run.nested, order, scores, ties)
     else:
-        match = _match_blocks(qrels, run, order, scores, progress)
+        match = _match_blocks(qrels, run, order, scores, ties, progress)
     return _assemble(qrels, run, match, queries, depth, judged_only)
 
 
@@ -151,7 +245,9 @@ def _assemble(
     hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     left_out, n_answered = 0, int(np.count_nonzero(n_retrieved))
+    kept = None
     if queries == "both" and not match.in_run.all():
+        kept = match.in_run
         left_out = int(np.count_nonzero(~match.in_run))
         hits, ideal = _of_queries(hits, match.in_run), _of_queries(ideal, match.in_run)
         n_retrieved = n_retrieved[match.in_run]
@@ -160,11 +256,17 @@ def _assemble(
         depth = min(depth, 2**62)
         hits = hits.top(np.array([[depth]]))
         n_retrieved = np.minimum(n_retrieved, depth)
+
+    def parts() -> _Parts:
+        rank_of = np.zeros(len(qrels), np.int64)
+        rank_of[row] = rank if depth is None else np.where(rank <= depth, rank, 0)
+        return _Parts.of(qrels.levels, kept, rank_of, judged_only)
+
     if judged_only:
         hits = hits.relevant(0)
         hits = replace(hits, rank=hits.ordinal)
         n_retrieved = hits.count()
-    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade)
+    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts)
     counts = Counts(
         queries=len(query_ids),
         without_results=len(query_ids) - n_answered,
@@ -172,7 +274,7 @@ def _assemble(
         without_judgments=len(match.unknown),
         without_run=left_out,
     )
-    return Meeting(judged, query_ids, counts)
+    return Meeting(judged, query_ids, counts, match.in_run if kept is None else kept[kept])
 
 
 def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
@@ -205,9 +307,10 @@ def _match_blocks(
     run: Run,
     order: Order,
     scores: Precision,
+    ties: Ties,
     progress: Callable[[int], None] | None,
 ) -> _Match:
-    ranked = partial(_matched_block, qrels, order, scores)
+    ranked = partial(_matched_block, qrels, order, scores, ties)
     match = _collect(qrels, _in_threads(ranked, run.blocks(order, progress)))
     if match is None:  # a query came back: its rows stand apart, so bring them together first
         whole = together(load() for load in run.blocks(order))
@@ -274,7 +377,9 @@ def _n_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _matched_block(qrels: Qrels, order: Order, scores: Precision, load: Load) -> _BlockMatch:
+def _matched_block(
+    qrels: Qrels, order: Order, scores: Precision, ties: Ties, load: Load
+) -> _BlockMatch:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
     block = grouped(load())
     codes = [qrels.codes.get(query, -1) for query in block.queries]
@@ -285,7 +390,7 @@ def _matched_block(qrels: Qrels, order: Order, scores: Precision, load: Load) ->
         np.diff(block.starts)[code >= 0],
         [query for query, c in zip(block.queries, codes, strict=True) if c < 0],
         judgments,
-        _ranks(block, _sorting_scores(block.block, order, scores), rows),
+        _ranks(block, _sorting_scores(block.block, order, scores), ties, rows),
     )
 
 
@@ -341,27 +446,28 @@ def _sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | N
     return block.value.astype(np.float64, copy=False)
 
 
-def _ranks(block: Grouped, scores: Floats | None, rows: Ints) -> Ints:
-    """Return the rank of `rows` in their groups: score falling, then document id falling."""
+def _ranks(block: Grouped, scores: Floats | None, rule: Ties, rows: Ints) -> Ints:
+    """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
     if scores is not None:
         # Most runs stand in order: look for a row that is not below the one above it.
         suspect = np.flatnonzero(scores[1:] >= scores[:-1])
         suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
         wrong = scores[suspect + 1] > scores[suspect]
         ties = suspect[~wrong]
-        tied_wrong = block.block.doc.compare(ties, block.block.doc, ties + 1) < 0
+        compared = block.block.doc.compare(ties, block.block.doc, ties + 1)
+        tied_wrong = compared > 0 if rule == "ascending" else compared < 0
         unsorted = np.zeros(len(block.starts) - 1, np.bool_)
         unsorted[block.group[suspect[wrong]]] = True
         unsorted[block.group[ties[tied_wrong]]] = True
         if unsorted.any():
             astray = np.flatnonzero(unsorted[block.group])
             position = np.arange(len(block.group))
-            position[_sorted_rows(block, scores, astray)] = astray
+            position[_sorted_rows(block, scores, rule, astray)] = astray
             return position[rows] - block.starts[block.group[rows]] + 1
     return rows - block.starts[block.group[rows]] + 1
 
 
-def _sorted_rows(block: Grouped, scores: Floats, rows: Ints) -> Ints:
+def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> Ints:
     """Return `rows`, group by group, in the order of the ranking."""
     ordered = rows[np.lexsort((-scores[rows], block.group[rows]))]
     equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
@@ -371,16 +477,24 @@ def _sorted_rows(block: Grouped, scores: Floats, rows: Ints) -> Ints:
         new_tie = np.concatenate(([True], ~equal))
         tie = np.cumsum(new_tie)
         in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-        numbers = block.block.doc.take(ordered[in_tie]).numbers()
-        by_id = np.lexsort((~numbers, tie[in_tie]))
+        numbers = _tie_order(block.block.doc.take(ordered[in_tie]), rule)
+        by_id = np.lexsort((numbers, tie[in_tie]))
         ordered[in_tie] = ordered[in_tie][by_id]
     return ordered
+
+
+def _tie_order(docs: Ids, rule: Ties) -> Ints:
+    """Return numbers by which documents of the same score are sorted, lowest first."""
+    numbers = docs.numbers()
+    return numbers if rule == "ascending" else ~numbers
 
 
 # ---- dicts ----------------------------------------------------------------------------------
 
 
-def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) -> _Match:
+def _match_dicts(
+    qrels: Qrels, nested: Nested, order: Order, scores: Precision, ties: Ties
+) -> _Match:
     """Match a dict of dicts, which is turned round: look the judged documents up in the run.
 
     The scores alone are sorted; a document's rank is one more than the number of scores above its
@@ -410,7 +524,8 @@ def _match_dicts(qrels: Qrels, nested: Nested, order: Order, scores: Precision) 
             every, values, found = _single(every), _single(values), _single(found)
         above = len(values) - np.searchsorted(values, found, side="right")
         if (values[1:] == values[:-1]).any():
-            above += _tied_above(ranking, every, values, [docs[i] for i in rows.tolist()], found)
+            hits = [docs[i] for i in rows.tolist()]
+            above += _tied_above(ranking, every, values, hits, found, ties)
         match.row.append(rows + starts[code])
         match.rank.append(above + 1)
     match.unknown.update(nested.keys() - set(qrels.query_ids))
@@ -423,9 +538,14 @@ def _single(values: Floats) -> Floats:
 
 
 def _tied_above(
-    ranking: Iterable[str], every: Floats, values: Floats, docs: list[str], found: Floats
+    ranking: Iterable[str],
+    every: Floats,
+    values: Floats,
+    docs: list[str],
+    found: Floats,
+    ties: Ties,
 ) -> Ints:
-    """Count, for each hit, the documents of the same score whose ids stand above its own.
+    """Count, for each hit, the documents of the same score that stand above it.
 
     `every` are the scores of the ranking, `values` the same in order; `docs` and `found` (hits,)
     are the hits and their scores.
@@ -439,15 +559,15 @@ def _tied_above(
     wanted = np.sort(found[shared])
     wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])]  # np.unique takes 8 ms to import
     tied = wanted[np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)] == every
-    numbers = Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]).numbers()
+    numbers = _tie_order(Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]), ties)
     n_tied = int(np.count_nonzero(tied))
     theirs, mine = numbers[:n_tied], numbers[n_tied:]
     if len(wanted) == 1:
-        above[shared] = n_tied - np.searchsorted(np.sort(theirs), mine, side="right")
+        above[shared] = np.searchsorted(np.sort(theirs), mine)
         return above
     by_number = np.argsort(theirs)
     row = by_number[np.searchsorted(theirs[by_number], mine)]  # each hit among the tied
-    order = np.lexsort((~theirs, every[tied]))
+    order = np.lexsort((theirs, every[tied]))
     position = np.empty(n_tied, np.int64)
     position[order] = np.arange(n_tied)
     above[shared] = position[row] - np.searchsorted(every[tied][order], found[shared])

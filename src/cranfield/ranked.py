@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]  # 64-bit
 Floats = NDArray[Any]  # doubles
 Bools = NDArray[Any]
+Texts = NDArray[Any]  # objects
 Numbers = NDArray[Any]  # whole numbers or doubles
 
 
@@ -36,16 +38,35 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
 
 
 def log2(x: Numbers) -> Floats:
-    """Return the binary logarithm of whole numbers x >= 1, as the C library has it.
+    """Return the binary logarithm of x >= 1, as the C library has it.
 
     numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
-    so that the same code would give other bits on another machine.
+    so that the same code would give other bits on another machine. Whole numbers are looked up.
     """
-    largest = int(x.max(initial=1))
-    if largest < _LARGEST_TABLE:
-        table = _log2_table(max(1024, 1 << largest.bit_length()))
-        return np.take(table, x)
-    return np.fromiter(map(math.log2, x.ravel().tolist()), float, x.size).reshape(x.shape)
+    if x.dtype.kind != "f":
+        largest = int(x.max(initial=1))
+        if largest < _LARGEST_TABLE:
+            return _log2_table(max(1024, 1 << largest.bit_length())).take(x)
+    return _one_by_one(math.log2, x)
+
+
+def log(x: Floats) -> Floats:
+    """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(math.log, x)
+
+
+def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
+    return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
+
+
+def powers(base: float, exponents: Ints) -> Floats:
+    """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
+
+    The weights of a ranking are made so, rank by rank; ** has other last bits.
+    """
+    factors = np.full(int(exponents.max(initial=0)) + 1, base)
+    factors[0] = 1.0
+    return np.multiply.accumulate(factors).take(exponents)
 
 
 _LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
@@ -74,12 +95,19 @@ class Ranked:
     rank: Ints
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
+    known: Bools | None = None  # (rows,) whether judged, None: all are
 
     # ---- subsets -----------------------------------------------------------------------------
 
     def where(self, keep: Bools) -> "Ranked":
         """Return the rows where `keep` (rows,) is true."""
-        return replace(self, query=self.query[keep], rank=self.rank[keep], grade=self.grade[keep])
+        return replace(
+            self,
+            query=self.query[keep],
+            rank=self.rank[keep],
+            grade=self.grade[keep],
+            known=None if self.known is None else self.known[keep],
+        )
 
     def relevant(self, rel: int = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
@@ -131,6 +159,28 @@ class Ranked:
             np.cumsum(values, out=flat[1:])
             return flat[1:] - flat[self.starts[self.query]]
         return self._accumulate(np.add.accumulate, values)
+
+    @property
+    def judged(self) -> Bools:
+        """Which rows carry a judgment: (rows,). The grade of others means nothing."""
+        return np.ones(len(self.query), np.bool_) if self.known is None else self.known
+
+    def steps(self, values: Numbers) -> Bools:
+        """Mark the rows after which the value changes, each query's last one too: (rows,)."""
+        changes = np.append(values[1:] != values[:-1], True)[: len(values)]
+        changes[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
+        return changes
+
+    def at(self, other: "Ranked", values: Numbers) -> Numbers:
+        """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
+
+        That is, at the last row of the same query whose rank is not below; 0 where there is none.
+        """
+        deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
+        keys = self.query * deepest + self.rank
+        rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
+        found = rows >= self.starts[other.query]
+        return np.where(found, np.append(values, 0)[rows], 0)
 
     def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
         """Run `accumulate` along each query by itself: (rows,) -> (rows,).
@@ -186,6 +236,14 @@ class Ranked:
         if len(values) == 0:
             return np.zeros(self._ends.shape)
         return np.where(self.count() > 0, values[np.minimum(rows, len(values) - 1)], 0)
+
+    def joined(self, characters: Texts) -> Texts:
+        """Write the characters (rows,) of each query one after the other: (n_queries, 1)."""
+        texts = "".join(characters.tolist())
+        starts = self.starts.tolist()
+        column = np.empty((self.n_queries, 1), object)
+        column[:, 0] = [texts[a:b] for a, b in pairwise(starts)]
+        return column
 
     @cached_property
     def _ends(self) -> Ints:

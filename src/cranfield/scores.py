@@ -48,7 +48,8 @@ class Scores(_Frames):
 
     `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
     its columns `measures`. `scores["nDCG@10"]` is the value over all queries: the mean, or what
-    the measure says (the sum of counts, the geometric mean of GMAP).
+    the measure says (the sum of counts, the geometric mean of GMAP). A measure whose value is a
+    text (RelString) has none over all queries; with one, `values` holds objects.
 
     >>> from cranfield import evaluate
     >>> scores = evaluate({"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d3", "d1"]}, "RR P@1")
@@ -74,22 +75,29 @@ class Scores(_Frames):
             raise MeasureError(f"{wanted} was not evaluated; these were: {known}") from None
 
     def __getitem__(self, measure: Measure | str) -> float:
-        return self._overall[self._column(measure)]
+        column = self._column(measure)
+        if column in self._overall:
+            return self._overall[column]
+        return self.measures[column].aggregate(self.values[:, column])  # which says why not
 
     @cached_property
-    def _overall(self) -> list[float]:
-        return [m.aggregate(self.values[:, i]) for i, m in enumerate(self.measures)]
+    def _overall(self) -> dict[int, float]:
+        return {
+            i: measure.aggregate(self.values[:, i])
+            for i, measure in enumerate(self.measures)
+            if not measure.definition.is_text
+        }
 
     def means(self) -> dict[str, float]:
-        """Return {measure: value over all queries}."""
-        return dict(zip(map(str, self.measures), self._overall, strict=True))
+        """Return {measure: value over all queries}, of those that have one."""
+        return {str(self.measures[i]): value for i, value in self._overall.items()}
 
-    def per_query(self, measure: Measure | str) -> dict[str, float]:
-        """Return {query_id: value} of one measure."""
+    def per_query(self, measure: Measure | str) -> dict[str, Any]:
+        """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
         values = self.values[:, self._column(measure)].tolist()
         return dict(zip(self.query_ids, values, strict=True))
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
+    def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}."""
         names = list(map(str, self.measures))
         return {
@@ -157,7 +165,10 @@ class Systems(Mapping[str, Scores], _Frames):
             "query_id": _texts([query for one in every for query in one.query_ids]),
         }
         for i, measure in enumerate(self.measures):
-            column = pa.py_buffer(np.ascontiguousarray(values[:, i]))
+            if measure.definition.is_text:
+                columns[str(measure)] = _texts(values[:, i].tolist())
+                continue
+            column = pa.py_buffer(np.ascontiguousarray(values[:, i], np.float64))
             columns[str(measure)] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
         return pa.table(columns)
 
@@ -178,7 +189,8 @@ class Systems(Mapping[str, Scores], _Frames):
                     for query, values in zip(one.query_ids, one.values.tolist(), strict=True)
                 ]
             label = [one.name, "all"] if per_query else [one.name]
-            rows.append([*label, *map(shown, self.measures, one.means().values())])
+            means = one.means()
+            rows.append([*label, *(shown(m, means.get(str(m), "-")) for m in self.measures)])
         if len(every) > 1 and not per_query:
             strong = self._best()
         labels = ["run", "query_id"] if per_query else ["run"]
@@ -194,6 +206,8 @@ class Systems(Mapping[str, Scores], _Frames):
     def _best(self) -> set[tuple[int, int]]:
         strong = set()
         for column, measure in enumerate(self.measures):
+            if measure.definition.is_text:
+                continue
             values = [one[measure] for one in self.values()]
             if measure.definition.higher_is_better and min(values) < max(values):
                 best = [row for row, value in enumerate(values) if value == max(values)]
@@ -229,13 +243,16 @@ USUAL: Mapping[str, Any] = {
     "queries": "judged",
     "order": "score",
     "scores": "double",
+    "ties": "document",
     "depth": None,
     "judged_only": False,
 }
 
 
-def shown(measure: Measure, value: float) -> str:
-    """Return a value as tables show it: counts whole, all else with four decimals."""
+def shown(measure: Measure, value: float | str) -> str:
+    """Return a value as tables show it: counts whole, other numbers with four decimals."""
+    if isinstance(value, str):
+        return value
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
 
 

@@ -5,24 +5,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Union
+from typing import Any, Union, get_args
 
 import numpy as np
 
-from cranfield.errors import InputError
+from cranfield.errors import DuplicateError, InputError, one_of
 from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import (
     ArrowTable,
+    Grouping,
     Nested,
     TableRows,
     grades_of,
     is_table,
+    judgment_groups,
     nested_qrels,
     nested_run,
 )
 from cranfield.formats.source import Source
-from cranfield.formats.trec import Order, qrels_blocks, run_blocks
+from cranfield.formats.trec import (
+    Order,
+    QrelsFormat,
+    group_lines,
+    qrels_blocks,
+    run_blocks,
+    run_tag,
+)
 from cranfield.ids import Ids, Words, decode, encode, keyed
+from cranfield.preferences import Levels
 from cranfield.ranked import Ints, Ranked
 
 Path = str | os.PathLike[str]
@@ -66,6 +76,7 @@ def _refuse_duplicates(block: Block, group: Ints, rows: Ints) -> None:
                 f"the document {decode(pair[1])!r} stands twice for query "
                 f"{decode(block.query[row])!r}",
                 hint="Remove one of the two; cranfield does not guess which one is meant.",
+                kind=DuplicateError,
             )
         seen.add(pair)
 
@@ -100,20 +111,33 @@ class Qrels:
     that hands out Arrow data, as pandas, polars and pyarrow do. Grades are whole numbers; what is
     absent is unjudged. Ids are texts; whole numbers stand for their decimal text.
 
+    Judgments of several users, or of anything else that may contradict each other, are groups:
+    `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
+    only orders some of its documents among themselves. Measures of groups and preferences take
+    them; levels may be fractions where only their order counts.
+
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
+    >>> Qrels({"q1": {"ann": {"d1": 1, "d2": 0}, "bob": {"d1": 0, "d2": 1}}})
+    Qrels(1 queries, 4 judgments in 2 groups)
     """
 
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     grade: Ints  # (rows,)
+    _groups: Grouping | None = None
+    _levels: Levels | None = None  # judgments in groups; then `grade` is only whether any is > 0
     # The documents, as they came; the other form is made when it is asked for.
     _lists: list[list[str]] | None = None
     _ids: Ids | None = None
 
     def __init__(self, data: Mapping[Any, Any] | ArrowTable) -> None:
         if isinstance(data, Mapping):
-            self._take_dict(nested_qrels(data))
+            groups = judgment_groups(data)
+            if groups is not None:
+                self._take_groups(groups)
+            else:
+                self._take_dict(nested_qrels(data))
         elif is_table(data):
             rows = TableRows(data, "qrels")
             self._take_blocks(load() for load in rows.blocks("relevance"))
@@ -148,6 +172,33 @@ class Qrels:
             )
         self.grade = grades
 
+    def _take_groups(self, data: Grouping) -> None:
+        """Take {query: {group: [{document: level}, ...]}}, a dict for each subgroup."""
+        if not data:
+            raise InputError("the qrels: hold no query")
+        self.query_ids = sorted(data, key=encode)
+        self._lists = []
+        grades: list[bool] = []
+        groups: list[int] = []  # the query of each
+        rows: list[tuple[int, int, int, float]] = []
+        for code, query in enumerate(self.query_ids):
+            parts = [part for group in data[query].values() for part in group]
+            relevant = {doc for part in parts for doc, level in part.items() if level > 0}
+            docs = sorted(set(chain.from_iterable(parts)), key=encode)
+            number = {doc: len(grades) + i for i, doc in enumerate(docs)}
+            for name in sorted(data[query], key=encode):
+                for subgroup, part in enumerate(data[query][name]):
+                    group = len(groups)
+                    rows += [(group, subgroup, number[doc], level) for doc, level in part.items()]
+                groups.append(code)
+            self._lists.append(docs)
+            grades += [doc in relevant for doc in docs]
+        self.starts = np.cumsum([0, *map(len, self._lists)])
+        self.grade = np.array(grades, np.int64)
+        group_of, subgroup_of, row, level = (np.array(column) for column in zip(*rows, strict=True))
+        self._levels = Levels(np.array(groups), group_of, subgroup_of, row, level * 1.0)
+        self._groups = data
+
     def _take_blocks(self, blocks: Iterable[Block]) -> None:
         whole = together(blocks)
         by_query = grouped(whole)
@@ -165,12 +216,48 @@ class Qrels:
     def __len__(self) -> int:
         return len(self.grade)
 
+    @property
+    def in_groups(self) -> bool:
+        """Whether the judgments come in groups, each of a mind of its own."""
+        return self._levels is not None
+
+    @property
+    def levels(self) -> Levels:
+        """The judgments by group; plain ones are one group for each query."""
+        if self._levels is not None:
+            return self._levels
+        n = len(self.grade)
+        return Levels(
+            np.arange(len(self.query_ids)),
+            self.query,
+            np.zeros(n, np.int64),
+            np.arange(n),
+            self.grade * 1.0,
+        )
+
     def __repr__(self) -> str:
+        if self._levels is not None:
+            rows, groups = len(self._levels.row), len(self._levels.query)
+            return (
+                f"Qrels({len(self.query_ids):,} queries, {rows:,} judgments in {groups:,} groups)"
+            )
         grades = f", grades {self.grade.min()} to {self.grade.max()}" if len(self) else ""
         return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
 
-    def to_dict(self) -> dict[str, dict[str, int]]:
-        """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes."""
+    def only(self, query_id: str) -> "Qrels":
+        """Return the judgments of one query; InputError if there are none."""
+        judged = self.to_dict().get(query_id)
+        if judged is None:
+            raise InputError(f"the qrels: hold no query {query_id!r}")
+        return Qrels({query_id: judged})
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.
+
+        Judgments in groups are `{query_id: {group: [{doc_id: level}, ...]}}`.
+        """
+        if self._groups is not None:
+            return {query: dict(self._groups[query]) for query in self.query_ids}
         return {
             query: dict(zip(docs, self.grade[begin:end].tolist(), strict=True))
             for query, docs, begin, end in zip(
@@ -260,6 +347,11 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.name!r})"
 
+    @property
+    def tag(self) -> str | None:
+        """What a run file calls the system, in the sixth column of its last line; else None."""
+        return run_tag(self._rows) if isinstance(self._rows, Source) else None
+
     def blocks(
         self, order: Order = "score", progress: Callable[[int], None] | None = None
     ) -> Iterator[Load]:
@@ -271,16 +363,24 @@ class Run:
         return self._rows.blocks("rank" if order == "rank" else "score", required=order != "given")
 
 
-def read_qrels(path: Path) -> Qrels:
+def read_qrels(path: Path, format: QrelsFormat = "qrels") -> Qrels:  # noqa: A002 - the word for it
     """Read judgments from a TREC qrels file: lines of `query_id iteration doc_id grade`.
 
     `-` is the standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their
-    content. Raises InputError, which names the line, for whatever cannot be read.
+    content. `format` is one of trec_eval's: "qrels"; "qrels_jg", lines of `query_id group doc_id
+    grade`; "qrels_prefs", the same with levels, of which the order counts; "prefs", lines of
+    `query_id group subgroup doc_id level`. Raises InputError, which names the line, for whatever
+    cannot be read.
 
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
-    return Qrels._of_blocks(load() for load in qrels_blocks(Source(path)))
+    one_of("format", format, get_args(QrelsFormat))
+    if format == "qrels":
+        return Qrels._of_blocks(load() for load in qrels_blocks(Source(path)))
+    qrels = Qrels.__new__(Qrels)
+    qrels._take_groups(group_lines(Source(path), format))
+    return qrels
 
 
 def read_run(path: Path, name: str | None = None) -> Run:

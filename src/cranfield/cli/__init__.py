@@ -19,6 +19,7 @@ from cranfield.version import __version__
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "measures": "List the measures, or explain some.",
+    "trec-eval": "Take the place of trec_eval: its options, its output.",
     "demo": "Evaluate a small collection that comes with the package.",
 }
 
@@ -41,7 +42,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"cranfield.cli.{name}").command
+        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,12 +9,12 @@ from cranfield.cli.terminal import Reading, is_terminal, note, say, show
 from cranfield.errors import InputError
 from cranfield.evaluation import DEFAULT_MEASURES, evaluate
 from cranfield.formats.source import Source
-from cranfield.formats.trec import Order
-from cranfield.judge import Precision, Queries
+from cranfield.formats.trec import Order, QrelsFormat
+from cranfield.judge import Precision, Queries, Ties
 from cranfield.measures import Measure, parse_all
 from cranfield.render import delimited
 from cranfield.scores import Systems
-from cranfield.tables import Run, read_run
+from cranfield.tables import Run, read_qrels, read_run
 
 Format = Literal["table", "tsv", "csv", "json", "jsonl"]
 
@@ -70,6 +70,20 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
     help="Compare scores as 64-bit floats, or as 32-bit ones (trec_eval 9, pytrec_eval).",
 )
 @click.option(
+    "--ties",
+    type=click.Choice(["document", "ascending"]),
+    default="document",
+    show_default=True,
+    help="Rank equal scores by document id, descending, or ascending.",
+)
+@click.option(
+    "--qrels-format",
+    type=click.Choice(["qrels", "qrels_jg", "qrels_prefs", "prefs"]),
+    default="qrels",
+    show_default=True,
+    help="What the judgments are: grades, or grades or preferences by groups (trec_eval -R).",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["table", "tsv", "csv", "json", "jsonl"]),
@@ -86,6 +100,8 @@ def command(
     queries: Queries,
     order: Order,
     scores: Precision,
+    ties: Ties,
+    qrels_format: QrelsFormat,
     form: Format | None,
 ) -> None:
     """Score runs against judgments.
@@ -104,12 +120,13 @@ def command(
     measures = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
     with Reading(_size(runs)) as progress:
         systems = evaluate(
-            qrels,
+            read_qrels(qrels, qrels_format),
             _named(runs),
             measures,
             queries=queries,
             order=order,
             scores=scores,
+            ties=ties,
             depth=depth,
             judged_only=judged_only,
             progress=progress,
@@ -148,20 +165,22 @@ def _size(paths: Sequence[str]) -> int | None:
     return None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int]]:
+def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int | str]]:
     for name, scores in systems.items():
         if per_query:
             for query, values in zip(scores.query_ids, scores.values.tolist(), strict=True):
                 for measure, value in zip(scores.measures, values, strict=True):
                     yield name, str(measure), query, _plain(measure, value)
         for measure in scores.measures:
-            yield name, str(measure), "all", _plain(measure, scores[measure])
+            if not measure.definition.is_text:
+                yield name, str(measure), "all", _plain(measure, scores[measure])
 
 
 def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
     runs = []
     for name, scores in systems.items():
-        overall = {str(m): _plain(m, scores[m]) for m in scores.measures}
+        numbers = [m for m in scores.measures if not m.definition.is_text]
+        overall = {str(m): _plain(m, scores[m]) for m in numbers}
         run: dict[str, Any] = {"run": name, "counts": vars(scores.counts), "all": overall}
         if per_query:
             run["queries"] = {
@@ -174,7 +193,7 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
     return {"recipe": dict(next(iter(systems.values())).recipe), "runs": runs}
 
 
-def _plain(measure: Measure, value: float) -> float | int:
+def _plain(measure: Measure, value: float | str) -> float | int | str:
     """Return every digit of a value; counts are whole."""
     return int(value) if measure.definition.aggregation == "sum" else value
 

@@ -1,5 +1,6 @@
 """`cranfield measures [NAME]`."""
 
+import math
 import shutil
 
 import click
@@ -28,11 +29,12 @@ def command(names: tuple[str, ...], full: bool) -> None:
     for i, definition in enumerate(chosen):
         if i:
             formatter.write("\n\n")
-        _explain(definition, formatter)
+        explain(definition, formatter)
     click.echo(formatter.getvalue(), nl=False)
 
 
-def _explain(definition: Definition, formatter: click.HelpFormatter) -> None:
+def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
+    """Write what is known of a measure."""
     formatter.write_text(definition.pattern)
     for paragraph in definition.documentation.split("\n\n"):
         formatter.write_paragraph()
@@ -40,11 +42,12 @@ def _explain(definition: Definition, formatter: click.HelpFormatter) -> None:
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
     low, high = definition.range
-    over = {"mean": "mean", "sum": "sum", "geometric": "geometric mean"}[definition.aggregation]
+    lowest = "any number" if low == -math.inf else f"from {low:g}"
+    over = {"mean": "mean", "sum": "sum", "geometric": "geometric mean", "none": "no value"}
     facts = [
         ("Formula", definition.formula),
-        ("Range", f"from {low:g}" + (f" to {high:g}" if high is not None else " up")),
-        ("Over queries", over),
+        ("Range", lowest + (f" to {high:g}" if high is not None else " up" * (low != -math.inf))),
+        ("Over queries", over[definition.aggregation]),
         ("Source", definition.source),
         ("Other names", ", ".join(definition.aliases) or "-"),
     ]

@@ -31,10 +31,16 @@ class Block:
     def __len__(self) -> int:
         return len(self.query)
 
-    def error(self, row: int, problem: str, hint: str | None = None) -> InputError:
+    def error(
+        self,
+        row: int,
+        problem: str,
+        hint: str | None = None,
+        kind: type[InputError] = InputError,
+    ) -> InputError:
         """Return an error that names the row: its file, line number and text, as far as known."""
         line, text = self.where(row)
-        return InputError(problem, source=self.source, line=line, text=text, hint=hint)
+        return kind(problem, source=self.source, line=line, text=text, hint=hint)
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold

@@ -18,6 +18,8 @@ from cranfield.ranked import Floats, Ints
 BLOCK_ROWS = 131_072
 
 Nested = dict[str, dict[str, Any]]
+# {query: {group: [{document: level}, ...]}}, a dict for each subgroup
+Grouping = dict[str, dict[str, list[dict[str, float]]]]
 
 
 class ArrowTable(Protocol):
@@ -54,6 +56,43 @@ def nested_qrels(data: Mapping[Any, Any]) -> Nested:
         for query, docs in data.items()
     }
     return _text_ids(graded, "the qrels")
+
+
+def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
+    """Return judgments in groups with text ids; None if the data are plain judgments."""
+    if not any(map(_has_groups, data.values())):
+        return None
+    found: Grouping = {}
+    for query, groups in _with_text_ids(data, "the qrels").items():
+        if not _has_groups(groups):
+            raise InputError(
+                f"the qrels: query {query!r} has no groups, and others have",
+                hint="Either every query has {group: {document: level}}, or {document: grade}.",
+            )
+        where = f"the qrels: query {query!r}"
+        found[query] = {
+            name: [
+                _levels(part, f"{where}, group {name!r}")
+                for part in (parts if isinstance(parts, list | tuple) else [parts])
+            ]
+            for name, parts in _with_text_ids(groups, where).items()
+        }
+    return found
+
+
+def _has_groups(docs: object) -> bool:
+    first = next(iter(docs.values()), None) if isinstance(docs, Mapping) else None
+    return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
+
+
+def _levels(part: object, where: str) -> dict[str, float]:
+    if not isinstance(part, Mapping):
+        raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
+    levels = _with_text_ids(part, where)
+    for doc, level in levels.items():
+        if not _is_number(level) or abs(level) > LARGEST_GRADE:
+            raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
+    return levels
 
 
 def graded_one(docs: object) -> dict[Any, int]:

@@ -12,19 +12,22 @@ Arrow tries again, and if it cannot, the block is read line by line, which finds
 at fault.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from io import SEEK_END, FileIO
 from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.errors import InputError
+from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import LARGEST_GRADE, Block, Load
+from cranfield.formats.objects import Grouping
 from cranfield.formats.source import Source
-from cranfield.ids import Ids
+from cranfield.ids import Ids, decode
 from cranfield.ranked import Floats, Ints
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ _WHOLE = re.compile(rb"[+-]?0{0,80}\d{1,10}")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 
 Order = Literal["score", "rank", "given"]
+QrelsFormat = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,131 @@ def qrels_blocks(source: Source) -> Iterator[Load]:
     return _blocks(source, lambda columns: layout, None)
 
 
+_GROUPS = {
+    "qrels_jg": "4 columns: query_id group doc_id grade",
+    "qrels_prefs": "4 columns: query_id group doc_id level",
+    "prefs": "5 columns: query_id group subgroup doc_id level",
+}
+
+
+def group_lines(source: Source, form: QrelsFormat) -> Grouping:
+    """Read judgments in groups: {query: {group: [{document: level}, ...]}}.
+
+    `form` is one of trec_eval's formats: "qrels_jg", "qrels_prefs" or "prefs". Raises InputError
+    for the first line that is wrong, DuplicateError for a document twice in a subgroup.
+    """
+    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for line in _lines(source, _GROUPS[form]):
+        query, group, *subgroup, doc, field = map(decode, line.columns)
+        level = _level(line.columns[-1])
+        if level is None or (form == "qrels_jg" and _whole(line.columns[-1]) is None):
+            kind = "whole number as the grade" if form == "qrels_jg" else "number as the level"
+            raise line.error(f"expected a {kind} (column {len(line.columns)}), got {field!r}")
+        parts = found.setdefault(query, {}).setdefault(group, {})
+        levels = parts.setdefault("".join(subgroup), {})
+        if doc in levels:
+            where = f"group {group!r}" + f", subgroup {subgroup[0]!r}" * len(subgroup)
+            raise line.error(
+                f"the document {doc!r} stands twice for query {query!r}, {where}",
+                hint="Remove one of the two; cranfield does not guess which one is meant.",
+                kind=DuplicateError,
+            )
+        levels[doc] = level
+    return {
+        query: {group: list(parts.values()) for group, parts in groups.items()}
+        for query, groups in found.items()
+    }
+
+
+def zscore_lines(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
+    """Read means and standard deviations: {(query, measure): (mean, standard deviation)}.
+
+    Raises InputError for the first line that is wrong, DuplicateError for one that comes twice.
+    """
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for line in _lines(source, "4 columns: query_id measure mean standard_deviation"):
+        query, measure = decode(line.columns[0]), decode(line.columns[1])
+        mean, deviation = map(_level, line.columns[2:])
+        if mean is None or deviation is None or deviation < 0:
+            raise line.error("expected a mean and a standard deviation in columns 3 and 4")
+        if (query, measure) in found:
+            problem = f"the measure {measure!r} stands twice for query {query!r}"
+            raise line.error(problem, kind=DuplicateError)
+        found[query, measure] = mean, deviation
+    return found
+
+
+def run_tag(source: Source) -> str:
+    """Return the sixth column of the last line of a run, which names the system.
+
+    Raises InputError if that line has no six columns.
+    """
+    last, size = b"", _TAIL
+    with source.open() as stream:
+        while isinstance(stream, FileIO) and not last:  # stored as it is: look at the end only
+            length = stream.seek(0, SEEK_END)
+            stream.seek(max(0, length - size))
+            lines = stream.read().splitlines()
+            last = next((line for line in reversed(lines[size < length :]) if _is_data(line)), b"")
+            if size >= length:
+                break
+            size *= 8
+        if not isinstance(stream, FileIO):
+            for _, raw in _raw_blocks(source, []):
+                lines = raw.tobytes().splitlines()
+                last = next((line for line in reversed(lines) if _is_data(line)), last)
+    columns = last.split()
+    if len(columns) < 6:
+        text = last.decode("utf-8", "replace")
+        problem = f"expected {_RUN}; got {len(columns)}" if last else _NO_DATA
+        raise InputError(problem, source=source.name, text=text or None)
+    return decode(columns[5])
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of data, of as many columns as it should have."""
+
+    source: Source
+    number: int
+    text: bytes
+    columns: list[bytes]
+
+    def error(
+        self, problem: str, hint: str | None = None, kind: type[InputError] = InputError
+    ) -> InputError:
+        text = self.text.decode("utf-8", "replace")
+        return kind(problem, source=self.source.name, line=self.number, text=text, hint=hint)
+
+
+def _lines(source: Source, expected: str) -> Iterator[_Line]:
+    """Yield the lines of data; InputError if there are none, or one has other columns."""
+    number, any_data = 0, False
+    for _, raw in _raw_blocks(source, []):
+        for text in raw.tobytes().splitlines():
+            number += 1
+            if not _is_data(text):
+                continue
+            any_data = True
+            line = _Line(source, number, text, text.split())
+            if len(line.columns) != int(expected[0]):
+                raise line.error(f"expected {expected}; got {len(line.columns)}")
+            if b"\0" in text:
+                raise line.error("holds a null byte: this is no text")
+            yield line
+    if not any_data:
+        raise InputError(_NO_DATA, source=source.name)
+
+
+def _level(field: bytes) -> float | None:
+    """Return the number that the field holds, None if it holds none or one too large."""
+    number = float(field) if _NUMBER.fullmatch(field) else math.inf
+    return number if abs(number) <= LARGEST_GRADE else None
+
+
+_NO_DATA = "holds no data: it is empty or has only comments and blank lines"
+
+
 def _blocks(
     source: Source,
     layout_of: Callable[[list[bytes]], _Layout],
@@ -121,9 +250,7 @@ def _blocks(
             layout = layout_of(first.split())
         yield partial(_load, source, offset, raw, layout, spare)
     if layout is None:
-        raise InputError(
-            "holds no data: it is empty or has only comments and blank lines", source=source.name
-        )
+        raise InputError(_NO_DATA, source=source.name)
 
 
 def _raw_blocks(

@@ -1,19 +1,23 @@
 """Every measure, registered by importing its family, in the order of the catalogue."""
 
-from cranfield.measures import gain, precision, sets
+# Not in the order of the alphabet: it is the catalogue's.
+from cranfield.measures import gain, precision, coverage, users, sets, groups  # isort: skip
 from cranfield.measures.grammar import find, parse, parse_all
 from cranfield.measures.registry import Definition, Measure, definitions, evaluated, measure
 
 __all__ = [
     "Definition",
     "Measure",
+    "coverage",
     "definitions",
     "evaluated",
     "find",
     "gain",
+    "groups",
     "measure",
     "parse",
     "parse_all",
     "precision",
     "sets",
+    "users",
 ]

@@ -7,13 +7,14 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judge import Judged
-from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, measure
+from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, measure
 from cranfield.ranked import Floats, Numbers, Ranked, log2, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 
 
-def _gain(value: Any) -> str | Gains:
+def check_gain(value: Any) -> str | Gains:
+    """Return the gain in its hashable form; ValueError if it is none."""
     if isinstance(value, str) and value.lower() in ("linear", "exp2"):
         return value.lower()
     if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
@@ -37,7 +38,7 @@ Gain = Annotated[
     Parameter(
         "what a grade is worth: 'linear', the grade; 'exp2', 2^grade - 1; or a mapping "
         "{grade: gain}, where a grade that it does not name keeps its own value",
-        _gain,
+        check_gain,
     ),
 ]
 
@@ -62,6 +63,15 @@ def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Nu
             result = np.where(ranked.grade == grade, value, result)
         return result
     return linear
+
+
+def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
+    """Return the judged documents that gain something, the highest gain first: the ideal."""
+    if not isinstance(gain, Mapping):
+        return judged.ideal.relevant(1)
+    # A mapping may turn the order of the grades round.
+    ideal = judged.ideal.reordered(gains(judged.ideal, gain, judged.top_grade))
+    return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
 
 
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
@@ -101,12 +111,7 @@ def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> F
     may give a grade a negative gain; the ideal leaves such documents out, and a ranking that has
     them may be below 0.
     """
-    ideal = judged.ideal
-    if isinstance(gain, Mapping):  # which may turn the order of the grades round
-        ideal = ideal.reordered(gains(ideal, gain, judged.top_grade))
-    ideal = ideal.top(k)
-    best = np.maximum(gains(ideal, gain, judged.top_grade), 0)
-    return ratio(dcg(judged, k, gain=gain), ideal.total(best / log2(ideal.rank + 1)))
+    return ratio(dcg(judged, k, gain=gain), ideal_dcg(judged, k, gain=gain))
 
 
 @measure(
@@ -131,3 +136,118 @@ def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Fl
     """
     hits = judged.hits.top(k)
     return hits.total(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
+
+
+@measure(
+    "IDCG",
+    formula="DCG@k of the ideal ranking",
+    source="Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg",
+    aliases=("ideal_dcg",),
+    translate=_translate,
+    range=(0, None),
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it is the maximum of DCG, which depends on the judgments",
+        "0 without relevant documents with own gains": "grade 0 may be worth something",
+        "0 without results": "it looks at the judgments, retrieved or not",
+    },
+)
+def ideal_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+    """Ideal discounted cumulated gain: the DCG of the best possible ranking, cut at k.
+
+    That ranking holds all judged documents that gain something, retrieved or not, the highest
+    gain first. The same for every run: it says how much there was to gain.
+    """
+    ideal = best_first(judged, gain).top(k)
+    return ideal.total(gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1))
+
+
+_COSTS = "a grade may cost something, and then a ranking may be below 0"
+_ZERO_GAINS = "grade 0 may be worth something"
+_LONGER = "trec_eval looks at the end of the ranking, too, if it is long enough"
+
+
+@measure(
+    "nDCG_rel",
+    formula="mean over the documents that gain something of DCG@i / DCG@i of the ideal ranking, "
+    "i = the document's rank; of the last rank where it was not retrieved",
+    source="trec_eval ndcg_rel",
+    aliases=("ndcg_rel",),
+    translate=_translate,
+    exempt={
+        "range with own gains": _COSTS,
+        "0 without relevant documents with own gains": _ZERO_GAINS,
+    },
+)
+def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
+    """NDCG averaged over the documents that gain something, each at the rank where it stands.
+
+    For documents that were not retrieved it is the DCG of the whole ranking as a share of the
+    best possible. 0 for a query whose judged documents gain nothing.
+    """
+    hits, ideal = judged.hits, best_first(judged, gain)
+    gained = gains(hits, gain, judged.top_grade)
+    dcg_so_far = hits.running(gained / log2(hits.rank + 1))
+    best = gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1)
+    best_so_far = ideal.at(hits, ideal.running(best))
+    found = np.where(gained > 0, ratio(dcg_so_far, best_so_far), 0)
+    n_missing = ideal.count() - hits.where(gained > 0).count()
+    missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
+    return ratio(hits.total(found) + missing, ideal.count())
+
+
+@measure(
+    "RnDCG",
+    formula="mean of nDCG@p over the ranks p where the gain of the ideal ranking changes",
+    source="trec_eval Rndcg",
+    aliases=("Rndcg",),
+    translate=_translate,
+    exempt={
+        "range with own gains": _COSTS,
+        "unjudged documents at the end": _LONGER,
+        "0 without relevant documents with own gains": _ZERO_GAINS,
+    },
+)
+def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
+    """NDCG averaged over the ranks where the ideal ranking comes to a lower gain.
+
+    With 5 documents of gain 3 and 8 of gain 1: after ranks 5 and 13. If two documents more than
+    that were retrieved, nDCG of the whole ranking counts as one point more (trec_eval's rule). 0
+    for a query without a document of grade `rel`.
+    """
+    hits, ideal = judged.hits, best_first(judged, gain)
+    dcg_so_far = hits.running(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
+    best = gains(ideal, gain, judged.top_grade)
+    best_so_far = ideal.running(best / log2(ideal.rank + 1))
+    points = ratio(hits.at(ideal, dcg_so_far), best_so_far)
+    at_end = judged.n_retrieved >= ideal.count() + 2
+    end = np.where(at_end, ndcg(judged, gain=gain), 0)
+    steps = ideal.steps(best)
+    value = ratio(ideal.total(np.where(steps, points, 0)) + end, ideal.total(steps) + at_end)
+    return np.where(judged.n_relevant(rel) > 0, value, 0)
+
+
+@measure(
+    "G",
+    formula="sum of gain_i / log2(2 + cost_i - gain so far), divided by all there is to gain; "
+    "cost_i = sum of max(1, gain) down to rank i of the ideal ranking",
+    source="trec_eval G",
+    translate=_translate,
+    exempt={
+        "range with own gains": _COSTS,
+        "0 without relevant documents with own gains": _ZERO_GAINS,
+    },
+)
+def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
+    """Normalized gain: gain, discounted by how much less was gained so far than could have been.
+
+    Unlike DCG, what a document is worth depends on what stands above it. 0 for a query whose
+    judged documents gain nothing.
+    """
+    hits, ideal = judged.hits, best_first(judged, gain)
+    gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
+    # Beyond the ideal's end, each rank costs 1.
+    cost = ideal.at(hits, ideal.running(np.maximum(best, 1)))
+    cost = cost + np.maximum(hits.rank - hits.spread(ideal.count()), 0)
+    behind = 2 + cost - hits.running(gained)
+    return ratio(hits.total(gained / log2(behind)), ideal.total(best))

@@ -17,18 +17,19 @@ from cranfield.errors import MeasureError
 from cranfield.measures.registry import (
     FAMILIES,
     NUMBER,
-    VARIANTS,
     Definition,
     Measure,
     unknown_measure,
+    variant,
 )
 
 _LONGEST = 10_000
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
 _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
-_NUMBERS = rf"{NUMBER}(?:,{NUMBER})*"
-_PAIRS = rf"[0-9]+=-?{NUMBER}(?:,[0-9]+=-?{NUMBER})*"
+_NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
+_PAIR = rf"(?:[0-9]+|[a-z]+)=-?{NUMBER}"
+_PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 _OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
 _WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
 
@@ -91,8 +92,11 @@ _Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters
 def _named(word: str) -> _Found:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
     if word.lower() in FAMILIES:
-        name, cutoffs = FAMILIES[word.lower()]
-        return [(Measure(name) @ cutoff, {}) for cutoff in cutoffs]
+        name, values = FAMILIES[word.lower()]
+        parameter = Measure(name).definition.alias_parameter.get(word.lower())
+        if parameter is not None:
+            return [(Measure(name), {parameter: value}) for value in values]
+        return [(Measure(name) @ cutoff, dict((variant(word) or ("", {}))[1])) for cutoff in values]
     for attempt in (_as_call, _as_output_name, _as_name_with_values):
         found = attempt(word)
         if found:
@@ -105,19 +109,19 @@ def _as_call(word: str) -> _Found:
     """`nDCG(gain='exp2')@20`, `map@100-l2`."""
     level = re.fullmatch(_LEVEL, word) if "-l" in word.lower() else None
     call = re.fullmatch(_CALL, level["rest"] if level else word)
-    variant = VARIANTS.get(call["name"].lower()) if call else None
-    if call is None or variant is None:
+    known = variant(call["name"]) if call else None
+    if call is None or known is None:
         return []
-    name, parameters = variant
+    name, parameters = known
     parameters = dict(parameters)
     if call["args"]:
         parameters |= _arguments(word, call["args"])
     one, cutoff = Measure(name), (call["at"] or "").strip()
     if level:
-        known = one.definition.parameters
-        if "rel" not in known:
+        takes = one.definition.parameters
+        if "rel" not in takes:
             gives = f"; it gives each grade a gain, as in {name}(gain={{1: 0}})"
-            gives = gives if "gain" in known else ""
+            gives = gives if "gain" in takes else ""
             raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
         parameters["rel"] = int(level["rel"])
     if "," in cutoff and "(" not in cutoff:
@@ -139,18 +143,24 @@ def _as_name_with_values(word: str) -> _Found:
 
 def _with_values(name: str, values: str) -> _Found:
     """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
-    if name.lower() not in VARIANTS:
+    known = variant(name)
+    if known is None:
         return []
-    canonical, parameters = VARIANTS[name.lower()]
+    canonical, parameters = known
     one = Measure(canonical)
     definition = one.definition
     if "=" in values:
-        pairs = (pair.split("=") for pair in values.split(","))
-        gains = {int(grade): float(gain) for grade, gain in pairs}
-        return [(one, {**parameters, "gain": gains})] if "gain" in definition.parameters else []
+        pairs = [pair.split("=") for pair in values.split(",")]
+        gains = {int(grade): float(gain) for grade, gain in pairs if grade.isdigit()}
+        given: dict[str, Any] = {"gain": gains} if gains else {}
+        given |= {key: float(value) for key, value in pairs if not key.isdigit()}
+        takes = given.keys() <= definition.parameters.keys()
+        return [(one, {**parameters, **given})] if takes else []
     numbers = [float(number) for number in values.split(",")]
     parameter = definition.alias_parameter.get(name.lower())
     if parameter is not None:
+        if name.lower() in FAMILIES:
+            return [(one, {**parameters, parameter: number}) for number in sorted(set(numbers))]
         value = tuple(numbers) if len(numbers) > 1 else numbers[0]
         return [(one, {**parameters, parameter: value})]
     if definition.cutoff == "none":
@@ -185,6 +195,7 @@ def find(name: str) -> Definition:
     >>> find("map").name, find("ndcg_cut_10").name
     ('AP', 'nDCG')
     """
-    if name.lower() in VARIANTS:
-        return Measure(VARIANTS[name.lower()][0]).definition
+    known = variant(name)
+    if known is not None:
+        return Measure(known[0]).definition
     return parse_all(name)[0].definition

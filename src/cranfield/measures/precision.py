@@ -1,5 +1,6 @@
 """Measures of binary relevance over a ranking: a document is relevant from a grade on (`rel`)."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,10 +16,26 @@ from cranfield.measures.registry import (
     between,
     measure,
 )
-from cranfield.ranked import Floats, ratio
+from cranfield.ranked import Floats, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
+MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+
+Multiple = Annotated[
+    float, Parameter("how many times as many ranks as relevant documents", above_zero)
+]
+
+
+def _version(value: Any) -> int:
+    if isinstance(value, bool) or value not in (9, 10):
+        raise ValueError("9 or 10")
+    return int(value)
+
+
+Version = Annotated[
+    int, Parameter("the version of trec_eval whose rule for recall points holds", _version)
+]
 Beta = Annotated[
     float, Parameter("how many times as much recall counts as precision does", above_zero)
 ]
@@ -106,16 +123,23 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "Rprec",
-    formula="relevant documents in the first R / R, R = the number of relevant documents",
-    source="Buckley & Voorhees, in TREC: Experiment and Evaluation, 2005; trec_eval Rprec",
+    formula="relevant documents in the first R / R, R = the number of relevant documents "
+    "(or multiple R, where it is not 1)",
+    source="Buckley & Voorhees, in TREC: Experiment and Evaluation, 2005; trec_eval Rprec, "
+    "Rprec_mult",
     aliases=("R-prec", "r-precision", "r_precision"),
+    families={"Rprec_mult": MULTIPLES},
+    alias_parameter={"rprec_mult": "multiple"},
+    exempt={"perfect is 1 with another multiple": "fewer or more ranks than relevant documents"},
 )
-def r_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
+def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.
 
-    The same as P@R. 0 for a query without relevant documents.
+    The same as P@R. With a multiple, precision after multiple * R ranks, rounded up unless less
+    than a tenth of a rank is over. 0 for a query without relevant documents.
     """
-    return precision(judged, judged.n_relevant(rel), rel=rel)
+    ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
+    return precision(judged, ranks, rel=rel)
 
 
 @measure(
@@ -186,6 +210,88 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 
 @measure(
+    "GMBpref",
+    formula="exp(mean over queries of ln max(Bpref, 0.00001))",
+    source="trec_eval gm_bpref; after Robertson, CIKM 2006",
+    aliases=("gm_bpref",),
+    aggregation="geometric",
+)
+def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
+
+    Values below 0.00001 count as 0.00001 in the mean.
+    """
+    return bpref(judged, rel=rel)
+
+
+@measure(
+    "infAP",
+    formula="mean over relevant documents of 1/i + (i-1)/i * (pool above / (i-1)) * "
+    "(relevant above + e) / (judged above + 2 e), i = its rank, e = 0.00001",
+    source="Yilmaz & Aslam, CIKM 2006; trec_eval infAP",
+    aliases=("inf_ap",),
+    exempt={"perfect is 1": "the smoothing e holds it a little below"},
+)
+def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Inferred average precision: AP estimated where only a sample of the pool was judged.
+
+    Documents of the pool that nobody judged carry a negative grade in the judgments; they are
+    taken to be relevant as often as the judged ones above the same rank. Documents without any
+    entry were not pooled and count as not relevant. 0 for a query without relevant documents.
+    """
+    pool = judged.hits
+    is_relevant = pool.grade >= rel
+    relevant = pool.running(is_relevant) - is_relevant  # above, as the next two
+    others = pool.running((pool.grade >= 0) & (pool.grade < rel))
+    unjudged = pool.running(pool.grade < 0)
+    above = pool.rank - 1.0
+    pooled = ratio(relevant + others + unjudged, above)
+    precision_above = (relevant + _SMOOTH) / (relevant + others + 2 * _SMOOTH)
+    expected = 1 / (above + 1) + above / (above + 1) * pooled * precision_above
+    terms = np.where(is_relevant, expected, 0)
+    return ratio(pool.total(terms), judged.n_relevant(rel))
+
+
+_SMOOTH = 1e-5
+
+
+@measure(
+    "binG",
+    formula="sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R",
+    source="trec_eval binG",
+)
+def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
+
+    0 for a query without relevant documents.
+    """
+    hits = judged.hits.relevant(rel)
+    return ratio(hits.total(1 / log2(2 + hits.rank - hits.ordinal)), judged.n_relevant(rel))
+
+
+@measure(
+    "YAAP",
+    formula="ln((1 + S) / (1 + R - S)), S = sum of the precision at each relevant document",
+    source="Robertson, ECIR 2012; trec_eval yaap",
+    aliases=("yaap",),
+    range=(-math.inf, None),
+    exempt={
+        "perfect is 1": "it is a log odds: a perfect ranking has ln(1 + R)",
+        "0 without results": "it is ln(1 / (1 + R)) there",
+    },
+)
+def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """Yet another average precision: the log odds of AP, smoothed, so that it averages better.
+
+    It orders rankings of one query as AP does, but extremes count more. It may be negative: where
+    nothing relevant was retrieved, it is ln(1 / (1 + R)).
+    """
+    hits = judged.hits.relevant(rel)
+    found = hits.total(hits.ordinal / hits.rank)
+    return log((1 + found) / (1 + judged.n_relevant(rel) - found))
+
+
+@measure(
     "IPrec",
     formula="highest precision at any rank that has recall x or more",
     source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
@@ -193,15 +299,19 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     aliases=("interpolated_precision_at_recall",),
     families={"iprec_at_recall": RECALL_POINTS},
 )
-def interpolated_precision(judged: Judged, recall: RecallPoint, *, rel: Rel = 1) -> Floats:
+def interpolated_precision(
+    judged: Judged, recall: RecallPoint, *, version: Version = 10, rel: Rel = 1
+) -> Floats:
     """Interpolated precision at recall x: the best precision from that recall on.
 
     Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in
-    trec_eval 10. 0 if the run never gets there.
+    trec_eval 10; in its version 9 (and pytrec_eval) it is floor(x R + 0.9). 0 if the run never
+    gets there.
     """
     hits = judged.hits.relevant(rel)
     wanted = recall * judged.n_relevant(rel)
-    needed = np.floor(wanted) + (wanted - np.floor(wanted) >= 0.5)
+    rounded = np.floor(wanted) + (wanted - np.floor(wanted) >= 0.5)
+    needed = rounded if version == 10 else np.floor(wanted + 0.9)
     reached = hits.ordinal >= hits.spread(needed)
     return hits.maximum(np.where(reached, hits.ordinal / hits.rank, 0))
 
@@ -228,31 +338,11 @@ def interpolated_average_precision(
     points: Annotated[
         tuple[float, ...], Parameter("the recall points to average over", _points)
     ] = RECALL_POINTS,
+    version: Version = 10,
     rel: Rel = 1,
 ) -> Floats:
     """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others)."""
-    total = interpolated_precision(judged, points[-1], rel=rel)
+    total = interpolated_precision(judged, points[-1], version=version, rel=rel)
     for point in points[-2::-1]:  # trec_eval adds from the last point to the first
-        total = total + interpolated_precision(judged, point, rel=rel)
+        total = total + interpolated_precision(judged, point, version=version, rel=rel)
     return total / len(points)
-
-
-@measure(
-    "Judged",
-    formula="judged documents in the first k / min(k, retrieved)",
-    source="ir_measures Judged (MacAvaney et al., ECIR 2022)",
-    higher_is_better=False,
-    exempt={
-        "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
-        "unjudged documents at the end": "they are what it counts",
-        "0 without relevant documents": "it counts judgments of any grade",
-    },
-)
-def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
-    """Judged: the share of what was retrieved (in the first k) that carries a judgment.
-
-    Every grade counts as judged, a negative one too. Low values warn that the other measures
-    hold documents for not relevant that nobody has looked at.
-    """
-    retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
-    return ratio(judged.hits.top(k).count(), retrieved)

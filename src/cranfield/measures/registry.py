@@ -23,7 +23,7 @@ from cranfield.judge import Judged, judge
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.tables import Qrels, Run
 
-Aggregation = Literal["mean", "sum", "geometric"]
+Aggregation = Literal["mean", "sum", "geometric", "none"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # A measure's name and parameters as another tool has them -> as they are here.
@@ -81,6 +81,12 @@ def above_zero(value: Any) -> float:
     if number is None or not 0 < number <= 1e9:
         raise ValueError("a number greater than 0, and no more than 1e9")
     return float(number)
+
+
+def is_number(value: Any, limit: float) -> bool:
+    """Tell whether the value is a number, and no further from 0 than the limit."""
+    number = _number(value)
+    return number is not None and abs(number) <= limit
 
 
 def _number(value: Any) -> int | float | None:
@@ -152,10 +158,11 @@ class Definition:
     formula: str  # in plain text
     source: str  # the paper (authors, venue, year), or the tool that defines it
     aliases: tuple[str, ...]  # names by which other tools call it
-    families: Mapping[str, tuple[Any, ...]]  # trec_eval's names that stand for several cutoffs
+    families: Mapping[str, tuple[Any, ...]]  # trec_eval's names for several cutoffs, or parameters
     translate: Translation  # other tools' parameters into ours
     alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
-    aggregation: Aggregation
+    aggregation: Aggregation  # "none": the value of a query is a text
+    takes_groups: bool  # judgments in groups, too; all other measures refuse them
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
@@ -194,6 +201,11 @@ class Definition:
         return "recall" if hint is RecallPoint else "depth"
 
     @property
+    def is_text(self) -> bool:
+        """Whether the value of a query is a text; then there is none over all queries."""
+        return self.aggregation == "none"
+
+    @property
     def documentation(self) -> str:
         """The kernel's docstring."""
         return inspect.getdoc(self.kernel) or ""
@@ -214,6 +226,8 @@ class Definition:
 _DEFINITIONS: dict[str, Definition] = {}
 # Every name in lower case -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
+# The same by exact spelling, which goes first: rbp is trec_eval's, with its default, RBP is ours.
+_EXACT: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
@@ -233,6 +247,7 @@ def measure(
     translate: Translation = _no_translation,
     alias_parameter: Mapping[str, str] | None = None,
     aggregation: Aggregation = "mean",
+    takes_groups: bool = False,
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
@@ -256,20 +271,29 @@ def measure(
             translate=translate,
             alias_parameter=alias_parameter or {},
             aggregation=aggregation,
+            takes_groups=takes_groups,
             range=range,
             higher_is_better=higher_is_better,
             exempt=exempt or {},
         )
         _DEFINITIONS[name] = definition
-        for known in (name, *aliases, *definition.families):
-            VARIANTS[known.lower()] = name, {}
-        for known, parameters in (variants or {}).items():
-            VARIANTS[known.lower()] = name, parameters
+        implied: dict[str, Mapping[str, Any]] = {
+            **{known: {} for known in (name, *aliases, *definition.families)},
+            **(variants or {}),
+        }
+        for known, parameters in implied.items():
+            _EXACT[known] = name, parameters
+            VARIANTS.setdefault(known.lower(), (name, parameters))
         for family, cutoffs in definition.families.items():
             FAMILIES[family.lower()] = name, cutoffs
         return kernel
 
     return register
+
+
+def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the canonical name and the parameters that a name stands for, None if for nothing."""
+    return _EXACT.get(name) or VARIANTS.get(name.lower())
 
 
 def definitions() -> list[Definition]:
@@ -383,7 +407,8 @@ class Measure:
         self.check_complete()
         # The query stands in the run even if nothing was retrieved for it.
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
-        return float(self.values(meeting.judged)[0, 0])
+        value = self.values(meeting.judged)[0, 0]
+        return value if self.definition.is_text else float(value)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
         """Return the measure with some parameters set."""
@@ -417,6 +442,8 @@ class Measure:
 
     def aggregate(self, values: Floats) -> float:
         """Return the value over all queries, of their values (n_queries,)."""
+        if self.definition.is_text:
+            raise MeasureError(f"{self} is a text for each query; it has no value over all")
         return AGGREGATIONS[self.definition.aggregation](values)
 
     def values(self, judged: Judged) -> Floats:
@@ -439,6 +466,12 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
     definition, parameters = first.definition, first.parameters
     for one in measures:
         one.check_complete()
+    if judged.in_groups and not definition.takes_groups:
+        theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
+        raise MeasureError(
+            f"{first} takes one grade for each document, and these judgments are in groups; "
+            f"measures of groups and preferences are {theirs}"
+        )
     cutoffs = [one.cutoff for one in measures]
     if definition.cutoff == "none" or first.cutoff is None:
         columns = definition.kernel(judged, **parameters)
@@ -450,7 +483,7 @@ def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
         k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
         columns = definition.kernel(judged, k, **parameters)
     shape = (len(judged.n_retrieved), len(measures))
-    return np.broadcast_to(np.asarray(columns, np.float64), shape)
+    return np.broadcast_to(np.asarray(columns, object if definition.is_text else float), shape)
 
 
 # ---- how it is written, and what is said of what is not known ---------------------------------

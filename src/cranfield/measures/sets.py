@@ -8,7 +8,15 @@ import numpy as np
 from cranfield.errors import MeasureError
 from cranfield.judge import Judged
 from cranfield.measures.precision import Beta
-from cranfield.measures.registry import Parameter, Parameters, Rel, above_zero, measure
+from cranfield.measures.registry import (
+    Parameter,
+    Parameters,
+    Rel,
+    above_zero,
+    is_number,
+    measure,
+    whole,
+)
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
@@ -133,6 +141,55 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(n_relevant_retrieved(judged, rel), possible)
 
 
+def _weights(value: Any) -> tuple[float, ...]:
+    weights = tuple(value) if isinstance(value, list | tuple) else ()
+    if len(weights) != 4 or not all(is_number(weight, 1e9) for weight in weights):
+        raise ValueError("four numbers, as in (1, -1, 0, 0)")
+    return tuple(map(float, weights))
+
+
+@measure(
+    "Utility",
+    formula="a * relevant retrieved + b * others retrieved + c * relevant missed + d * others "
+    "missed, (a, b, c, d) = weights",
+    source="Lewis, SIGIR 1995; trec_eval utility",
+    aliases=("utility",),
+    alias_parameter={"utility": "weights"},
+    range=(-math.inf, None),
+    exempt={
+        "perfect is 1": "it has no maximum",
+        "unjudged documents at the end": "they are retrieved, too, and may cost",
+        "0 without relevant documents": "what was retrieved all the same may cost",
+        "0 without results with other weights": "what was missed may cost",
+    },
+)
+def utility(
+    judged: Judged,
+    *,
+    weights: Annotated[
+        tuple[float, float, float, float],
+        Parameter(
+            "what a document is worth that is relevant and retrieved, not relevant and retrieved, "
+            "relevant and missed, not relevant and missed",
+            _weights,
+        ),
+    ] = (1.0, -1.0, 0.0, 0.0),
+    collection: Annotated[
+        int, Parameter("the number of documents there are to retrieve from", whole(0))
+    ] = 0,
+    rel: Rel = 1,
+) -> Floats:
+    """Linear utility of a set: the documents retrieved and missed, each at its price.
+
+    Unjudged documents count as not relevant. The last weight needs the size of the collection.
+    """
+    found, retrieved = n_relevant_retrieved(judged, rel), judged.n_retrieved
+    relevant = judged.n_relevant(rel)
+    value = weights[0] * found + weights[1] * (retrieved - found)
+    value = value + weights[2] * (relevant - found)
+    return value + weights[3] * (collection + found - retrieved - relevant)
+
+
 _COUNT = "it is a count: it has no maximum"
 
 
@@ -141,6 +198,7 @@ _COUNT = "it is a count: it has no maximum"
     formula="1 for each query averaged",
     source="trec_eval num_q",
     aliases=("num_q",),
+    takes_groups=True,
     higher_is_better=False,
     aggregation="sum",
     range=(1, 1),
@@ -160,6 +218,7 @@ def n_queries(judged: Judged) -> Floats:
     formula="documents retrieved",
     source="trec_eval num_ret",
     aliases=("num_ret",),
+    takes_groups=True,
     translate=_with_level,
     higher_is_better=False,
     aggregation="sum",
@@ -205,3 +264,25 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries."""
     return n_relevant_retrieved(judged, rel) * 1.0
+
+
+@measure(
+    "NumNonRelRet",
+    formula="judged documents retrieved that are not relevant",
+    source="trec_eval num_nonrel_judged_ret",
+    aliases=("num_nonrel_judged_ret",),
+    higher_is_better=False,
+    aggregation="sum",
+    range=(0, None),
+    exempt={
+        "perfect is 1": _COUNT,
+        "0 without relevant documents": "it counts those that are not relevant",
+    },
+)
+def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """The number of documents retrieved that were judged not relevant; the sum over queries.
+
+    Documents of a negative grade are not counted.
+    """
+    pool = judged.hits.relevant(0)
+    return pool.where(pool.grade < rel).count() * 1.0

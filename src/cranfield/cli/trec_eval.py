@@ -1,0 +1,242 @@
+"""`cranfield trec-eval`, in place of trec_eval."""
+
+from typing import Any
+
+import click
+
+from cranfield.cli.measures import explain
+from cranfield.cli.terminal import Reading, say
+from cranfield.errors import CranfieldError, DuplicateError, printable
+from cranfield.formats.source import Source
+from cranfield.formats.trec import QrelsFormat
+from cranfield.measures import find
+from cranfield.trec_eval import (
+    CALCULATION,
+    FILE,
+    USAGE,
+    Options,
+    TrecEvalError,
+    requested,
+    trec_eval,
+)
+from cranfield.version import __version__
+
+
+class _AsTrecEval(click.Command):
+    """A command with trec_eval's exit statuses."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.show()
+            ctx.exit(USAGE)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CranfieldError as error:
+            click.ClickException("\n".join(map(printable, str(error).split("\n")))).show()
+            ctx.exit(_status(error))
+
+
+def _status(error: CranfieldError) -> int:
+    if isinstance(error, TrecEvalError):
+        return error.status
+    return CALCULATION if isinstance(error, DuplicateError) else FILE
+
+
+def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"trec_eval version 10.0, by cranfield {__version__}", err=True)
+        ctx.exit()
+
+
+def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    return value.partition(".")[2] or None if value else None
+
+
+@click.command("trec-eval", cls=_AsTrecEval, add_help_option=False)
+@click.argument("qrels", required=False)
+@click.argument("run", required=False)
+@click.option(
+    "-q", "--query_eval_wanted", "per_query", is_flag=True, help="Print every topic, too."
+)
+@click.option(
+    "-c",
+    "--complete_rel_info_wanted",
+    "complete",
+    is_flag=True,
+    help="Average over all topics of the judgments; one without results counts as 0.",
+)
+@click.option("-n", "--nosummary", is_flag=True, help="Print no values over all topics.")
+@click.option(
+    "-l",
+    "--level_for_rel",
+    "level",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The lowest grade that counts as relevant.",
+)
+@click.option(
+    "-M",
+    "--Max_retrieved_per_topic",
+    "depth",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep only the best N documents of each topic.",
+)
+@click.option(
+    "-J",
+    "--Judged_docs_only",
+    "judged_only",
+    is_flag=True,
+    help="Drop documents that are not judged before measuring.",
+)
+@click.option(
+    "-N",
+    "--Number_docs_in_coll",
+    "n_documents",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The number of documents in the collection (for utility).",
+)
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE[.PARAMS]",
+    help="What to compute: a measure of trec_eval, as in -m map -m P.5,10 -m ndcg.1=2,2=4, or "
+    "official, set, all_trec, prefs, all_prefs or qrels_jg. May be repeated.  [default: official]",
+)
+@click.option(
+    "-R",
+    "--Rel_info_format",
+    "qrels_format",
+    type=click.Choice(["qrels", "qrels_jg", "prefs", "qrels_prefs"]),
+    default="qrels",
+    show_default=True,
+    help="What the judgments are.",
+)
+@click.option(
+    "-T",
+    "--Results_format",
+    type=click.Choice(["trec_results"]),
+    default="trec_results",
+    show_default=True,
+    expose_value=False,
+    help="What the run is.",
+)
+@click.option(
+    "-Z",
+    "--Zscore",
+    "zscores",
+    metavar="FILE",
+    help="Print by how many standard deviations each value is above its mean; FILE holds lines of "
+    "topic, measure, mean, standard deviation.",
+)
+@click.option(
+    "-D",
+    "--Debug_level",
+    "topic",
+    metavar="LEVEL[.TOPIC]",
+    callback=_topic,
+    help="Evaluate only that topic; the level itself has no effect.",
+)
+@click.option("-o", "--Output_old_results_format", is_flag=True, expose_value=False, hidden=True)
+@click.option(
+    "--version-9",
+    "version",
+    flag_value=9,
+    type=int,
+    default=10,
+    help="Rules of trec_eval 9 (and pytrec_eval): scores as 32-bit floats, its recall points, and "
+    "topics that both files have.",
+)
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    callback=_version,
+    expose_value=False,
+    help="Print the version of trec_eval whose output this is, and exit.",
+)
+@click.option(
+    "-h",
+    "--help",
+    "help_wanted",
+    is_flag=True,
+    help="Print this, and what the measures of -m are, and exit.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    qrels: str | None,
+    run: str | None,
+    per_query: bool,
+    complete: bool,
+    nosummary: bool,
+    level: int,
+    depth: int | None,
+    judged_only: bool,
+    n_documents: int,
+    measures: tuple[str, ...],
+    qrels_format: QrelsFormat,
+    zscores: str | None,
+    topic: str | None,
+    version: int,
+    help_wanted: bool,
+) -> None:
+    """Print what trec_eval prints for the same options and files.
+
+    QRELS holds judgments, lines of `topic iteration document grade`, RUN a run, lines of `topic Q0
+    document rank score tag`; `-` reads the standard input. Lines that begin with # are comments.
+    Exit status: 0; 1 for an option or a measure that does not exist; 2 for a file that cannot be
+    read; 4 for topics without results (unless -c is given), duplicate documents, or measures that
+    need other judgments; 7 if the files share no topic.
+
+    \b
+    cranfield trec-eval qrels.txt bm25.run
+    cranfield trec-eval -q -c -m all_trec qrels.txt bm25.run
+    cranfield trec-eval -m map -m P.5,10 -l 2 qrels.txt bm25.run
+    """  # noqa: D301 - click's mark for lines to keep
+    if help_wanted:
+        click.echo(ctx.get_help())
+        _explain(measures)
+        return
+    if qrels is None or run is None:
+        missing = "QRELS" if qrels is None else "RUN"
+        click.UsageError(f"Missing argument '{missing}'.", ctx).show()
+        ctx.exit(USAGE)
+    options = Options(
+        measures=measures or ("official",),
+        per_query=per_query,
+        complete=complete,
+        summary=not nosummary,
+        level=level,
+        depth=depth,
+        judged_only=judged_only,
+        n_documents=n_documents,
+        qrels_format=qrels_format,
+        zscores=zscores,
+        topic=topic,
+        version=version,
+    )
+    with Reading(Source(run).size) as progress:
+        lines = trec_eval(qrels, run, options, progress)
+    say("".join(lines))
+
+
+def _explain(measures: tuple[str, ...]) -> None:
+    named = [name for name in requested(measures) if name != "runid"]
+    for definition in dict.fromkeys(map(find, named)):
+        formatter = click.HelpFormatter(width=100)
+        formatter.write("\n")
+        explain(definition, formatter)
+        click.echo(formatter.getvalue(), nl=False)

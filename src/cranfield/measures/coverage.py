@@ -1,0 +1,79 @@
+"""What of a ranking is judged, and how."""
+
+import numpy as np
+
+from cranfield.judge import Judged
+from cranfield.measures.registry import Cutoff, measure
+from cranfield.ranked import Floats, Texts, ratio
+
+
+@measure(
+    "Judged",
+    formula="judged documents in the first k / min(k, retrieved)",
+    source="ir_measures Judged (MacAvaney et al., ECIR 2022)",
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
+        "unjudged documents at the end": "they are what it counts",
+        "0 without relevant documents": "it counts judgments of any grade",
+    },
+)
+def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
+    """Judged: the share of what was retrieved (in the first k) that carries a judgment.
+
+    Every grade counts as judged, a negative one too. Low values warn that the other measures
+    hold documents for not relevant that nobody has looked at.
+    """
+    retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
+    return ratio(judged.hits.top(k).count(), retrieved)
+
+
+@measure(
+    "Unjudged",
+    formula="unjudged documents in the first k / k",
+    source="trec_eval unj",
+    aliases=("unj",),
+    families={"unj": (5, 10, 20)},
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures the judgments: any ranking of judged documents has 0",
+        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
+        "unjudged documents at the end": "they are what it counts",
+        "0 without relevant documents": "it counts what has no judgment",
+    },
+)
+def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
+    """Unjudged: the share of the first k ranks that hold a document without a judgment.
+
+    A negative grade is no judgment here: trec_eval takes it for a document of the pool that nobody
+    judged. Ranks that the run leaves empty do not count as unjudged.
+    """
+    retrieved = np.minimum(k, judged.n_retrieved)
+    return ratio(retrieved - judged.hits.relevant(0).top(k).count(), k)
+
+
+@measure(
+    "RelString",
+    formula="the grades of the first k documents, one character each",
+    source="trec_eval relstring",
+    aliases=("relstring",),
+    families={"relstring": (10,)},
+    aggregation="none",
+    exempt={
+        "range": "it is a text",
+        "perfect is 1": "it is a text",
+        "unjudged documents at the end": "it shows them",
+        "0 without relevant documents": "it is a text",
+        "0 without results": "it is a text, and empty",
+    },
+)
+def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
+    """The grades of the ranking as a text: a character for each document, best rank first.
+
+    A digit is the grade, `>` one above 9, `-` an unjudged document, `.` one of a negative grade.
+    A text for each query; there is no value over all.
+    """
+    every = judged.every().top(k)
+    characters = np.where(every.grade > 9, ">", every.grade.astype("U1"))
+    characters = np.where(every.grade < 0, ".", characters)
+    return every.joined(np.where(every.judged, characters, "-"))

@@ -1,0 +1,234 @@
+"""Measures of judgments in groups: averages over groups, and preferences.
+
+A group is a set of judgments of its own for a query: those of one user, or for one facet of the
+need. Plain judgments are one group.
+"""
+
+from typing import Annotated, Any, get_args
+
+import numpy as np
+
+from cranfield.judge import Judged
+from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.precision import (
+    MULTIPLES,
+    Multiple,
+    average_precision,
+    precision,
+    r_precision,
+)
+from cranfield.measures.registry import Cutoff, Parameter, Rel, measure
+from cranfield.preferences import Over
+from cranfield.ranked import Floats, ratio
+
+
+@measure(
+    "GroupAP",
+    formula="mean over judgment groups of AP",
+    source="trec_eval map_avgjg",
+    aliases=("map_avgjg",),
+    takes_groups=True,
+    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+)
+def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Average precision against each judgment group's own judgments, averaged over the groups.
+
+    A group without relevant documents counts as 0. With plain judgments it is AP.
+    """
+    return judged.groups.mean(average_precision(judged.groups.judged, k, rel=rel))
+
+
+@measure(
+    "GroupP",
+    formula="mean over judgment groups of P@k",
+    source="trec_eval P_avgjg",
+    families={"P_avgjg": CUTOFFS},
+    takes_groups=True,
+    exempt={
+        "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
+        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
+    },
+)
+def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Precision against each judgment group's own judgments, averaged over the groups."""
+    return judged.groups.mean(precision(judged.groups.judged, k, rel=rel))
+
+
+@measure(
+    "GroupRprec",
+    formula="mean over judgment groups of Rprec",
+    source="trec_eval Rprec_mult_avgjg",
+    families={"Rprec_mult_avgjg": MULTIPLES},
+    alias_parameter={"rprec_mult_avgjg": "multiple"},
+    takes_groups=True,
+    exempt={"perfect is 1 with another multiple": "fewer or more ranks than relevant documents"},
+)
+def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
+    """R-precision against each judgment group's own judgments, averaged over the groups."""
+    return judged.groups.mean(r_precision(judged.groups.judged, multiple=multiple, rel=rel))
+
+
+# ---- preferences ----------------------------------------------------------------------------
+
+
+def _over(value: Any) -> str:
+    if value in get_args(Over):
+        return str(value)
+    raise ValueError("'all', 'implied' or 'retrieved'")
+
+
+_Over = Annotated[
+    Over,
+    Parameter(
+        "which preferences count: 'all', also between two documents that were not retrieved; "
+        "'implied', at least one was; 'retrieved', both were",
+        _over,
+    ),
+]
+_RELEVANCE = "a preference needs two grades, not a relevant document"
+_PREFERENCES = {"0 without relevant documents": _RELEVANCE}
+_COUNT = {"perfect is 1": "it is a count: it has no maximum", **_PREFERENCES}
+
+
+@measure(
+    "NumPrefs",
+    formula="preferences in the judgments",
+    source="trec_eval prefs_num_prefs_poss",
+    aliases=("prefs_num_prefs_poss",),
+    aggregation="sum",
+    takes_groups=True,
+    higher_is_better=False,
+    range=(0, None),
+    exempt={**_COUNT, "0 without results": "it counts judgments, retrieved or not"},
+)
+def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
+    """The number of preferences: pairs of documents of which a group judged one better."""
+    preferences = judged.preferences
+    return preferences.total(preferences.counted.of(over)[1])
+
+
+@measure(
+    "NumPrefsFul",
+    formula="preferences that the run fulfils",
+    source="trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret",
+    aliases=("prefs_num_prefs_ful",),
+    variants={"prefs_num_prefs_ful_ret": {"over": "retrieved"}},
+    aggregation="sum",
+    takes_groups=True,
+    range=(0, None),
+    exempt=_COUNT,
+)
+def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
+    """The number of preferences fulfilled: the better document stands above the other.
+
+    A document that was not retrieved stands below all that were.
+    """
+    preferences = judged.preferences
+    return preferences.total(preferences.counted.of(over)[0])
+
+
+@measure(
+    "Prefs",
+    formula="preferences fulfilled / preferences, of all groups together",
+    source="Carterette & Bennett, SIGIR 2008; trec_eval prefs_simp, prefs_simp_imp, prefs_simp_ret",
+    aliases=("prefs_simp",),
+    variants={
+        "prefs_simp_imp": {"over": "implied"},
+        "prefs_simp_ret": {"over": "retrieved"},
+    },
+    takes_groups=True,
+    exempt=_PREFERENCES,
+)
+def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
+    """The share of preferences that the run fulfils, all groups' together.
+
+    With plain judgments every grade is preferred to every lower one. 0 for a query without
+    preferences.
+    """
+    preferences = judged.preferences
+    fulfilled, possible = preferences.counted.of(over)
+    return ratio(preferences.total(fulfilled), preferences.total(possible))
+
+
+@measure(
+    "PrefsByPair",
+    formula="mean over pairs of documents of the share of groups' preferences that are fulfilled",
+    source="trec_eval prefs_pair, prefs_pair_imp, prefs_pair_ret",
+    aliases=("prefs_pair",),
+    variants={
+        "prefs_pair_imp": {"over": "implied"},
+        "prefs_pair_ret": {"over": "retrieved"},
+    },
+    takes_groups=True,
+    exempt=_PREFERENCES,
+)
+def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
+    """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
+
+    The mean over all pairs of documents of which any group prefers one. 0 for a query without
+    preferences.
+    """
+    return ratio(*judged.preferences.pairs.of(over))
+
+
+@measure(
+    "PrefsByGroup",
+    formula="mean over judgment groups of preferences fulfilled / preferences",
+    source="trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret",
+    aliases=("prefs_avgjg",),
+    variants={
+        "prefs_avgjg_imp": {"over": "implied"},
+        "prefs_avgjg_ret": {"over": "retrieved"},
+    },
+    takes_groups=True,
+    exempt=_PREFERENCES,
+)
+def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
+    """The share of preferences fulfilled, averaged over the groups; one without any counts as 0."""
+    preferences = judged.preferences
+    shares = ratio(*preferences.counted.of(over))
+    return ratio(preferences.total(shares), preferences.n_groups)
+
+
+@measure(
+    "PrefsRnonrel",
+    formula="mean over judgment groups of preferences fulfilled / preferences, with as many "
+    "nonrelevant documents (level 0) as relevant ones",
+    source="trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret",
+    aliases=("prefs_avgjg_Rnonrel",),
+    variants={"prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
+    takes_groups=True,
+    exempt={
+        "perfect is 1": "nonrelevant documents are held against each other, see below",
+    },
+)
+def preferences_balanced(
+    judged: Judged,
+    *,
+    over: Annotated[
+        Over, Parameter("'all' preferences, or those between 'retrieved' documents", _over)
+    ] = "all",
+) -> Floats:
+    """The share of preferences fulfilled with R nonrelevant documents, averaged over the groups.
+
+    R is the number of relevant documents, those with a level above 0. Of more nonrelevant ones,
+    the first R by rank are kept; if there are fewer, every relevant document retrieved fulfils a
+    preference to each that is missing. Where nonrelevant ones were left out of a group without
+    subgroups, trec_eval also counts each of the kept as if every nonrelevant one were preferred to
+    it, and so does this measure: it has trec_eval's value, not the one that its description gives.
+    """
+    preferences = judged.preferences
+    if over == "retrieved":
+        fulfilled, possible = preferences.fewer_retrieved.of(over)
+        r, n = preferences.n_relevant_retrieved, preferences.n_nonrelevant_retrieved
+    else:
+        fulfilled, possible = preferences.fewer.of(over)
+        r, n = preferences.n_relevant, preferences.n_nonrelevant
+    spare = np.maximum(r - n, 0)
+    # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
+    crowded = (n > r) * preferences.is_ordered
+    above = np.minimum(r, preferences.n_nonrelevant_retrieved)
+    agreed = above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved
+    fulfilled = fulfilled + spare * preferences.n_relevant_retrieved + crowded * agreed
+    possible = possible + spare * preferences.n_relevant + crowded * r * n
+    return ratio(preferences.total(ratio(fulfilled, possible)), preferences.n_groups)

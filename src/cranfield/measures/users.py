@@ -1,0 +1,124 @@
+"""Measures of a user who reads down the ranking and stops with some probability."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.judge import Judged
+from cranfield.measures.gain import check_gain, gains
+from cranfield.measures.registry import Parameter, Rel, between, measure
+from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio
+
+Persistence = Annotated[
+    float, Parameter("the probability of going on to the next document", between(0, 1))
+]
+
+
+def _gain_or_none(value: Any) -> Any:
+    return None if value is None else check_gain(value)
+
+
+@measure(
+    "RBP",
+    formula="(1 - p) * sum over ranks i of gain_i * p^(i-1)",
+    source="Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)",
+    variants={"rbp": {"p": 0.9, "gain": "linear"}},
+    exempt={
+        "perfect is 1": "its weights add up to 1 only over endlessly many relevant documents",
+        "0 without relevant documents with own gains": "grade 0 may be worth something",
+    },
+)
+def rank_biased_precision(
+    judged: Judged,
+    *,
+    p: Persistence = 0.8,
+    gain: Annotated[
+        str | Mapping[int, float] | None,
+        Parameter(
+            "None: 1 from grade rel on, else 0; otherwise what a grade is worth, as in nDCG, "
+            "brought to 0..1 by the query's lowest and highest if one is beyond",
+            _gain_or_none,
+        ),
+    ] = None,
+    rel: Rel = 1,
+) -> Floats:
+    """Rank-biased precision: what a user gains who goes on from each document with probability p.
+
+    Binary unless `gain` says what a grade is worth (then `rel` plays no part). Gains below 0 or
+    above 1 are brought to 0..1 by the least and the greatest of the grades 0 to the query's
+    highest, as trec_eval intends. Unjudged documents gain nothing.
+    """
+    hits = judged.hits
+    if gain is None:
+        hits = hits.relevant(rel)
+        gained: Numbers = np.ones(len(hits.rank))
+    else:
+        hits = hits.relevant(0)
+        gained = _scaled(judged, hits, gain)
+    return hits.total(gained * powers(p, hits.rank - 1)) * (1 - p)
+
+
+def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
+    """Return the gains of hits, brought to 0..1 query by query where a gain is beyond."""
+    pool = judged.ideal.relevant(0)
+    if isinstance(gain, Mapping):
+        top = pool.first(pool.grade)
+        # Of the grades that the mapping leaves as they are, the lowest and the query's highest.
+        own = next(grade for grade in range(len(gain) + 1) if grade not in gain)
+        low = np.where(own <= top, np.minimum(own, min(gain.values())), min(gain.values()))
+        for grade in sorted(gain, reverse=True):
+            top = np.where(top == grade, grade - 1, top)
+        high = np.maximum(top, max(gain.values()))
+    else:
+        high = pool.maximum(gains(pool, gain, judged.top_grade))
+        low = np.zeros(high.shape)
+    gained = gains(hits, gain, judged.top_grade)
+    lowest, highest = hits.spread(low), hits.spread(high)
+    scaled = ratio(gained - lowest, highest - lowest)
+    return np.where((lowest < 0) | (highest > 1), scaled, gained)
+
+
+def _tail(value: Any) -> str:
+    if value in ("counts", "if unjudged"):
+        return str(value)
+    raise ValueError("'counts' or 'if unjudged'")
+
+
+@measure(
+    "RBPResidual",
+    formula="p^n + (1 - p) * sum over unjudged ranks i <= n of p^(i-1), n = documents retrieved",
+    source="Moffat & Zobel, ACM TOIS 2008; trec_eval rbp_resid (p = 0.9)",
+    variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}},
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures what is not known: the less the better",
+        "unjudged documents at the end": "it counts them instead of what is beyond the end",
+        "0 without relevant documents": "it counts what has no judgment",
+        "0 without results": "nothing is known then: it is 1",
+    },
+)
+def rbp_residual(
+    judged: Judged,
+    *,
+    p: Persistence = 0.8,
+    tail: Annotated[
+        str,
+        Parameter(
+            "what lies beyond the last document 'counts', or counts 'if unjudged' documents "
+            "stand above it, as in trec_eval",
+            _tail,
+        ),
+    ] = "counts",
+) -> Floats:
+    """Residual of RBP: how much higher it could be if every unjudged document were relevant.
+
+    That is the uncertainty of RBP: what the unjudged documents weigh (a negative grade is no
+    judgment), and all that lies beyond the end of the ranking.
+    """
+    every = judged.every()
+    unjudged = every.where(~every.judged | (every.grade < 0))
+    beyond = powers(p, judged.n_retrieved)
+    if tail == "if unjudged":
+        beyond = np.where(unjudged.count() > 0, beyond, 0)
+    return beyond + (1 - p) * unjudged.total(powers(p, unjudged.rank - 1))

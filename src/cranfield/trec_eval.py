@@ -1,0 +1,473 @@
+"""trec_eval: its measures by its names, in its order, printed as it prints them.
+
+What is decided here is only what trec_eval's command decides: which measures a name stands for,
+in which order and with how many digits they are printed, and which topics count. The numbers come
+from the measures that `evaluate` has, too.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from cranfield.errors import CranfieldError
+from cranfield.evaluation import score
+from cranfield.formats.source import Source
+from cranfield.formats.trec import QrelsFormat, zscore_lines
+from cranfield.judge import Meeting, judge
+from cranfield.measures import Measure
+from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.precision import MULTIPLES, RECALL_POINTS
+from cranfield.measures.registry import variant
+from cranfield.ranked import Bools, Floats, log, mean, total
+from cranfield.tables import read_qrels, read_run
+
+# Exit statuses, as trec_eval's.
+USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7
+
+
+class TrecEvalError(CranfieldError):
+    """What trec_eval would end for, with the status that it exits with."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+# ---- measures -------------------------------------------------------------------------------
+
+# What a measure takes behind its name: several cutoffs, recall points or multiples, each a
+# measure of its own; gain pairs; or numbers that belong together.
+_Kind = Literal["none", "cutoffs", "points", "multiples", "pairs", "numbers", "length"]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of trec_eval's table of measures."""
+
+    name: str
+    kind: _Kind = "none"
+    values: tuple[float, ...] = ()  # cutoffs, points, multiples, if nothing is said
+    parameter: str = ""  # of the registry's measure, for numbers that belong together
+    since: int = 9  # the version that has it first
+
+
+# In the order in which trec_eval prints them.
+_TABLE = (
+    _Entry("runid"),
+    _Entry("num_q"),
+    _Entry("num_ret"),
+    _Entry("num_rel"),
+    _Entry("num_rel_ret"),
+    _Entry("map"),
+    _Entry("gm_map"),
+    _Entry("Rprec"),
+    _Entry("bpref"),
+    _Entry("recip_rank"),
+    _Entry("iprec_at_recall", "points", RECALL_POINTS),
+    _Entry("P", "cutoffs", CUTOFFS),
+    _Entry("relstring", "length"),
+    _Entry("recall", "cutoffs", CUTOFFS),
+    _Entry("infAP"),
+    _Entry("gm_bpref"),
+    _Entry("Rprec_mult", "multiples", MULTIPLES),
+    _Entry("utility", "numbers", parameter="weights"),
+    _Entry("11pt_avg", "numbers", parameter="points"),
+    _Entry("binG"),
+    _Entry("G", "pairs"),
+    _Entry("dcg", "pairs", since=10),
+    _Entry("ideal_dcg", "pairs", since=10),
+    _Entry("ndcg", "pairs"),
+    _Entry("ndcg_rel", "pairs"),
+    _Entry("Rndcg", "pairs"),
+    _Entry("ndcg_cut", "cutoffs", CUTOFFS),
+    _Entry("map_cut", "cutoffs", CUTOFFS),
+    _Entry("relative_P", "cutoffs", CUTOFFS),
+    _Entry("success", "cutoffs", (1, 5, 10)),
+    _Entry("set_P"),
+    _Entry("set_relative_P"),
+    _Entry("set_recall"),
+    _Entry("set_map"),
+    _Entry("set_F", "numbers", parameter="x"),
+    _Entry("num_nonrel_judged_ret"),
+    _Entry("prefs_num_prefs_poss"),
+    _Entry("prefs_num_prefs_ful"),
+    _Entry("prefs_num_prefs_ful_ret"),
+    _Entry("prefs_simp"),
+    _Entry("prefs_pair"),
+    _Entry("prefs_avgjg"),
+    _Entry("prefs_avgjg_Rnonrel"),
+    _Entry("prefs_simp_ret"),
+    _Entry("prefs_pair_ret"),
+    _Entry("prefs_avgjg_ret"),
+    _Entry("prefs_avgjg_Rnonrel_ret"),
+    _Entry("prefs_simp_imp"),
+    _Entry("prefs_pair_imp"),
+    _Entry("prefs_avgjg_imp"),
+    _Entry("map_avgjg"),
+    _Entry("P_avgjg", "cutoffs", CUTOFFS),
+    _Entry("Rprec_mult_avgjg", "multiples", MULTIPLES),
+    _Entry("yaap"),
+    _Entry("rbp", "pairs", since=10),
+    _Entry("rbp_resid", "pairs", since=10),
+    _Entry("unj", "cutoffs", (5, 10, 20), since=10),
+)
+_ENTRIES = {entry.name: entry for entry in _TABLE}
+
+_OFFICIAL = (
+    *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref"),
+    *("recip_rank", "iprec_at_recall", "P"),
+)
+_ALL_PREFS = ("runid", "num_q", *(name for name in _ENTRIES if name.startswith("prefs_")))
+NICKNAMES: Mapping[str, Sequence[str]] = {
+    "official": _OFFICIAL,
+    "all_trec": (
+        *_OFFICIAL,
+        *("relstring", "recall", "unj", "rbp", "rbp_resid", "infAP", "gm_bpref", "utility"),
+        *("11pt_avg", "ndcg", "relative_P", "Rprec_mult", "success", "map_cut", "ndcg_cut"),
+        *("ndcg_rel", "Rndcg", "binG", "G", "set_P", "set_recall", "set_relative_P", "set_map"),
+        *("set_F", "num_nonrel_judged_ret"),
+    ),
+    "set": (
+        *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P"),
+        *("set_recall", "set_relative_P", "set_map", "set_F"),
+    ),
+    "prefs": _ALL_PREFS[:8],
+    "all_prefs": _ALL_PREFS,
+    "qrels_jg": ("runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
+}
+
+# The judgments that a measure needs, where it is not -R qrels.
+_FORMATS: Mapping[str, tuple[str, ...]] = {
+    "runid": get_args(QrelsFormat),
+    "num_q": get_args(QrelsFormat),
+    **dict.fromkeys(_ALL_PREFS[2:], ("prefs", "qrels_prefs")),
+    **dict.fromkeys(("map_avgjg", "P_avgjg", "Rprec_mult_avgjg"), ("qrels_jg",)),
+}
+
+
+def measure_names(version: int = 10) -> list[str]:
+    """Return trec_eval's names of measures, in the order in which it prints them.
+
+    >>> measure_names()[5:8]
+    ['map', 'gm_map', 'Rprec']
+    """
+    return [entry.name for entry in _TABLE if entry.since <= version]
+
+
+def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]:
+    """Return the measures that `-m` options ask for, and their parameters, None for the usual.
+
+    Where a name comes twice, the parameters given first hold. Raises TrecEvalError for a name that
+    trec_eval does not know.
+    """
+    known = measure_names(version)
+    found: dict[str, str | None] = {}
+    for text in wanted:
+        name, dot, parameters = text.partition(".")
+        names = NICKNAMES.get(name, [name])
+        if name not in NICKNAMES and name not in known:
+            raise TrecEvalError(USAGE, _unknown(name, known))
+        if dot and not parameters:
+            raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
+        for one in names:
+            if one in known:
+                given = parameters if dot and name not in NICKNAMES else None
+                found[one] = given if found.get(one) is None else found[one]
+    return found
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, [*known, *NICKNAMES], 3, 0.6)
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"-m {name}: trec_eval has no such measure.{guess}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure as trec_eval prints it."""
+
+    name: str
+    measure: Measure
+    root: str  # the name without parameters
+
+
+def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> list[Column]:
+    """Return what a name with parameters stands for; `settings` go to the measures that know them.
+
+    Raises TrecEvalError for parameters that trec_eval would not take.
+    """
+    entry = _ENTRIES[name]
+    canonical, implied = variant(name) or (name, {})
+    base = Measure(canonical)
+    takes = base.definition.parameters
+    own = {key: value for key, value in settings.items() if key in takes}
+    base = base.with_parameters({**implied, **own})
+
+    def one(suffix: str, measure: Measure) -> Column:
+        return Column(name + suffix, measure, name)
+
+    def wrong(problem: str) -> TrecEvalError:
+        return TrecEvalError(FILE, f"-m {name}.{given}: {problem}")
+
+    try:
+        if entry.kind in ("cutoffs", "points", "multiples"):
+            number = _leading_whole if entry.kind == "cutoffs" else _leading_number
+            values = sorted(map(number, given.split(","))) if given else entry.values
+            if len(set(values)) < len(values):
+                raise wrong("a value stands twice")
+            if entry.kind == "multiples":
+                return [one(f"_{v:3.2f}", base.with_parameters({"multiple": v})) for v in values]
+            if entry.kind == "points":
+                return [one(f"_{v:3.2f}", base @ v) for v in values]
+            return [one(f"_{v}", base @ int(v)) for v in values]
+        suffix = f"_{given}" if given else ""
+        if entry.kind == "length":
+            length = int(_leading_number(given)) if given else 10
+            return [one(suffix, base @ max(length, 1))]
+        if entry.kind == "pairs" and given:
+            return [one(suffix, base.with_parameters(_pairs(given, takes, wrong)))]
+        if entry.kind == "numbers" and given:
+            numbers = tuple(map(_leading_number, given.split(",")))
+            value = numbers[0] if entry.parameter == "x" else numbers
+            return [one(suffix, base.with_parameters({entry.parameter: value}))]
+    except CranfieldError as error:
+        if isinstance(error, TrecEvalError):
+            raise
+        raise wrong(str(error)) from None
+    return [one("", base)]
+
+
+def _leading_number(text: str) -> float:
+    """Return the number that the text begins with, 0 if with none: C's atof."""
+    found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text)
+    return float(found[0]) if found else 0.0
+
+
+def _leading_whole(text: str) -> int:
+    found = re.match(r"\s*[+-]?\d+", text)
+    return int(found[0]) if found else 0
+
+
+def _pairs(
+    given: str, takes: Mapping[str, Any], wrong: Callable[[str], TrecEvalError]
+) -> dict[str, Any]:
+    gains: dict[int, float] = {}
+    values: dict[str, Any] = {}
+    for pair in given.split(","):
+        level, equals, value = pair.partition("=")
+        if not equals or "=" in value:
+            raise wrong("expected level=gain, as in 1=2,2=4")
+        if level == "p" and "p" in takes:
+            values["p"] = _leading_number(value)
+        elif level.isdigit() and "gain" in takes:
+            gains[int(level)] = _leading_number(value)
+    return {**values, "gain": gains} if gains else values
+
+
+# ---- the evaluation -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Options:
+    """trec_eval's options; each says its letter."""
+
+    measures: Sequence[str] = ("official",)  # -m
+    per_query: bool = False  # -q
+    complete: bool = False  # -c
+    summary: bool = True  # not -n
+    level: int = 1  # -l
+    depth: int | None = None  # -M
+    judged_only: bool = False  # -J
+    n_documents: int = 0  # -N
+    qrels_format: QrelsFormat = "qrels"  # -R
+    zscores: str | None = None  # -Z
+    topic: str | None = None  # of -D: only this one
+    version: int = 10
+
+
+def trec_eval(
+    qrels: str,
+    run: str,
+    options: Options = Options(),
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[str]:
+    """Evaluate a run file as trec_eval does, and yield the lines that it prints.
+
+    Everything is reckoned before the first line is yielded. `progress` hears of the bytes read.
+    Raises TrecEvalError for what trec_eval would end with another status for, InputError for
+    files that cannot be read.
+    """
+    wanted = requested(options.measures, options.version)
+    for name in wanted:
+        formats = _FORMATS.get(name, ("qrels",))
+        if options.qrels_format not in formats:
+            needs = " or ".join(f"-R {form}" for form in formats)
+            raise TrecEvalError(
+                CALCULATION, f"-m {name} needs {needs}, these are -R {options.qrels_format}"
+            )
+    settings = {
+        "rel": options.level,
+        "collection": options.n_documents,
+        "version": options.version,
+    }
+    columns = [
+        column
+        for entry in _TABLE
+        if entry.name in wanted and entry.name != "runid"
+        for column in columns_of(entry.name, wanted[entry.name], settings)
+    ]
+    if (qrels, run).count("-") > 1:
+        raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
+    judgments = read_qrels(qrels, options.qrels_format)
+    if options.topic is not None:
+        judgments = judgments.only(options.topic)
+    zscores = None if options.zscores is None else zscore_lines(Source(options.zscores))
+    ranking = read_run(run)
+    tag = ranking.tag
+    meeting = judge(
+        judgments,
+        ranking,
+        queries="judged",
+        scores="single" if options.version == 9 else "double",
+        # trec_eval breaks ties the other way where it looks at preferences.
+        ties="ascending" if options.qrels_format in _FORMATS["prefs_simp"] else "document",
+        depth=options.depth,
+        judged_only=options.judged_only,
+        progress=progress,
+    )
+    topics = _topics(meeting, options)
+    values = _values(meeting, columns, topics, options)
+    if zscores is not None:
+        for i, column in enumerate(columns):
+            if not column.measure.definition.is_text:
+                values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
+    lines = [("runid", "all", tag or "")] if "runid" in wanted else []
+    return _lines(lines, meeting, columns, values, topics, options)
+
+
+@dataclass(frozen=True)
+class _Topics:
+    """Which of the judged topics count, and which have results: (n_queries,) each."""
+
+    answered: Bools
+    averaged: Bools
+    printed: Bools
+
+
+def _topics(meeting: Meeting, options: Options) -> _Topics:
+    answered = meeting.in_run
+    everything = np.ones(len(answered), np.bool_)
+    if options.complete:
+        # Version 9 averages over topics without results, too, but does not print them.
+        return _Topics(answered, everything, answered if options.version == 9 else everything)
+    if options.version == 10 and not answered.all():
+        missing = [meeting.query_ids[i] for i in np.flatnonzero(~answered).tolist()]
+        others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
+        raise TrecEvalError(
+            CALCULATION,
+            f"the run has no results for topic {missing[0]!r}{others} of the qrels: give -c to "
+            "count such topics as 0, or --version-9 to leave them out",
+        )
+    return _Topics(answered, answered, answered)
+
+
+def _values(
+    meeting: Meeting, columns: Sequence[Column], topics: _Topics, options: Options
+) -> list[Any]:
+    """Return each column's value for every judged topic: a list of (n_queries,)."""
+    judged = meeting.judged
+    measures = [column.measure for column in columns]
+    matrix = score(judged, measures)
+    values = []
+    for i, column in enumerate(columns):
+        # A topic without results counts 0 in these; the others have their value of no results.
+        zero = options.version == 9 or column.root in ("utility", "rbp_resid", "num_ret", "unj")
+        if column.measure.definition.is_text:
+            value = matrix[:, i]
+            if column.name != column.root and not options.judged_only:
+                # trec_eval puts one unjudged document in its place, and shows it here.
+                value = np.where(topics.answered, value, "-")
+        else:
+            value = matrix[:, i].astype(np.float64)
+            value = np.where(topics.answered | (not zero), value, 0.0)
+        if column.measure.definition.aggregation == "geometric":
+            value = log(np.maximum(value, 1e-5))
+        values.append(value)
+    return values
+
+
+def _standardized(
+    column: Column,
+    values: Floats,
+    query_ids: Sequence[str],
+    known: Mapping[tuple[str, str], tuple[float, float]],
+) -> Floats:
+    """Return how many standard deviations each topic's value is from its mean."""
+    result = []
+    for query, value in zip(query_ids, values.tolist(), strict=True):
+        mean_value, deviation = known.get((query, column.name), (math.nan, 0.0))
+        if deviation:
+            result.append((value - mean_value) / deviation)
+        else:
+            result.append(0.0 if value == mean_value else MISSING_ZSCORE)
+    return np.array(result)
+
+
+MISSING_ZSCORE = -1000000.0
+
+
+def _lines(
+    first: Sequence[tuple[str, str, str]],
+    meeting: Meeting,
+    columns: Sequence[Column],
+    values: Sequence[Any],
+    topics: _Topics,
+    options: Options,
+) -> Iterator[str]:
+    """Yield what is printed: the topics in the order of their ids' bytes, then the summary."""
+    standardized = options.zscores is not None
+
+    def line(column: Column, topic: str, value: Any) -> str:
+        definition = column.measure.definition
+        if definition.is_text:
+            return f"{column.name:<22}\t{topic}\t'{value}'\n"
+        name = f"{'Z' * standardized}{column.name:<22}"
+        if definition.aggregation == "sum" and not standardized:
+            return f"{name}\t{topic}\t{int(value)}\n"
+        return f"{name}\t{topic}\t{value:6.4f}\n"
+
+    if options.per_query:
+        of_topics = [
+            (column, value.tolist())
+            for column, value in zip(columns, values, strict=True)
+            if column.name != "num_q" and column.measure.definition.aggregation != "geometric"
+        ]
+        for i in np.flatnonzero(topics.printed).tolist():
+            for column, value in of_topics:
+                yield line(column, meeting.query_ids[i], value[i])
+    if options.summary:
+        for name, topic, text in first:
+            yield f"{name:<22}\t{topic}\t{text}\n"
+        for column, value in zip(columns, values, strict=True):
+            if not column.measure.definition.is_text:
+                averaged = value[topics.averaged]
+                yield line(column, "all", _overall(column, averaged, meeting, options))
+
+
+def _overall(column: Column, values: Floats, meeting: Meeting, options: Options) -> float:
+    """Return the value over all topics averaged."""
+    if column.name == "num_q":
+        return len(values)
+    if column.name == "num_rel" and options.complete:
+        # trec_eval counts anew here, whatever -l says.
+        return total(meeting.judged.n_relevant(1)[:, 0] * 1.0)
+    aggregation = column.measure.definition.aggregation
+    if aggregation == "sum":
+        return total(values)
+    return math.exp(mean(values)) if aggregation == "geometric" else mean(values)
