@@ -1,17 +1,14 @@
 """evaluate: judgments, a run and measures to scores."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast, overload
-
-import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.formats.objects import ArrowTable, is_table
 from cranfield.formats.trec import Order
-from cranfield.judge import Judged, Precision, Queries, Ties, judge
-from cranfield.measures import Measure, evaluated, parse_all
-from cranfield.ranked import Floats
+from cranfield.judge import Precision, Queries, Ties, judge
+from cranfield.measures import Measure, Plan, parse_all
 from cranfield.scores import Scores, Systems
 from cranfield.tables import QrelsLike, Run, RunLike, as_qrels, as_run
 from cranfield.version import __version__
@@ -103,6 +100,7 @@ def evaluate(
 
     """
     wanted = _measures(measures)
+    plan = Plan(wanted)
     judgments = as_qrels(qrels)
     options: dict[str, Any] = {
         "queries": queries,
@@ -115,7 +113,7 @@ def evaluate(
 
     def scored(one: Run, name: str) -> Scores:
         meeting = judge(judgments, one, progress=progress, **options)
-        values = score(meeting.judged, wanted)
+        values = plan.values(meeting.judged)
         recipe = {"cranfield": __version__, **options}
         return Scores(name, wanted, meeting.query_ids, values, meeting.counts, recipe)
 
@@ -124,21 +122,6 @@ def evaluate(
         one = as_run(cast(RunLike, run))
         return scored(one, one.name)
     return Systems([scored(one, name) for name, one in several.items()])
-
-
-def score(judged: Judged, measures: Sequence[Measure]) -> Floats:
-    """Return every query's value of every measure: (n_queries, n_measures).
-
-    Measures that differ only in their cutoff are reckoned together.
-    """
-    alike: dict[tuple[Any, ...], list[int]] = {}
-    for i, one in enumerate(measures):
-        alike.setdefault((one.name, one.given, one.cutoff is None), []).append(i)
-    texts = any(measure.definition.is_text for measure in measures)
-    values = np.empty((len(judged.n_retrieved), len(measures)), object if texts else float)
-    for columns in alike.values():
-        values[:, columns] = evaluated([measures[i] for i in columns], judged)
-    return values
 
 
 def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:

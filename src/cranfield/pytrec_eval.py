@@ -11,18 +11,27 @@ those of the run that have judgments. `relstring` and `runid`, which are texts, 
 0.5833333333333333
 """
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cranfield.errors import CranfieldError
-from cranfield.evaluation import Plan
+from cranfield.errors import InputError
 from cranfield.judge import judge
-from cranfield.ranked import log
+from cranfield.measures import Plan
+from cranfield.ranked import LEAST, log
 from cranfield.tables import Qrels, Run
-from cranfield.trec_eval import NICKNAMES, Column, columns_of, measure_names, takes_several
+from cranfield.trec_eval import (
+    NICKNAMES,
+    Column,
+    TrecEvalError,
+    columns_of,
+    kind_of,
+    measure_names,
+)
 from cranfield.version import __version__
 
 __all__ = [
@@ -124,20 +133,115 @@ class RelevanceEvaluator:
         relevance_level: int = 1,
         judged_docs_only_flag: bool = False,
     ) -> None:
-        if not isinstance(relevance_level, int | np.integer) or relevance_level < 1:
-            raise TypeError(f"relevance_level={relevance_level!r}: expected a whole number, 1 or more")
-        if not isinstance(query_relevance, Mapping):
-            raise TypeError(f"expected {{query: {{document: grade}}}}, got {query_relevance!r:.80}")
-        self._columns = _columns_of(measures, int(relevance_level))
-        self._plan = Plan([c.measure for c in self._columns if c.root not in _TEXTS])
-        self._names = [column.name for column in self._columns]
+        level = relevance_level
+        if not isinstance(level, int | np.integer) or isinstance(level, bool) or level < 1:
+            raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
+        wanted = _requested(measures)
+        columns = _columns_of(wanted, int(level))
+        self._texts = {name: 0.0 for name in _TEXTS if name in wanted}
+        self._names = [column.name for column in columns]
+        self._plan = Plan([column.measure for column in columns])
+        self._logarithms = [
+            i
+            for i, column in enumerate(columns)
+            if column.measure.definition.aggregation == "geometric"
+        ]
         self._judged_only = bool(judged_docs_only_flag)
-        self._qrels = _checked(query_relevance)
+        judged = _checked(query_relevance)
+        self._qrels = Qrels(judged) if judged else None
+        self._known = frozenset(judged)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
 
         Queries come in the run's order, those without judgments are left out. Raises TypeError for
-        scores that are no numbers.
+        a run or scores of another kind.
         """
-        raise NotImplementedError
+        if self._qrels is None or not scores:
+            return {}
+        run = {query: docs for query, docs in scores.items() if query in self._known}
+        if not run:
+            return {}
+        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(run)
+        try:
+            judged = judge(qrels, Run(run), scores="single", judged_only=self._judged_only)
+        except InputError as error:
+            raise TypeError(str(error)) from None
+        values = self._plan.values(judged.judged)
+        for i in self._logarithms:
+            values[:, i] = log(np.maximum(values[:, i], LEAST))
+        rows = dict(zip(judged.query_ids, values.tolist(), strict=True))
+        names, texts = self._names, self._texts
+        return {query: dict(zip(names, rows[query], strict=True)) | texts for query in run}
+
+
+def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+    if not isinstance(data, Mapping):
+        raise TypeError(f"expected {{query: {{document: grade}}}}, got {data!r:.80}")
+    for query, docs in data.items():
+        if not isinstance(query, str) or not isinstance(docs, Mapping):
+            raise TypeError(f"expected a text and {{document: grade}}, got {query!r}: {docs!r:.80}")
+        for doc, grade in docs.items():
+            if not isinstance(grade, int | np.integer):
+                raise TypeError(
+                    f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
+                    f"got {grade!r:.80}"
+                )
+    return {query: docs for query, docs in data.items() if docs}
+
+
+def _requested(measures: Iterable[str]) -> dict[str, str | None]:
+    """Return the measures that names and nicknames stand for, and their parameters."""
+    if isinstance(measures, str):
+        raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
+    given: dict[str, str | None] = {}
+    for measure in measures:
+        for name, values in _read(measure):
+            before = given.get(name)
+            if before is None or values is None or before == values:
+                given[name] = values or before
+            elif kind_of(name) in ("cutoffs", "points", "multiples"):
+                given[name] = f"{before},{values}"
+            else:
+                raise ValueError(f"{name} is asked for with {before} and with {values}")
+    return given
+
+
+def _read(measure: str) -> list[tuple[str, str | None]]:
+    """Return the names that a text stands for, and the parameters behind a point or underscore."""
+    if measure in supported_nicknames:
+        return [(name, None) for name in supported_nicknames[measure] & supported_measures]
+    if measure in supported_measures:
+        return [(measure, None)]
+    for name in sorted(supported_measures, key=len, reverse=True):
+        if measure.startswith((f"{name}.", f"{name}_")):
+            values = measure[len(name) + 1 :]
+            if re.fullmatch(_VALUES, values):
+                return [(name, values)]
+    near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
+    guess = f". Did you mean {near[0]}?" if near else ""
+    raise ValueError(f"unsupported measure {measure}{guess}")
+
+
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
+_VALUES = rf"(?:{_NUMBER})(?:,{_NUMBER})*|\d+={_NUMBER}(?:,\d+={_NUMBER})*"
+
+
+def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[Column]:
+    """Return the columns of the result, in trec_eval's order; ValueError for wrong parameters."""
+    columns: list[Column] = []
+    for name in _NAMES:
+        if name not in wanted or name in _TEXTS:
+            continue
+        values, several = wanted[name], kind_of(name) in ("cutoffs", "points", "multiples")
+        if values is not None and (several or name == "11pt_avg"):
+            # In this order pytrec_eval adds up the points of 11pt_avg.
+            values = ",".join(sorted(set(values.split(","))))
+        try:
+            found = columns_of(name, values, {"rel": level, "version": 9})
+        except TrecEvalError as error:
+            raise ValueError(str(error)) from None
+        # Only what stands for several measures is a part of the names.
+        columns += found if several else [replace(column, name=name) for column in found]
+    return columns

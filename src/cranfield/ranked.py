@@ -7,9 +7,8 @@ same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,8 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     >>> ratio(np.array([1, 0]), np.array([4, 0]))
     array([0.25, 0.  ])
     """
+    if denominator.all():
+        return numerator / denominator
     result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=result, where=denominator != 0)
 
@@ -79,9 +80,9 @@ def _log2_table(size: int) -> Floats:
     return table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Ranked:
-    """Some documents of many rankings, query after query, best rank first.
+    """Some documents of many rankings, query after query, best rank first. Never changed.
 
     `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
     within a query; `grade` (rows,) is the judged relevance.
@@ -101,12 +102,14 @@ class Ranked:
 
     def where(self, keep: Bools) -> "Ranked":
         """Return the rows where `keep` (rows,) is true."""
-        return replace(
-            self,
-            query=self.query[keep],
-            rank=self.rank[keep],
-            grade=self.grade[keep],
-            known=None if self.known is None else self.known[keep],
+        rows = keep.nonzero()[0]
+        return Ranked(
+            self.n_queries,
+            self.query.take(rows),
+            self.rank.take(rows),
+            self.grade.take(rows),
+            self.cutoffs,
+            None if self.known is None else self.known.take(rows),
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":
@@ -126,14 +129,24 @@ class Ranked:
         if k is None:
             return self
         if k.shape[1] > 1:
-            return replace(self, cutoffs=k)
+            return self._marked(k)
         return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
+
+    def _marked(self, cutoffs: Ints) -> "Ranked":
+        last: Ranked | None = self.__dict__.get("_last_marked")
+        if last is None or last.cutoffs is not cutoffs:
+            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.known)
+            last.__dict__["starts"] = self.starts  # the same rows
+            self.__dict__["_last_marked"] = last
+        return last
 
     # ---- a value for each row ----------------------------------------------------------------
 
     @cached_property
     def starts(self) -> Ints:
         """The row where each query begins; one more at the end: (n_queries + 1,)."""
+        if self.n_queries == 1:
+            return np.array([0, len(self.query)])
         starts = np.zeros(self.n_queries + 1, np.int64)
         np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
         return starts
@@ -141,7 +154,8 @@ class Ranked:
     @cached_property
     def ordinal(self) -> Ints:
         """1, 2, ... within the query: (rows,)."""
-        return np.arange(1, len(self.query) + 1) - self.starts[self.query]
+        in_all = np.arange(1, len(self.query) + 1)
+        return in_all if self.n_queries == 1 else in_all - self.starts[self.query]
 
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
@@ -155,6 +169,8 @@ class Ranked:
         must add from the first row of their own query on.
         """
         if values.dtype.kind in "biu":
+            if self.n_queries == 1:
+                return values.cumsum(dtype=np.int64)
             flat = np.zeros(len(values) + 1, np.int64)
             np.cumsum(values, out=flat[1:])
             return flat[1:] - flat[self.starts[self.query]]
@@ -235,15 +251,15 @@ class Ranked:
     def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
         if len(values) == 0:
             return np.zeros(self._ends.shape)
-        return np.where(self.count() > 0, values[np.minimum(rows, len(values) - 1)], 0)
+        return np.where(self.count() > 0, values.take(rows, mode="clip"), 0)
 
     def joined(self, characters: Texts) -> Texts:
-        """Write the characters (rows,) of each query one after the other: (n_queries, 1)."""
-        texts = "".join(characters.tolist())
-        starts = self.starts.tolist()
-        column = np.empty((self.n_queries, 1), object)
-        column[:, 0] = [texts[a:b] for a, b in pairwise(starts)]
-        return column
+        """Write the characters (rows,) of each query one after the other, down to each cutoff."""
+        text = "".join(characters.tolist())
+        texts = np.empty(self._ends.shape, object)
+        for i, begin in enumerate(self.starts[:-1].tolist()):
+            texts[i] = [text[begin:end] for end in self._ends[i].tolist()]
+        return texts
 
     @cached_property
     def _ends(self) -> Ints:
@@ -261,7 +277,7 @@ class Ranked:
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
         order = np.lexsort((-by, self.query))
-        return replace(self, rank=self.ordinal, grade=self.grade[order])
+        return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order])
 
 
 def mean(column: Floats) -> float:
@@ -277,7 +293,10 @@ def total(column: Floats) -> float:
     return float(np.cumsum(column)[-1])
 
 
-def geometric_mean(column: Floats, floor: float = 1e-5) -> float:
-    """Return the geometric mean of (n,); values below `floor` count as `floor`, as in trec_eval."""
+LEAST = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
+
+
+def geometric_mean(column: Floats, floor: float = LEAST) -> float:
+    """Return the geometric mean of (n,); values below `floor` count as `floor`."""
     logs = [math.log(max(value, floor)) for value in column.tolist()]
     return math.exp(mean(np.array(logs)))

@@ -244,6 +244,19 @@ class Qrels:
         grades = f", grades {self.grade.min()} to {self.grade.max()}" if len(self) else ""
         return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
 
+    def of(self, query_ids: Iterable[str]) -> "Qrels":
+        """Return the judgments of some queries, all of which are judged; plain judgments only."""
+        codes = sorted(self.codes[encode(query)] for query in query_ids)
+        lists, starts = self.doc_lists, self.starts.tolist()
+        rows = [slice(starts[code], starts[code + 1]) for code in codes]
+        some = Qrels.__new__(Qrels)
+        some.query_ids = [self.query_ids[code] for code in codes]
+        some._lists = [lists[code] for code in codes]
+        some.starts = np.cumsum([0, *(row.stop - row.start for row in rows)])
+        some.grade = np.concatenate([self.grade[row] for row in rows])
+        some.__dict__["top_grade"] = self.top_grade  # of the collection
+        return some
+
     def only(self, query_id: str) -> "Qrels":
         """Return the judgments of one query; InputError if there are none."""
         judged = self.to_dict().get(query_id)
@@ -265,7 +278,7 @@ class Qrels:
             )
         }
 
-    @property
+    @cached_property
     def top_grade(self) -> int:
         """The highest grade that any document of the collection has."""
         return int(self.grade.max(initial=0))

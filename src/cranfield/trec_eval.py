@@ -14,15 +14,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cranfield.errors import CranfieldError
-from cranfield.evaluation import score
 from cranfield.formats.source import Source
 from cranfield.formats.trec import QrelsFormat, zscore_lines
 from cranfield.judge import Meeting, judge
-from cranfield.measures import Measure
+from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.precision import MULTIPLES, RECALL_POINTS
 from cranfield.measures.registry import variant
-from cranfield.ranked import Bools, Floats, log, mean, total
+from cranfield.ranked import LEAST, Bools, Floats, log, mean, total
 from cranfield.tables import read_qrels, read_run
 
 # Exit statuses, as trec_eval's.
@@ -186,6 +185,11 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, [*known, *NICKNAMES], 3, 0.6)
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"-m {name}: trec_eval has no such measure.{guess}"
+
+
+def kind_of(name: str) -> _Kind:
+    """Return what a measure takes behind its name."""
+    return _ENTRIES[name].kind
 
 
 @dataclass(frozen=True)
@@ -383,7 +387,7 @@ def _values(
     """Return each column's value for every judged topic: a list of (n_queries,)."""
     judged = meeting.judged
     measures = [column.measure for column in columns]
-    matrix = score(judged, measures)
+    matrix = Plan(measures).values(judged)
     values = []
     for i, column in enumerate(columns):
         # A topic without results counts 0 in these; the others have their value of no results.
@@ -397,7 +401,7 @@ def _values(
             value = matrix[:, i].astype(np.float64)
             value = np.where(topics.answered | (not zero), value, 0.0)
         if column.measure.definition.aggregation == "geometric":
-            value = log(np.maximum(value, 1e-5))
+            value = log(np.maximum(value, LEAST))
         values.append(value)
     return values
 

@@ -3,14 +3,14 @@
 # Not in the order of the alphabet: it is the catalogue's.
 from cranfield.measures import gain, precision, coverage, users, sets, groups  # isort: skip
 from cranfield.measures.grammar import find, parse, parse_all
-from cranfield.measures.registry import Definition, Measure, definitions, evaluated, measure
+from cranfield.measures.registry import Definition, Measure, Plan, definitions, measure
 
 __all__ = [
     "Definition",
     "Measure",
+    "Plan",
     "coverage",
     "definitions",
-    "evaluated",
     "find",
     "gain",
     "groups",

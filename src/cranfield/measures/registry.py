@@ -11,7 +11,7 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -448,7 +448,7 @@ class Measure:
 
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""
-        return evaluated([self], judged)
+        return Alike([self]).values(judged)
 
 
 class Gains(tuple[tuple[int, float], ...]):
@@ -457,33 +457,82 @@ class Gains(tuple[tuple[int, float], ...]):
     __slots__ = ()
 
 
-def evaluated(measures: Sequence[Measure], judged: Judged) -> Floats:
-    """Return every query's value of measures that differ only in their cutoff: (n_queries, n).
+class Alike:
+    """Measures that differ only in their cutoff: they take one pass over the rows together."""
 
-    The cutoffs take one pass over the rows together.
-    """
-    first = measures[0]
-    definition, parameters = first.definition, first.parameters
-    for one in measures:
-        one.check_complete()
-    if judged.in_groups and not definition.takes_groups:
-        theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
-        raise MeasureError(
-            f"{first} takes one grade for each document, and these judgments are in groups; "
-            f"measures of groups and preferences are {theirs}"
-        )
-    cutoffs = [one.cutoff for one in measures]
-    if definition.cutoff == "none" or first.cutoff is None:
-        columns = definition.kernel(judged, **parameters)
-    elif definition.cutoff_kind == "recall":
-        columns = np.hstack([definition.kernel(judged, point, **parameters) for point in cutoffs])
-    else:
-        depths = [d.of(judged, parameters.get("rel", 1)) for d in cutoffs if isinstance(d, Depth)]
-        n_rows = max(map(len, depths))
-        k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
-        columns = definition.kernel(judged, k, **parameters)
-    shape = (len(judged.n_retrieved), len(measures))
-    return np.broadcast_to(np.asarray(columns, object if definition.is_text else float), shape)
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self._first = measures[0]
+        self._definition, self._parameters = self._first.definition, self._first.parameters
+        for one in measures:
+            one.check_complete()
+        self._cutoffs = [one.cutoff for one in measures]
+        self._k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
+        if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
+            depths = [c if isinstance(c, Depth) else Depth(_ENDLESS) for c in self._cutoffs]
+            self._depths = depths
+            if not any(depth.at_relevant for depth in depths):
+                self._k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
+        else:
+            self._depths = []
+
+    def values(self, judged: Judged) -> Floats:
+        """Return every query's value of each: (n_queries, n_measures)."""
+        kernel, parameters = self._definition.kernel, self._parameters
+        if judged.in_groups and not self._definition.takes_groups:
+            raise _not_of_groups(self._first)
+        if self._k is not None:
+            columns = kernel(judged, self._k, **parameters)
+        elif self._depths:
+            depths = [depth.of(judged, parameters.get("rel", 1)) for depth in self._depths]
+            n_rows = max(map(len, depths))
+            k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
+            columns = kernel(judged, k, **parameters)
+        elif self._cutoffs[0] is not None:
+            columns = np.hstack([kernel(judged, point, **parameters) for point in self._cutoffs])
+        else:
+            columns = kernel(judged, **parameters)
+        shape = (len(judged.n_retrieved), len(self._cutoffs))
+        kind = object if self._definition.is_text else np.float64
+        return np.broadcast_to(np.asarray(columns, kind), shape)
+
+
+_ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
+
+
+@lru_cache(maxsize=64)
+def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
+    """Return the one array for these cutoffs, by which Ranked knows them again."""
+    cutoffs = np.array([ranks])
+    cutoffs.setflags(write=False)
+    return cutoffs
+
+
+def _not_of_groups(one: Measure) -> MeasureError:
+    theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
+    return MeasureError(
+        f"{one} takes one grade for each document, and these judgments are in groups; "
+        f"measures of groups and preferences are {theirs}"
+    )
+
+
+class Plan:
+    """Measures in the order in which they are wanted, and how to reckon them in few passes."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self._n = len(measures)
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for i, one in enumerate(measures):
+            alike.setdefault((one.name, one.given), []).append(i)
+        self._parts = [(rows, Alike([measures[i] for i in rows])) for rows in alike.values()]
+        texts = any(measure.definition.is_text for measure in measures)
+        self._kind = object if texts else np.float64
+
+    def values(self, judged: Judged) -> Floats:
+        """Return every query's value of every measure: (n_queries, n_measures)."""
+        values = np.empty((len(judged.n_retrieved), self._n), self._kind)
+        for columns, alike in self._parts:
+            values[:, columns] = alike.values(judged)
+        return values
 
 
 # ---- how it is written, and what is said of what is not known ---------------------------------
