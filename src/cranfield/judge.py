@@ -32,7 +32,7 @@ Precision = Literal["double", "single"]
 Ties = Literal["document", "ascending"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Judged:
     """A run seen through the judgments: what a measure receives. It holds no identifier.
 
@@ -169,12 +169,25 @@ def _plural(count: int, one: str, many: str) -> str:
 
 @dataclass(eq=False, repr=False)
 class Meeting:
-    """What judge returns: the judged run, the queries by name, the counts."""
+    """What judge returns: the judged run, the queries by name, and how many there are."""
 
     judged: Judged
     query_ids: Sequence[str]
-    counts: Counts
     in_run: Bools  # (n_queries,) which of them the run has
+    n_answered: int  # queries for which the run retrieved something
+    without_judgments: int
+    without_run: int
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The number of queries, and what was left out of them."""
+        return Counts(
+            queries=len(self.query_ids),
+            without_results=len(self.query_ids) - self.n_answered,
+            without_relevant=int(np.count_nonzero(self.judged.n_relevant() == 0)),
+            without_judgments=self.without_judgments,
+            without_run=self.without_run,
+        )
 
 
 def judge(
@@ -234,14 +247,13 @@ class _Match:
 def _assemble(
     qrels: Qrels, run: Run, match: _Match, queries: Queries, depth: int | None, judged_only: bool
 ) -> Meeting:
-    if not match.in_run.any():
+    if not np.count_nonzero(match.in_run):
         raise _nothing_shared(qrels, run, match.unknown)
     n_queries = len(qrels.query_ids)
-    row, rank = (
-        np.concatenate([*parts, np.zeros(0, np.int64)]) for parts in (match.row, match.rank)
-    )
+    row, rank = _joined(match.row), _joined(match.rank)
     query = qrels.query[row]
-    order = np.argsort(query * (int(rank.max(initial=0)) + 1) + rank)
+    keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
+    order = keys.argsort()
     hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     left_out, n_answered = 0, int(np.count_nonzero(n_retrieved))
@@ -267,14 +279,12 @@ def _assemble(
         hits = replace(hits, rank=hits.ordinal)
         n_retrieved = hits.count()
     judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts)
-    counts = Counts(
-        queries=len(query_ids),
-        without_results=len(query_ids) - n_answered,
-        without_relevant=int(np.count_nonzero(judged.n_relevant() == 0)),
-        without_judgments=len(match.unknown),
-        without_run=left_out,
-    )
-    return Meeting(judged, query_ids, counts, match.in_run if kept is None else kept[kept])
+    in_run = match.in_run if kept is None else kept[kept]
+    return Meeting(judged, query_ids, in_run, n_answered, len(match.unknown), left_out)
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int64)])
 
 
 def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
@@ -519,22 +529,31 @@ def _match_dicts(
         rows = (found == found).nonzero()[0]
         if len(rows) == 0:
             continue
-        found = found[rows]
+        found = found.take(rows)
+        wide = bool(values[-1] > _LARGEST_SINGLE or values[0] < -_LARGEST_SINGLE)
         if scores == "single":
-            every, values, found = _single(every), _single(values), _single(found)
-        above = len(values) - np.searchsorted(values, found, side="right")
-        if (values[1:] == values[:-1]).any():
+            values, found = _single(values, wide), _single(found, wide)
+        above = len(values) - values.searchsorted(found, "right")
+        if np.count_nonzero(values[1:] == values[:-1]):
             hits = [docs[i] for i in rows.tolist()]
+            every = _single(every, wide) if scores == "single" else every
             above += _tied_above(ranking, every, values, hits, found, ties)
         match.row.append(rows + starts[code])
         match.rank.append(above + 1)
-    match.unknown.update(nested.keys() - set(qrels.query_ids))
+    if np.count_nonzero(match.in_run) < len(nested):
+        match.unknown.update(nested.keys() - set(qrels.query_ids))
     return match
 
 
-def _single(values: Floats) -> Floats:
-    with np.errstate(over="ignore"):  # beyond single precision is infinite
-        return values.astype(np.float32).astype(np.float64)
+def _single(values: Floats, wide: bool = True) -> Floats:
+    """Return scores as 32-bit floats have them; not `wide`: none is beyond their range."""
+    if wide:
+        values = np.where(np.abs(values) > _LARGEST_SINGLE, np.copysign(np.inf, values), values)
+    return values.astype(np.float32).astype(np.float64)
+
+
+# What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.
+_LARGEST_SINGLE = float.fromhex("0x1.fffffefffffffp127")
 
 
 def _tied_above(

@@ -174,8 +174,9 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
         scores = np.frombuffer(struct.pack(f"{len(ranking)}d", *ranking.values()))
     except (struct.error, TypeError, OverflowError):
         scores = np.array([np.nan])
-    in_order = np.sort(scores)
-    if np.isnan(in_order[-1]):  # not-a-number sorts last
+    in_order = scores.copy()
+    in_order.sort()
+    if in_order[-1] != in_order[-1]:  # not-a-number sorts last
         doc, score = next((d, s) for d, s in ranking.items() if not _is_number(s))
         raise InputError(
             f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"

@@ -50,6 +50,8 @@ _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
     linear = np.maximum(ranked.grade, 0)
+    if gain == "linear":
+        return linear
     if gain == "exp2":
         if top_grade > _LARGEST_EXP2:
             raise MeasureError(
@@ -67,7 +69,7 @@ def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Nu
 
 def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
     """Return the judged documents that gain something, the highest gain first: the ideal."""
-    if not isinstance(gain, Mapping):
+    if isinstance(gain, str):
         return judged.ideal.relevant(1)
     # A mapping may turn the order of the grades round.
     ideal = judged.ideal.reordered(gains(judged.ideal, gain, judged.top_grade))
@@ -159,7 +161,11 @@ def ideal_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear")
     gain first. The same for every run: it says how much there was to gain.
     """
     ideal = best_first(judged, gain).top(k)
-    return ideal.total(gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1))
+
+    def reckon() -> Floats:
+        return ideal.total(gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1))
+
+    return ideal.once(f"ideal DCG, {gain}", reckon)  # the same for every run
 
 
 _COSTS = "a grade may cost something, and then a ranking may be below 0"
