@@ -50,9 +50,9 @@ def success(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> fl
     return 1.0 if hits(ranking, rel, k) else 0.0
 
 
-def rprec(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    count = n_relevant(grades, rel)
-    return divide(hits(ranking, rel, count), count)
+def rprec(ranking: Ranking, grades: Sequence[int], multiple: float = 1.0, rel: int = 1) -> float:
+    ranks = int(multiple * n_relevant(grades, rel) + 0.9)
+    return divide(hits(ranking, rel, ranks), ranks)
 
 
 def rr(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
@@ -87,9 +87,13 @@ def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     return divide(total, relevant)
 
 
-def iprec(ranking: Ranking, grades: Sequence[int], recall: float, rel: int = 1) -> float:
+def iprec(
+    ranking: Ranking, grades: Sequence[int], recall: float, version: int = 10, rel: int = 1
+) -> float:
     wanted = recall * n_relevant(grades, rel)
     needed = math.floor(wanted) + (1 if wanted - math.floor(wanted) >= 0.5 else 0)
+    if version == 9:
+        needed = int(wanted + 0.9)
     best, found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         found += grade is not None and grade >= rel
@@ -102,12 +106,96 @@ def iap(
     ranking: Ranking,
     grades: Sequence[int],
     points: Sequence[float] = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1),
+    version: int = 10,
     rel: int = 1,
 ) -> float:
     total = 0.0
     for point in reversed(points):
-        total += iprec(ranking, grades, point, rel)
+        total += iprec(ranking, grades, point, version, rel)
     return total / len(points)
+
+
+def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    total, relevant, others, unjudged = 0.0, 0, 0, 0
+    for rank, grade in enumerate(ranking, 1):
+        if grade is None:
+            continue
+        if grade >= rel:
+            if rank == 1:
+                total += 1
+            else:
+                above = rank - 1.0
+                share = (relevant + others + unjudged) / above
+                precision = (relevant + 1e-5) / (relevant + others + 2 * 1e-5)
+                total += 1 / (above + 1) + above / (above + 1) * share * precision
+            relevant += 1
+        elif grade >= 0:
+            others += 1
+        else:
+            unjudged += 1
+    return divide(total, n_relevant(grades, rel))
+
+
+def bing(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    total, missed = 0.0, 0
+    for grade in ranking:
+        if grade is not None and grade >= rel:
+            total += 1 / math.log2(2 + missed)
+        else:
+            missed += 1
+    return divide(total, n_relevant(grades, rel))
+
+
+def yaap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    found, total = 0, 0.0
+    for rank, grade in enumerate(ranking, 1):
+        if grade is not None and grade >= rel:
+            found += 1
+            total += found / rank
+    return math.log((1 + total) / (1 + n_relevant(grades, rel) - total))
+
+
+def unjudged(ranking: Ranking, grades: Sequence[int], k: int) -> float:
+    return sum(1 for grade in ranking[:k] if grade is None or grade < 0) / k if k else 0.0
+
+
+def relstring(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> str:
+    return "".join(
+        "-" if grade is None else "." if grade < 0 else ">" if grade > 9 else str(grade)
+        for grade in ranking[:k]
+    )
+
+
+def rbp(
+    ranking: Ranking, grades: Sequence[int], p: float = 0.8, gain: Any = None, rel: int = 1
+) -> float:
+    top = max([0, *grades])
+    every = [gain_of(level, gain) for level in range(top + 1)]
+    every += gain.values() if isinstance(gain, Mapping) else []
+    low, high = min(every), max(every)
+    total, weight = 0.0, 1.0
+    for grade in ranking:
+        if gain is None and grade is not None and grade >= rel:
+            total += weight
+        elif gain is not None and grade is not None and grade >= 0:
+            value = gain_of(grade, gain)
+            if low < 0 or high > 1:
+                value = divide(value - low, high - low)
+            total += value * weight
+        weight *= p
+    return (1 - p) * total
+
+
+def rbp_residual(
+    ranking: Ranking, grades: Sequence[int], p: float = 0.8, tail: str = "counts"
+) -> float:
+    total, weight, any_unjudged = 0.0, 1.0, False
+    for grade in ranking:
+        if grade is None or grade < 0:
+            total += weight
+            any_unjudged = True
+        weight *= p
+    return (weight if any_unjudged or tail == "counts" else 0.0) + (1 - p) * total
 
 
 def judged(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
@@ -143,6 +231,59 @@ def ndcg(
         if value > 0:
             ideal += value / math.log2(rank + 1)
     return divide(dcg(ranking, grades, k, gain), ideal)
+
+
+def idcg(
+    ranking: Ranking, grades: Sequence[int], k: int | None = None, gain: Any = "linear"
+) -> float:
+    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
+    total = 0.0
+    for rank, value in enumerate(best[:k], 1):
+        if value > 0:
+            total += value / math.log2(rank + 1)
+    return total
+
+
+def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
+    n_gaining = sum(1 for grade in grades if gain_of(grade, gain) > 0)
+    total, found = 0.0, 0
+    for rank, grade in enumerate(ranking, 1):
+        if gain_of(grade, gain) > 0:
+            total += divide(
+                dcg(ranking, grades, rank, gain),
+                idcg(ranking, grades, min(rank, n_gaining), gain),
+            )
+            found += 1
+    missing = (n_gaining - found) * dcg(ranking, grades, None, gain)
+    total += divide(missing, idcg(ranking, grades, None, gain))
+    return divide(total, n_gaining)
+
+
+def rndcg(ranking: Ranking, grades: Sequence[int], gain: Any = "linear", rel: int = 1) -> float:
+    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
+    best = [value for value in best if value > 0]
+    total, points = 0.0, 0
+    for rank, value in enumerate(best, 1):
+        if rank == len(best) or best[rank] != value:
+            total += divide(dcg(ranking, grades, rank, gain), idcg(ranking, grades, rank, gain))
+            points += 1
+    if len(ranking) >= len(best) + 2:
+        total += divide(dcg(ranking, grades, None, gain), idcg(ranking, grades, None, gain))
+        points += 1
+    return divide(total, points) if n_relevant(grades, rel) else 0.0
+
+
+def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
+    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
+    best = [value for value in best if value > 0]
+    cost, so_far, total, ideal = 0.0, 0.0, 0.0, 0.0
+    for i, grade in enumerate(ranking):
+        cost += max(best[i], 1) if i < len(best) else 1
+        so_far += gain_of(grade, gain)
+        total += gain_of(grade, gain) / math.log2(2 + cost - so_far)
+    for value in best:
+        ideal += value
+    return divide(total, ideal)
 
 
 def set_p(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -190,7 +331,178 @@ def num_rel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     return float(hits(ranking, rel))
 
 
-ORACLES: dict[str, Callable[..., float]] = {
+def num_nonrel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    return float(sum(1 for grade in ranking if grade is not None and 0 <= grade < rel))
+
+
+def utility(
+    ranking: Ranking,
+    grades: Sequence[int],
+    weights: Sequence[float] = (1, -1, 0, 0),
+    collection: int = 0,
+    rel: int = 1,
+) -> float:
+    found, retrieved, relevant = hits(ranking, rel), len(ranking), n_relevant(grades, rel)
+    a, b, c, d = weights
+    total = a * found + b * (retrieved - found) + c * (relevant - found)
+    return total + d * (collection + found - retrieved - relevant)
+
+
+# ---- preferences ----------------------------------------------------------------------------
+
+Part = Mapping[str, float]
+Groups = Sequence[Sequence[Part]]  # of one query: groups of subgroups
+
+
+def preferred(group: Sequence[Part]) -> set[tuple[str, str]]:
+    """Return pairs (better, worse) of a group, with what follows from them."""
+    pairs = {(a, b) for part in group for a in part for b in part if part[a] > part[b] >= 0}
+    while True:
+        more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
+        if not more:
+            return pairs
+        pairs |= more
+
+
+def kind(run: Sequence[str], a: str, b: str) -> tuple[str, bool]:
+    """Return how a preference of a to b counts, and whether the run fulfils it."""
+    if a in run and b in run:
+        return "retrieved", run.index(a) < run.index(b)
+    return ("implied", a in run) if a in run or b in run else ("all", False)
+
+
+COUNTS = {
+    "retrieved": {"retrieved"},
+    "implied": {"retrieved", "implied"},
+    "all": {"retrieved", "implied", "all"},
+}
+
+
+def count(run: Sequence[str], pairs: set[tuple[str, str]], over: str) -> tuple[int, int]:
+    kinds = [kind(run, a, b) for a, b in pairs]
+    counted = [fulfilled for what, fulfilled in kinds if what in COUNTS[over]]
+    return sum(counted), len(counted)
+
+
+def num_prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    return float(sum(count(run, preferred(group), over)[1] for group in groups))
+
+
+def num_prefs_ful(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    return float(sum(count(run, preferred(group), over)[0] for group in groups))
+
+
+def prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    return divide(num_prefs_ful(run, groups, over), num_prefs(run, groups, over))
+
+
+def prefs_by_group(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    total = 0.0
+    for group in groups:
+        total += divide(*count(run, preferred(group), over))
+    return total / len(groups)
+
+
+def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    every = [preferred(group) for group in groups]
+    ids = {doc for group in groups for part in group for doc in part}
+    docs = [doc for doc in run if doc in ids]
+    n_found = len(docs)
+    docs += sorted(ids - set(docs), key=str.encode)
+    first: list[float] = []
+    second: list[float] = []
+    n_pairs = 0
+    for i, a in enumerate(docs):
+        for j in range(i + 1, len(docs)):
+            agree = sum((a, docs[j]) in pairs for pairs in every)
+            against = sum((docs[j], a) in pairs for pairs in every)
+            what = "retrieved" if j < n_found else "implied" if i < n_found else "all"
+            if agree + against and what in COUNTS[over]:
+                n_pairs += 1
+                if what != "all":
+                    (first if what == "retrieved" else second).append(agree / (agree + against))
+    total = 0.0
+    for share in first + second:
+        total += share
+    return divide(total, n_pairs)
+
+
+def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> float:
+    """R nonrelevant documents, with trec_eval's extra pairs; from the reading of its source."""
+    total = 0.0
+    for group in groups:
+        level = {doc: value for part in group for doc, value in part.items() if value >= 0}
+        docs = [doc for doc in run if doc in level]
+        found = set(docs)
+        docs += sorted(level.keys() - found, key=str.encode)
+        relevant = [doc for doc in docs if level[doc] > 0]
+        others = [doc for doc in docs if level[doc] == 0]
+        n_relevant_found = len([doc for doc in relevant if doc in found])
+        r, n = len(relevant), len(others)
+        if over == "retrieved":
+            docs = [doc for doc in docs if doc in found]
+            r, n = n_relevant_found, len([doc for doc in others if doc in found])
+        limit = len(relevant) if over == "retrieved" and len(group) > 1 else r
+        pairs = {(a, b) for a, b in preferred(group) if a in docs and b in docs}
+        if r < n:
+            left_out = set([doc for doc in docs if level[doc] == 0][limit:])
+            pairs = {(a, b) for a, b in pairs if a not in left_out and b not in left_out}
+        fulfilled, possible = count(run, pairs, over)
+        if r >= n:
+            fulfilled += n_relevant_found * (r - n)
+            possible += len(relevant) * (r - n)
+        elif len(group) == 1:
+            others = [doc for doc in docs if level[doc] == 0]
+            for a in others:
+                for b in others[:r]:
+                    fulfilled += others.index(a) < others.index(b) and a in found
+                    possible += 1
+        total += divide(fulfilled, possible)
+    return total / len(groups)
+
+
+def of_grades(measure: Callable[..., float]) -> Callable[..., float]:
+    """Take a measure of groups for plain judgments: a single group of all grades from 0 up."""
+
+    def plain(ranking: Ranking, grades: Sequence[int], **parameters: Any) -> float:
+        levels = [grade for grade in ranking if grade is not None and grade >= 0]
+        missing = [grade for grade in grades if grade >= 0]
+        for grade in levels:
+            missing.remove(grade)
+        part = {f"{i:06}": float(grade) for i, grade in enumerate(levels + missing)}
+        return measure(list(part)[: len(levels)], [[part]], **parameters)
+
+    return plain
+
+
+PREFERENCES: dict[str, Callable[..., float]] = {
+    "NumPrefs": num_prefs,
+    "NumPrefsFul": num_prefs_ful,
+    "Prefs": prefs,
+    "PrefsByPair": prefs_by_pair,
+    "PrefsByGroup": prefs_by_group,
+    "PrefsRnonrel": prefs_rnonrel,
+}
+
+ORACLES: dict[str, Callable[..., Any]] = {
+    "IDCG": idcg,
+    "nDCG_rel": ndcg_rel,
+    "RnDCG": rndcg,
+    "G": g,
+    "GMBpref": bpref,
+    "infAP": infap,
+    "binG": bing,
+    "YAAP": yaap,
+    "Unjudged": unjudged,
+    "RelString": relstring,
+    "RBP": rbp,
+    "RBPResidual": rbp_residual,
+    "Utility": utility,
+    "NumNonRelRet": num_nonrel_ret,
+    "GroupAP": ap,
+    "GroupP": p,
+    "GroupRprec": rprec,
+    **{name: of_grades(measure) for name, measure in PREFERENCES.items()},
     "nDCG": ndcg,
     "DCG": dcg,
     "P": p,
@@ -233,6 +545,31 @@ def rankings(qrels: Qrels, run: Run) -> dict[str, tuple[list[int | None], list[i
         query: ([docs.get(doc) for doc in ranked(run.get(query, {}))], list(docs.values()))
         for query, docs in qrels.items()
     }
+
+
+def grouped_collection(seed: int, n_queries: int = 6, *, whole: bool) -> tuple[Any, Run]:
+    """Make judgments in groups, some with subgroups, and a run; `whole`: grades, no subgroups."""
+    chance = random.Random(seed)
+    qrels: dict[str, dict[str, list[dict[str, float]]]] = {}
+    run: Run = {}
+    for i in range(n_queries):
+        pool = [f"{chance.choice('dé')}{number}" for number in range(12)]
+        groups: dict[str, list[dict[str, float]]] = {}
+        for name in chance.sample(["ann", "bob", "cy", "é"], chance.randint(1, 3)):
+            docs = chance.sample(pool, chance.randint(1, 9))
+            levels = [-1, 0, 0, 1, 2, 3] if whole else [0, 0, 0.5, 1, 2.5]
+            level = {doc: chance.choice(levels) for doc in docs}
+            if whole or chance.random() < 0.5:
+                groups[name] = [level]
+            else:  # the same order, told in parts
+                parts = [chance.sample(docs, chance.randint(1, len(docs))) for _ in range(3)]
+                groups[name] = [{doc: level[doc] for doc in part} for part in parts]
+        qrels[f"q{i}"] = groups
+        if chance.random() < 0.9:
+            found = chance.sample([*pool, "x", "y"], chance.randint(1, 10))
+            run[f"q{i}"] = {doc: chance.choice([0.0, 1.0, chance.gauss(0, 2)]) for doc in found}
+    run.setdefault("q0", {"x": 1.0})
+    return qrels, run
 
 
 # ---- collections ----------------------------------------------------------------------------

@@ -18,14 +18,17 @@ SEEDS = range(25)
 def exempt(measure: Measure, what: str) -> bool:
     """Tell whether a measure declares a property not to hold.
 
-    `... at k`: not when it is cut; `... with own gains`: not when grades have gains of one's own.
+    `... at k`: not when it is cut; `... with own gains`: not when grades have gains of one's own;
+    `... with p given`: not with another value of the parameter p.
     """
-    reasons = measure.definition.exempt
+    reasons, defaults = measure.definition.exempt, measure.definition.defaults
+    given = [name for name, value in measure.parameters.items() if value != defaults[name]]
     own_gains = isinstance(measure.parameters.get("gain"), dict)
     return (
         what in reasons
         or (measure.cutoff is not None and f"{what} at k" in reasons)
         or (own_gains and f"{what} with own gains" in reasons)
+        or any(f"{what} with {name} given" in reasons for name in given)
     )
 
 
@@ -46,7 +49,8 @@ PROPERTIES = {
 def test_exemptions_name_properties_that_are_tested() -> None:
     for definition in definitions():
         for what in definition.exempt:
-            assert re.sub(" (at k|with own gains)$", "", what) in PROPERTIES
+            given = "|".join(f"with {name} given" for name in definition.parameters) or "-"
+            assert re.sub(f" (at k|with own gains|{given})$", "", what) in PROPERTIES
 
 
 def perfect(measure: Measure, grades: dict[str, int]) -> list[str]:
@@ -108,6 +112,8 @@ def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) ->
                     grade >= rel if gain is None else oracle.gain_of(grade, gain) > 0
                     for grade in docs.values()
                 )
+                if gain is not None and "rel" in measure.parameters:
+                    possible &= any(grade >= rel for grade in docs.values())
                 if isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant:
                     possible &= any(grade >= rel for grade in docs.values())
                 assert scores[query] == (1 if possible else 0), measure

@@ -57,6 +57,10 @@ class InputError(CranfieldError, ValueError):
         super().__init__("\n".join(parts))
 
 
+class NothingSharedError(InputError):
+    """A run and judgments that have no query in common."""
+
+
 class DuplicateError(InputError):
     """A document that stands twice where it may stand once."""
 

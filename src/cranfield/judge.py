@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.errors import InputError, MeasureError, OptionError, one_of
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import Nested, by_position, scores_of, whole_numbers
 from cranfield.formats.trec import Order
@@ -302,7 +302,7 @@ def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputErro
     theirs = next((q if isinstance(q, str) else decode(q) for q in sorted(unknown)), None)
     if theirs is None:
         return InputError(f"the run {run.name!r} holds no query")
-    return InputError(
+    return NothingSharedError(
         f"the run {run.name!r} and the qrels share no query: "
         f"the run has for instance {theirs!r}, the qrels {qrels.query_ids[0]!r}",
         hint="Are they of the same collection, and written in the same way?",

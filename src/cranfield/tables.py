@@ -37,7 +37,14 @@ from cranfield.ranked import Ints, Ranked
 
 Path = str | os.PathLike[str]
 QrelsLike = Union[
-    "Qrels", Path, ArrowTable, Mapping[Any, Mapping[Any, int]], Mapping[Any, Set[Any]]
+    "Qrels",
+    Path,
+    ArrowTable,
+    Mapping[Any, Mapping[Any, int]],
+    Mapping[Any, Set[Any]],
+    # in groups, and these in subgroups
+    Mapping[Any, Mapping[Any, Mapping[Any, float]]],
+    Mapping[Any, Mapping[Any, list[Any]]],
 ]
 RunLike = Union["Run", Path, ArrowTable, Mapping[Any, Mapping[Any, float]], Mapping[Any, list[Any]]]
 

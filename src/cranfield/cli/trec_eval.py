@@ -6,13 +6,14 @@ import click
 
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import Reading, say
-from cranfield.errors import CranfieldError, DuplicateError, printable
+from cranfield.errors import CranfieldError, DuplicateError, NothingSharedError, printable
 from cranfield.formats.source import Source
 from cranfield.formats.trec import QrelsFormat
 from cranfield.measures import find
 from cranfield.trec_eval import (
     CALCULATION,
     FILE,
+    NO_TOPICS,
     USAGE,
     Options,
     TrecEvalError,
@@ -43,6 +44,8 @@ class _AsTrecEval(click.Command):
 def _status(error: CranfieldError) -> int:
     if isinstance(error, TrecEvalError):
         return error.status
+    if isinstance(error, NothingSharedError):
+        return NO_TOPICS
     return CALCULATION if isinstance(error, DuplicateError) else FILE
 
 
@@ -151,10 +154,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
 @click.option("-o", "--Output_old_results_format", is_flag=True, expose_value=False, hidden=True)
 @click.option(
     "--version-9",
-    "version",
-    flag_value=9,
-    type=int,
-    default=10,
+    is_flag=True,
     help="Rules of trec_eval 9 (and pytrec_eval): scores as 32-bit floats, its recall points, and "
     "topics that both files have.",
 )
@@ -190,7 +190,7 @@ def command(
     qrels_format: QrelsFormat,
     zscores: str | None,
     topic: str | None,
-    version: int,
+    version_9: bool,
     help_wanted: bool,
 ) -> None:
     """Print what trec_eval prints for the same options and files.
@@ -226,7 +226,7 @@ def command(
         qrels_format=qrels_format,
         zscores=zscores,
         topic=topic,
-        version=version,
+        version=9 if version_9 else 10,
     )
     with Reading(Source(run).size) as progress:
         lines = trec_eval(qrels, run, options, progress)

@@ -133,7 +133,7 @@ def group_lines(source: Source, form: QrelsFormat) -> Grouping:
         parts = found.setdefault(query, {}).setdefault(group, {})
         levels = parts.setdefault("".join(subgroup), {})
         if doc in levels:
-            where = f"group {group!r}" + f", subgroup {subgroup[0]!r}" * len(subgroup)
+            where = ", ".join([f"group {group!r}", *(f"subgroup {name!r}" for name in subgroup)])
             raise line.error(
                 f"the document {doc!r} stands twice for query {query!r}, {where}",
                 hint="Remove one of the two; cranfield does not guess which one is meant.",

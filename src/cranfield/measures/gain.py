@@ -211,7 +211,6 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     exempt={
         "range with own gains": _COSTS,
         "unjudged documents at the end": _LONGER,
-        "0 without relevant documents with own gains": _ZERO_GAINS,
     },
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
@@ -241,6 +240,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     translate=_translate,
     exempt={
         "range with own gains": _COSTS,
+        "perfect is 1 with own gains": "a rank costs 1 where the ideal gains less",
         "0 without relevant documents with own gains": _ZERO_GAINS,
     },
 )

@@ -61,7 +61,7 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     families={"Rprec_mult_avgjg": MULTIPLES},
     alias_parameter={"rprec_mult_avgjg": "multiple"},
     takes_groups=True,
-    exempt={"perfect is 1 with another multiple": "fewer or more ranks than relevant documents"},
+    exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
 )
 def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision against each judgment group's own judgments, averaged over the groups."""
@@ -85,9 +85,8 @@ _Over = Annotated[
         _over,
     ),
 ]
-_RELEVANCE = "a preference needs two grades, not a relevant document"
-_PREFERENCES = {"0 without relevant documents": _RELEVANCE}
-_COUNT = {"perfect is 1": "it is a count: it has no maximum", **_PREFERENCES}
+_PREFERENCES = {"perfect is 1": "where all grades are equal, nothing is preferred, and it is 0"}
+_COUNT = {"perfect is 1": "it is a count: it has no maximum"}
 
 
 @measure(

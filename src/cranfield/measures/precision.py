@@ -130,7 +130,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     aliases=("R-prec", "r-precision", "r_precision"),
     families={"Rprec_mult": MULTIPLES},
     alias_parameter={"rprec_mult": "multiple"},
-    exempt={"perfect is 1 with another multiple": "fewer or more ranks than relevant documents"},
+    exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
 )
 def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.

@@ -160,7 +160,7 @@ def _weights(value: Any) -> tuple[float, ...]:
         "perfect is 1": "it has no maximum",
         "unjudged documents at the end": "they are retrieved, too, and may cost",
         "0 without relevant documents": "what was retrieved all the same may cost",
-        "0 without results with other weights": "what was missed may cost",
+        "0 without results with weights given": "what was missed may cost",
     },
 )
 def utility(

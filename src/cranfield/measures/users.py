@@ -92,6 +92,7 @@ def _tail(value: Any) -> str:
     variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}},
     higher_is_better=False,
     exempt={
+        "range": "its weights are added up and rounded: it may end an ulp above 1",
         "perfect is 1": "it measures what is not known: the less the better",
         "unjudged documents at the end": "it counts them instead of what is beyond the end",
         "0 without relevant documents": "it counts what has no judgment",

@@ -1,0 +1,191 @@
+"""Judgments in groups, and preferences: against slow loops; what is read, what is refused."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+
+from cranfield import (
+    InputError,
+    Measure,
+    MeasureError,
+    Qrels,
+    definitions,
+    evaluate,
+    parse,
+    read_qrels,
+)
+
+Write = Callable[[str, str], str]
+SEEDS = range(60)
+OF_GROUPS = [
+    definition.name
+    for definition in definitions()
+    if definition.takes_groups and definition.name not in {"NumQ", "NumRet"}
+]
+
+
+def test_arithmetic() -> None:
+    """Ann prefers a to b and c, bob b to a; the run has b, x, a."""
+    qrels = {"q": {"ann": {"a": 2, "b": 1, "c": 0}, "bob": {"a": 0, "b": 1}}}
+    run = {"q": ["b", "x", "a"]}
+
+    def value(name: str) -> float:
+        score: float = evaluate(qrels, run, name).per_query(name)["q"]
+        return score
+
+    # Ann: a > b (retrieved, not fulfilled), a > c and b > c (implied, fulfilled); bob: b > a.
+    assert value("NumPrefs") == 3 + 1
+    assert value("NumPrefsFul") == 2 + 1
+    assert value("NumPrefsFul(over='retrieved')") == 0 + 1
+    assert value("Prefs") == (2 + 1) / (3 + 1)
+    assert value("Prefs(over='retrieved')") == (0 + 1) / (1 + 1)
+    assert value("PrefsByGroup") == (2 / 3 + 1 / 1) / 2
+    assert value("PrefsByPair") == (1 / 2 + 1 / 1 + 1 / 1) / 3, "a, b; a, c; b, c"
+    assert value("GroupAP") == ((1 / 1 + 2 / 3) / 2 + (1 / 1) / 1) / 2
+    assert value("GroupP@2") == (1 / 2 + 1 / 2) / 2
+    assert value("GroupRprec") == (1 / 2 + 1 / 1) / 2
+
+
+def every(name: str) -> Iterator[Measure]:
+    """Yield the measure with its parameters and cutoffs."""
+    definition = Measure(name).definition
+    if name == "PrefsRnonrel":
+        yield from (Measure(name), Measure(name)(over="retrieved"))
+    elif "over" in definition.parameters:
+        yield from (Measure(name)(over=over) for over in oracle.COUNTS)
+    elif name == "GroupRprec":
+        yield from (Measure(name)(multiple=multiple) for multiple in (0.4, 1, 1.6))
+    else:
+        yield from (Measure(name) @ k for k in (1, 3, 5))
+
+
+def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: bool) -> float:
+    """Return the slow loop's value for a query."""
+    parts = [groups[name] for name in sorted(groups, key=str.encode)]
+    if measure.name in oracle.PREFERENCES:
+        return oracle.PREFERENCES[measure.name](run, parts, **measure.parameters)
+    cutoff = () if measure.cutoff is None else (int(str(measure.cutoff)),)
+    total = 0.0
+    for (part,) in parts:
+        ranking = [part.get(doc) for doc in run]
+        if only:
+            ranking = [grade for grade in ranking if grade is not None and grade >= 0]
+        total += oracle.ORACLES[measure.name](
+            ranking, list(part.values()), *cutoff, **measure.parameters
+        )
+    return total / len(parts)
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+@pytest.mark.parametrize("only", [False, True])
+def test_every_measure_of_groups_equals_its_slow_loop_to_the_bit(name: str, only: bool) -> None:
+    compared = 0
+    for seed in SEEDS:
+        qrels, run = oracle.grouped_collection(seed, whole=name.startswith("Group"))
+        measures = list(every(name))
+        scores = evaluate(qrels, run, measures, judged_only=only)
+        for query, groups in qrels.items():
+            ranked = oracle.ranked(run.get(query, {}))
+            for measure in measures:
+                value = scores.per_query(measure)[query]
+                assert value == expected(measure, ranked, groups, only), (measure, seed, query)
+                compared += 1
+    assert compared > 500
+
+
+def test_queries_in_both_and_a_depth() -> None:
+    for seed in SEEDS:
+        qrels, run = oracle.grouped_collection(seed, whole=True)
+        scores = evaluate(qrels, run, "PrefsByGroup GroupAP", queries="both", depth=4)
+        assert scores.query_ids == sorted(qrels.keys() & run.keys())
+        for query in scores.query_ids:
+            ranked = oracle.ranked(run[query])[:4]
+            for name in ("PrefsByGroup", "GroupAP"):
+                value = scores.per_query(name)[query]
+                assert value == expected(parse(name), ranked, qrels[query], False)
+
+
+def test_many_documents_are_compared_in_blocks() -> None:
+    """More than are looked at in one go."""
+    docs = [f"d{i:04}" for i in range(1300)]
+    levels = {doc: float(i % 7) for i, doc in enumerate(docs)}
+    found = docs[1::2]
+    scores = evaluate({"q": {"one": levels}}, {"q": found}, "NumPrefsFul NumPrefs")
+    position = {doc: i for i, doc in enumerate(found)}
+    fulfilled = sum(
+        levels[a] > levels[b] and position[a] < position.get(b, len(docs))
+        for a in found
+        for b in docs
+    )
+    possible = sum(levels[a] > levels[b] for a in docs for b in docs)
+    assert scores.means() == {"NumPrefsFul": fulfilled, "NumPrefs": possible}
+
+
+def test_plain_judgments_are_one_group() -> None:
+    for seed in SEEDS:
+        qrels, run = oracle.collection(seed)
+        names = "Prefs PrefsByPair PrefsByGroup PrefsRnonrel GroupAP GroupP@3"
+        plain = evaluate(qrels, run, names).to_dict()
+        grouped = {query: {"all": docs} for query, docs in qrels.items()}
+        assert evaluate(grouped, run, names).to_dict() == plain
+
+
+def test_measures_of_one_grade_refuse_groups() -> None:
+    with pytest.raises(MeasureError, match="measures of groups and preferences are NumQ"):
+        evaluate({"q": {"ann": {"a": 1}}}, {"q": ["a"]}, "AP")
+    with pytest.raises(MeasureError, match="fractions"):
+        evaluate({"q": {"ann": {"a": 0.5}}}, {"q": ["a"]}, "GroupAP")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "said"),
+    [
+        ({"q": {"g": {"a": 1}}, "r": {"a": 1}}, "query 'r' has no groups"),
+        ({"q": {"g": {"a": "x"}}}, "expected a level, got 'x'"),
+        ({"q": {"g": {"a": float("nan")}}}, "expected a level"),
+        ({"q": {"g": [{"a": 1}, 3]}}, "document: level"),
+        ({"q": {"g": [{"a": 2, "b": 1}, {"b": 2, "a": 1}]}}, "in a circle"),
+        ({"q": {"g": [{"a": 2, "b": 1}, {"b": 2, "c": 1}, {"c": 3, "a": 2}]}}, "in a circle"),
+        ({"q": {"g": [{"a": 2, "b": 0}, {"b": 2, "c": 1}]}}, "both level 0 and another"),
+    ],
+)
+def test_what_is_refused(qrels: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        evaluate(qrels, {"q": ["a", "b"]}, "Prefs")
+
+
+def test_the_formats_hold_the_same(write: Write) -> None:
+    rows = [("q1", "g1", "a", 2), ("q1", "g1", "b", 0), ("q1", "g2", "b", 1), ("q0", "g1", "c", 1)]
+    data = {"q1": {"g1": [{"a": 2, "b": 0}], "g2": [{"b": 1}]}, "q0": {"g1": [{"c": 1}]}}
+    jg = write("jg", "# judgments\n\n" + "".join(f"{q}\t{g} {d} {n}\r\n" for q, g, d, n in rows))
+    prefs = write("prefs", "".join(f"{q} {g} s {d} {n}.0\n" for q, g, d, n in rows))
+    for path, form in ((jg, "qrels_jg"), (jg, "qrels_prefs"), (prefs, "prefs")):
+        assert read_qrels(path, form).to_dict() == data  # type: ignore[arg-type] # one of them
+    assert repr(Qrels(data)) == "Qrels(2 queries, 4 judgments in 3 groups)"
+    assert Qrels(data).query_ids == ["q0", "q1"]
+
+
+def test_subgroups_of_a_file(write: Write) -> None:
+    lines = "q g s1 a 3\nq g s1 b 2\nq g s2 b 5\nq g s2 c 4\n"
+    qrels = read_qrels(write("prefs", lines), "prefs")
+    assert evaluate(qrels, {"q": ["a", "b", "c"]}, "NumPrefs")["NumPrefs"] == 3, "a > c follows"
+
+
+def test_preferences_on_the_command_line(data: Path) -> None:
+    from click.testing import CliRunner
+
+    from cranfield.cli import cli
+
+    folder = data / "trec_eval"
+    files = [str(folder / "prefs.test"), str(folder / "prefs.results.test")]
+    result = CliRunner().invoke(
+        cli, ["evaluate", *files, "--qrels-format", "prefs", "-m", "prefs_simp", "-m", "NumPrefs"]
+    )
+    stored = [line.split("\t") for line in (folder / "out.test.prefs").read_text().splitlines()]
+    means = {name.strip(): value for name, topic, value in stored if topic == "all"}
+    shown = {line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]}
+    assert f"{float(shown['Prefs']):6.4f}" == means["prefs_simp"]
+    assert shown["NumPrefs"] == means["prefs_num_prefs_poss"]

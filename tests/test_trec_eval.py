@@ -1,0 +1,379 @@
+"""`cranfield trec-eval`: trec_eval's own tests, byte for byte; its options, its refusals."""
+
+import gzip
+import math
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+from click.testing import CliRunner, Result
+
+from cranfield import definitions, evaluate, parse
+from cranfield.cli import cli
+from cranfield.measures.registry import variant
+from cranfield.trec_eval import NICKNAMES, Options, TrecEvalError, measure_names, trec_eval
+
+Write = Callable[[str, str], str]
+
+
+def called(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["trec-eval", *arguments])
+
+
+# trec_eval's own list of tests: options, judgments, run, what is printed.
+OWN_TESTS = """
+qrels.test results.test -> out.test
+qrels.test.with-comments results.test -> out.test
+qrels.comment.test results.comment.test -> out.comment.test
+-m all_trec qrels.test results.test -> out.test.a
+-m all_trec -q qrels.test results.test -> out.test.aq
+-m all_trec -q -c qrels.test results.trunc -> out.test.aqc
+-m all_trec -q -c -M100 qrels.test results.trunc -> out.test.aqcM
+-m all_trec -mrelstring.20 -q -l2 qrels.rel_level results.test -> out.test.aql
+-m all_prefs -q -R prefs prefs.test prefs.results.test -> out.test.prefs
+-m all_prefs -q -R prefs prefs.comment.test prefs.results.test -> out.test.prefs
+-m all_prefs -q -R qrels_prefs qrels.test results.test -> out.test.qrels_prefs
+-m qrels_jg -q -R qrels_jg qrels.123 results.test -> out.test.qrels_jg
+-m qrels_jg -q -R qrels_jg qrels.comments.123 results.test -> out.test.qrels_jg
+-q -miprec_at_recall..10,.20,.25,.75,.50 -m P.5,7,3 -m recall.20,2000 -m Rprec_mult.5.0,0.2,0.35 \
+-mutility.2,-1,0,0 -m 11pt_avg..25,.5,.75 -mndcg.1=3,2=9,4=4.5 -mndcg_cut.10,20,23.4 \
+-msuccess.2,5,20 qrels.test results.test -> out.test.meas_params
+-q -m all_trec -Z zscores_file qrels.test results.test -> out.test.aqZ
+"""
+
+
+@pytest.mark.parametrize("line", OWN_TESTS.strip().splitlines())
+def test_its_own_tests_print_the_same_bytes(
+    line: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data / "trec_eval")
+    command, _, output = line.partition(" -> ")
+    result = called(*shlex.split(command))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout_bytes == Path(output).read_bytes()
+
+
+def test_every_expected_output_is_looked_at(data: Path) -> None:
+    there = {path.name for path in (data / "trec_eval").glob("out.*")}
+    assert there == {line.split(" -> ")[1] for line in OWN_TESTS.strip().splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options"), [("", ""), ("-l2", "-l 2"), ("-M5", "-M 5"), ("-J", "-J")]
+)
+def test_stored_outputs_of_odd_topics(suffix: str, options: str, data: Path) -> None:
+    """All of them but rbp, whose stored values come from memory that trec_eval never wrote."""
+    folder = data / "random"
+    files = [str(folder / "qrels.txt"), str(folder / "run.txt")]
+    for output, measures in (
+        (f"all{suffix}.out.gz", "-m all_trec -m yaap -m relstring.40"),
+        (f"dcg{suffix}.out.gz", "-m dcg -m ideal_dcg"),
+    ):
+        result = called("-q", "-c", *shlex.split(options), *shlex.split(measures), *files)
+        assert result.exit_code == 0
+        stored = gzip.decompress((folder / output).read_bytes()).decode().splitlines()
+        expected = printed(stored)
+        mine = result.stdout.splitlines()
+        assert len(mine) == len(expected)
+        for theirs, line in zip(expected, mine, strict=True):
+            assert theirs in (line, None), line
+
+
+@pytest.mark.parametrize("system", ["bm25", "splade", "repllama"])
+def test_stored_outputs_of_real_systems(system: str, data: Path) -> None:
+    folder = data / "dl19"
+    files = [str(folder / "qrels.txt"), str(folder / f"{system}.run.gz")]
+    result = called("-q", "-c", "-m", "all_trec", *files)
+    stored = gzip.decompress((folder / "trec_eval" / f"{system}.out.gz").read_bytes()).decode()
+    assert result.stdout.splitlines() == printed(stored.splitlines(), with_rbp=True)
+
+
+def printed(stored: Sequence[str], *, with_rbp: bool = False) -> list[str | None]:
+    """Return stored lines of 17 digits as trec_eval prints them; None for what it has wrong."""
+    lines: list[str | None] = []
+    for line in stored:
+        name, topic, value = line.split("\t")
+        if (name.strip() == "rbp" and not with_rbp) or (value.strip() == "-nan" and topic == "all"):
+            lines.append(None)
+            continue
+        if value.strip() == "-nan":
+            value = "0"  # 0/0 is 0 here
+        whole = name.startswith("num_") or value.startswith("'") or name.strip() == "runid"
+        lines.append(line if whole else f"{name}\t{topic}\t{float(value):6.4f}")
+    return lines
+
+
+# ---- a small collection ---------------------------------------------------------------------
+
+QRELS = "t1 0 a 1\nt1 0 b 0\nt1 0 c 2\nt2 0 a 1\nt10 0 d 1\n"
+RUN = """t1 Q0 c 1 3.0 mine
+t1 Q0 x 2 2.0 mine
+t1 Q0 a 3 1.0 mine
+t10 Q0 d 1 1.0 mine
+t2 Q0 b 1 1.0 mine
+t2 Q0 a 2 0.5 last
+t7 Q0 a 2 0.5 last
+"""
+
+
+@pytest.fixture
+def files(write: Write) -> list[str]:
+    return [write("qrels.txt", QRELS), write("run.txt", RUN)]
+
+
+def values(result: Result) -> dict[tuple[str, str], str]:
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    return {(name.strip(), topic): value for name, topic, value in lines}
+
+
+def test_topics_are_printed_in_the_order_of_their_bytes_and_measures_in_its_own(
+    files: list[str],
+) -> None:
+    result = called("-q", "-m", "recip_rank", "-m", "map", "-m", "runid", *files)
+    assert [line.split("\t")[:2] for line in result.stdout.splitlines()] == [
+        [f"{name:<22}", topic]
+        for topic in ("t1", "t10", "t2", "all")
+        for name in (["runid"] if topic == "all" else []) + ["map", "recip_rank"]
+    ]
+    assert values(result)["map", "t1"] == f"{(1 / 1 + 2 / 3) / 2:6.4f}"
+    assert values(result)["runid", "all"] == "last", "of the last line"
+
+
+def test_options_may_be_written_together_or_long(files: list[str]) -> None:
+    short = called("-qcn", "-mmap", "-l1", "-M2", *files).stdout
+    long = called(
+        *("--query_eval_wanted", "--complete_rel_info_wanted", "--nosummary", "--measure=map"),
+        *("--level_for_rel", "1", "--Max_retrieved_per_topic", "2", *files),
+    ).stdout
+    assert short == long != ""
+    assert "\tall\t" not in short
+
+
+def test_only_the_first_parameters_of_a_measure_count(files: list[str]) -> None:
+    assert set(values(called("-m", "P.5", "-m", "P.10", *files))) == {("P_5", "all")}
+    assert set(values(called("-m", "P", "-m", "P.3", "-m", "P.2,1", *files))) == {("P_3", "all")}
+    twice = values(called("-m", "ndcg_cut.10,5", "-m", "ndcg_cut.20", *files))
+    assert list(twice) == [("ndcg_cut_5", "all"), ("ndcg_cut_10", "all")]
+    assert set(values(called("-m", "official.7", *files))) == set(values(called(*files)))
+
+
+def test_parameters_are_read_as_c_reads_numbers(files: list[str]) -> None:
+    assert set(values(called("-m", "P.5.7", *files))) == {("P_5", "all")}
+    assert set(values(called("-m", "map.5", *files))) == {("map", "all")}
+    assert set(values(called("-m", "ndcg.x=2,1=3", *files))) == {("ndcg_x=2,1=3", "all")}
+
+
+def test_parameters_change_the_value(files: list[str]) -> None:
+    with_gains = values(called("-q", "-m", "dcg.1=10,2=0", *files))
+    assert with_gains["dcg_1=10,2=0", "t1"] == f"{10 / math.log2(4):6.4f}"
+    utility = values(called("-q", "-N", "100", "-m", "utility.1,-2,-3,0.5", *files))
+    assert (
+        utility["utility_1,-2,-3,0.5", "t1"] == f"{2 - 2 * 1 - 3 * 0 + (100 + 2 - 3 - 2) / 2:6.4f}"
+    )
+    rbp = values(called("-q", "-m", "rbp.p=0.5", *files))
+    assert rbp["rbp_p=0.5", "t1"] == f"{(1 - 0.5) * (2 / 2 * 1 + 1 / 2 * 0.25):6.4f}"
+    residual = values(called("-q", "-m", "rbp_resid.p=0.5", *files))
+    assert residual["rbp_resid_p=0.5", "t1"] == f"{0.5**3 + (1 - 0.5) * 0.5:6.4f}"
+    assert values(called("-q", "-m", "relstring.2", *files))["relstring_2", "t1"] == "'2-'"
+
+
+def test_a_topic_without_results(write: Write) -> None:
+    qrels, run = write("q", QRELS), write("r", "t1 Q0 c 1 3.0 mine\n")
+    refused = called(qrels, run)
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert "no results for topic 't10' and 1 other topics" in refused.stderr
+    assert "-c" in refused.stderr
+    assert "--version-9" in refused.stderr
+    complete = values(called("-q", "-c", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run))
+    assert complete["num_q", "all"] == "3"
+    assert complete["map", "t2"] == "0.0000"
+    assert complete["map", "all"] == f"{(1 / 2) / 3:6.4f}"
+    assert complete["yaap", "t2"] == f"{math.log(1 / 2):6.4f}"
+    old = values(called("-q", "--version-9", "-m", "num_q", "-m", "map", qrels, run))
+    assert (old["num_q", "all"], old["map", "all"]) == ("1", f"{1 / 2:6.4f}")
+    padded = values(
+        called("-qc", "--version-9", "-m", "num_q", "-m", "map", "-m", "yaap", qrels, run)
+    )
+    assert ("map", "t2") not in padded, "version 9 prints no lines for them"
+    assert (padded["num_q", "all"], padded["map", "all"]) == ("3", f"{(1 / 2) / 3:6.4f}")
+    assert padded["yaap", "all"] == f"{math.log((1 + 1) / (1 + 2 - 1)) / 3:6.4f}"
+
+
+def test_counts_that_c_counts_anew(files: list[str]) -> None:
+    """With -c, num_rel over all topics is of grade 1 and above, whatever -l says."""
+    counted = values(called("-q", "-c", "-l", "2", "-m", "num_rel", *files))
+    assert [counted["num_rel", topic] for topic in ("t1", "t2", "t10")] == ["1", "0", "0"]
+    assert counted["num_rel", "all"] == "4"
+    assert values(called("-l", "2", "-m", "num_rel", *files))["num_rel", "all"] == "1"
+
+
+def test_version_9(write: Write) -> None:
+    qrels = write("q", "t 0 a 0\nt 0 b 1\nt 0 c 1\nt 0 d 1\n")
+    run = write("r", "t Q0 a 1 1.00000001 x\nt Q0 b 2 1.00000002 x\nt Q0 c 3 0.5 x\n")
+    new = values(called("-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run))
+    old = values(called("--version-9", "-m", "recip_rank", "-m", "iprec_at_recall.0.4", qrels, run))
+    assert new["recip_rank", "all"] == old["recip_rank", "all"] == "1.0000", "b by score, or by id"
+    assert new["iprec_at_recall_0.40", "all"] == "1.0000", "0.4 * 3 = 1.2: one document"
+    assert old["iprec_at_recall_0.40", "all"] == f"{2 / 3:6.4f}", "1.2 + 0.9 = 2.1: two"
+    tied = write("q2", "t 0 a 1\nt 0 b 0\n")
+    assert values(called("-m", "recip_rank", tied, run))["recip_rank", "all"] == "0.5000"
+    first = write("r2", "t Q0 a 1 1.00000002 x\nt Q0 b 2 1.00000001 x\n")
+    assert values(called("-m", "recip_rank", tied, first))["recip_rank", "all"] == "1.0000"
+    single = values(called("--version-9", "-m", "recip_rank", tied, first))
+    assert single["recip_rank", "all"] == "0.5000", "the same as 32-bit floats: by id, b above a"
+    assert called("--version-9", "-m", "rbp", qrels, run).exit_code == 1
+    assert "unj_5" not in called("--version-9", "-m", "all_trec", qrels, run).stdout
+
+
+def test_d_evaluates_a_single_topic(files: list[str]) -> None:
+    result = values(called("-D", "0.t2", "-q", "-m", "num_q", "-m", "map", *files))
+    assert result == {("map", "t2"): "0.5000", ("num_q", "all"): "1", ("map", "all"): "0.5000"}
+    assert called("-D", "0.t99", *files).exit_code == 2
+    assert called("-D", "2", *files).stdout == called(*files).stdout
+    assert called("-o", *files).stdout == called(*files).stdout, "has no effect"
+
+
+def test_standard_input_and_odd_files(files: list[str]) -> None:
+    piped = CliRunner().invoke(cli, ["trec-eval", files[0], "-"], input=RUN.replace("\n", "\r\n"))
+    assert piped.stdout == called(*files).stdout
+    both = called("-", "-")
+    assert (both.exit_code, both.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ("-m ndcg_p QRELS RUN", 1, "no such measure"),
+        ("-m mpa QRELS RUN", 1, "Did you mean map"),
+        ("-m P. QRELS RUN", 1, "parameters should follow"),
+        ("-m P.0 QRELS RUN", 2, "expected a number of ranks"),
+        ("-m P.5,5 QRELS RUN", 2, "stands twice"),
+        ("-m ndcg.5 QRELS RUN", 2, "level=gain"),
+        ("-m utility.1,2 QRELS RUN", 2, "four numbers"),
+        ("-m rbp.p=2 QRELS RUN", 2, "from 0 to 1"),
+        ("-x QRELS RUN", 1, "No such option"),
+        ("-l -1 QRELS RUN", 1, "-l"),
+        ("-R other QRELS RUN", 1, "qrels_prefs"),
+        ("QRELS", 1, "Missing argument 'RUN'"),
+        ("QRELS RUN RUN", 1, "unexpected extra argument"),
+        ("QRELS nothing.txt", 2, "cannot be read"),
+        ("RUN RUN", 2, "This looks like a run"),
+        ("-m prefs_simp QRELS RUN", 4, "needs -R prefs or -R qrels_prefs"),
+        ("-R qrels_jg -m map QRELS RUN", 4, "needs -R qrels"),
+        ("-Z nothing.txt QRELS RUN", 2, "cannot be read"),
+    ],
+)
+def test_refusals(arguments: str, status: int, said: str, files: list[str]) -> None:
+    names = {"QRELS": files[0], "RUN": files[1]}
+    result = called(*(names.get(word, word) for word in arguments.split()))
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "options", "status", "said"),
+    [
+        ("t1 0 a 1\nt1 0 a 0\n", RUN, "", 4, "q:2: "),
+        (QRELS, "t1 Q0 a 1 2 x\nt1 Q0 a 2 1 x\n", "-c", 4, "r:2: "),
+        (QRELS, "t9 Q0 a 1 2 x\n", "-c", 7, "share no query"),
+        (QRELS, "t1 a\n", "-c", 2, "6 columns"),
+        (QRELS, "t1 Q0 a 1 2 x\nt1 Q0 b 1 2\n", "-c", 2, "t1 Q0 b 1 2"),
+        (QRELS, "t1 Q0 a 1 two x\n", "-c", 2, "r:1: "),
+        (QRELS, "", "-c", 2, "holds no data"),
+        (QRELS, "# nothing\n", "-c", 2, "holds no data"),
+        ("t1 g a 1 5\n", RUN, "-R qrels_jg -m map_avgjg", 2, "4 columns"),
+        ("t1 g a 1\nt1 g a 1\n", RUN, "-R qrels_jg -m map_avgjg", 4, "q:2: "),
+        ("t1 g a x\n", RUN, "-R qrels_jg -m map_avgjg", 2, "whole number"),
+        ("t1 g a 0.5\n", RUN, "-R qrels_jg -m map_avgjg", 2, "whole number"),
+        ("t1 g a x\n", RUN, "-R qrels_prefs -m prefs", 2, "number as the level"),
+        ("t1 g s a 1\nt1 g s b\n", RUN, "-R prefs -m prefs", 2, "q:2: "),
+    ],
+)
+def test_files_that_are_refused(
+    qrels: str, run: str, options: str, status: int, said: str, write: Write
+) -> None:
+    result = called(*options.split(), write("q", qrels), write("r", run))
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert said in result.stderr
+
+
+def test_zscores(files: list[str], write: Write) -> None:
+    lines = "t1 map 0.5 0.25\nt2 map 0.5 0\nt10 map 0.5 0\nt1 gm_map -1 2\nt1 num_ret 1 4\n"
+    result = values(called("-q", "-Z", write("z", lines), "-m", "map", "-m", "num_ret", *files))
+    ap = (1 / 1 + 2 / 3) / 2
+    assert result["Zmap", "t1"] == f"{(ap - 0.5) / 0.25:6.4f}"
+    assert result["Zmap", "t2"] == "0.0000", "no deviation, and the mean itself"
+    assert result["Zmap", "t10"] == "-1000000.0000", "no deviation, and another value"
+    assert result["Zmap", "all"] == f"{((ap - 0.5) / 0.25 + 0 - 1000000) / 3:6.4f}"
+    assert result["Znum_ret", "t1"] == f"{(3 - 1) / 4:6.4f}"
+    assert result["Znum_ret", "t2"] == "-1000000.0000", "not in the file"
+    assert called("-Z", write("z2", "t1 map 0.5\n"), *files).exit_code == 2
+
+
+def test_help_explains_the_measures_asked_for() -> None:
+    plain, explained = called("-h"), called("-h", "-m", "prefs_simp")
+    assert plain.exit_code == explained.exit_code == 0
+    assert "preferences fulfilled / preferences" in explained.stdout
+    assert "preferences fulfilled / preferences" not in plain.stdout
+    version = called("-v")
+    assert (version.exit_code, version.stdout) == (0, "")
+    assert "trec_eval version 10.0" in version.stderr
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+
+def test_every_measure_of_trec_eval_is_in_the_registry() -> None:
+    known = {definition.name for definition in definitions()}
+    names = set(measure_names()) - {"runid"}
+    assert {(variant(name) or ("",))[0] for name in names} <= known
+    assert len(names) == 56
+    assert {name for names in NICKNAMES.values() for name in names} <= set(measure_names())
+
+
+def test_its_names_mean_the_same_in_evaluate(files: list[str]) -> None:
+    """Every name that it prints, read back as a measure, has the value that it prints."""
+    wanted = [name for name in NICKNAMES["all_trec"] if name != "runid"] + ["yaap", "dcg"]
+    options = Options(measures=[*wanted, "ndcg.1=3", "rbp.p=0.5,2=1", "set_F.0.5"], per_query=True)
+    compared = 0
+    for line in trec_eval(files[0], files[1], options):
+        name, topic, value = line.rstrip("\n").split("\t")
+        measure = parse(name.strip())
+        scores = evaluate(files[0], files[1], measure)
+        mine: Any = scores[measure] if topic == "all" else scores.per_query(measure)[topic]
+        shown = {"none": "'{}'", "sum": "{:.0f}"}.get(measure.definition.aggregation, "{:6.4f}")
+        assert shown.format(mine) == value
+        compared += 1
+    assert compared > 300
+
+
+def test_an_unknown_name_is_refused_in_python_too() -> None:
+    with pytest.raises(TrecEvalError, match="no such measure"):
+        trec_eval("qrels.txt", "run.txt", Options(measures=["mpa"]))
+
+
+# ---- ties -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ties_ascending_turn_the_documents_of_a_score_round(seed: int, write: Write) -> None:
+    qrels, run = oracle.collection(seed, tied=0.8)
+    reversed_run = {
+        query: {doc: -score for doc, score in docs.items()} for query, docs in run.items()
+    }
+    ranks = {}
+    for query, docs in reversed_run.items():
+        order = oracle.ranked(docs)[::-1]  # score rising, id rising, once more turned round
+        ranks[query] = {doc: -float(i) for i, doc in enumerate(order)}
+    expected = evaluate(qrels, ranks, "nDCG RelString AP").to_dict()
+    lines = [
+        f"{query} Q0 {doc} 1 {score!r} x\n"
+        for query, docs in run.items()
+        for doc, score in docs.items()
+    ]
+    assert evaluate(qrels, run, "nDCG RelString AP", ties="ascending").to_dict() == expected
+    of_file = evaluate(qrels, write("run", "".join(lines)), "nDCG RelString AP", ties="ascending")
+    assert of_file.to_dict() == expected
