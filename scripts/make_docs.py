@@ -13,6 +13,7 @@ import click
 
 from cranfield.cli import cli
 from cranfield.measures import Definition, definitions
+from cranfield.trec_eval import columns_of, measure_names
 
 ROOT = Path(__file__).parent.parent
 FORM: dict[str, Any] = {
@@ -20,16 +21,16 @@ FORM: dict[str, Any] = {
     "max_content_width": 90,
     "help_option_names": ["-h", "--help"],
 }
+NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 
 
 def entry(definition: Definition) -> str:
     """Return a measure's part of the catalogue."""
-    low, high = definition.range
     facts = [
         f"- Formula: {definition.formula}",
-        f"- Range of a query's value: {low:g} {f'to {high:g}' if high is not None else 'up'}",
-        f"- Over queries: {definition.aggregation}",
+        f"- Range of a query's value: {definition.shown_range}",
+        f"- Over queries: {definition.over_queries}",
         f"- Source: {definition.source}",
     ]
     if definition.aliases:
@@ -63,7 +64,7 @@ def command_line() -> str:
     top = click.Context(cli, info_name="cranfield", **FORM)
     parts.append(f"```text\n{cli.get_help(top)}\n```\n")
     for name in cli.list_commands(top):
-        command: click.Command = import_module(f"cranfield.cli.{name}").command
+        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
         context = click.Context(command, info_name=name, parent=top, **FORM)
         parts.append(f"## cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
@@ -77,11 +78,24 @@ def readme() -> str:
     return LIST.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
 
 
+def trec_eval_names() -> str:
+    """Return the page on trec_eval with the table of names put in."""
+    rows = ["| trec_eval | here |", "|---|---|"]
+    for name in measure_names():
+        if name != "runid":
+            here = [str(column.measure) for column in columns_of(name, None, {})]
+            shown = f"`{here[0]}`" + (f" to `{here[-1]}`" if len(here) > 1 else "")
+            rows.append(f"| `{name}` | {shown} |")
+    text = (ROOT / "docs" / "trec-eval.md").read_text("utf-8")
+    return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
         ROOT / "docs" / "measures.md": catalogue(),
         ROOT / "docs" / "command-line.md": command_line(),
+        ROOT / "docs" / "trec-eval.md": trec_eval_names(),
         ROOT / "README.md": readme(),
     }
 

@@ -163,7 +163,7 @@ def test_the_standard_input(files: tuple[str, str]) -> None:
 
 
 MISTAKES = {
-    ("evaluate", "{qrels}", "{run}", "-m", "nDGC@10"): "Did you mean nDCG?",
+    ("evaluate", "{qrels}", "{run}", "-m", "nDGC@10"): "Did you mean nDCG",
     ("evaluate", "{qrels}", "{run}", "-m", "P"): "P needs a cutoff: P@10",
     ("evaluate", "{qrels}", "nowhere.run"): "nowhere.run: cannot be read: No such file",
     ("evaluate", "nowhere", "{run}"): "nowhere: cannot be read",
@@ -176,7 +176,7 @@ MISTAKES = {
     ("evaluate", "{qrels}", "{run}", "--format", "xml"): "'xml' is not one of",
     ("evaluate", "{qrels}", "{run}", "--perquery"): "--per-query",
     ("evalute", "{qrels}", "{run}"): "Did you mean 'evaluate'?",
-    ("measures", "nDGC"): "Did you mean nDCG?",
+    ("measures", "nDGC"): "Did you mean nDCG",
 }
 
 
@@ -363,7 +363,7 @@ def test_measures_lists_all_and_explains_each() -> None:
 def test_measures_may_all_be_explained() -> None:
     full = run("measures", "--full").stdout
     for definition in definitions():
-        assert definition.pattern in full
+        assert definition.pattern in " ".join(full.split())
     assert full.count("\nFormula ") == full.count("\nSource ") == len(definitions())
     two = run("measures", "map", "P.5").stdout
     assert two.count("\nFormula ") == 2

@@ -60,6 +60,7 @@ def test_the_recipe_says_how_it_was_made(scores: Scores) -> None:
         "queries": "judged",
         "order": "score",
         "scores": "double",
+        "ties": "document",
         "depth": None,
         "judged_only": False,
     }

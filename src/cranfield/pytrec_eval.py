@@ -159,9 +159,14 @@ class RelevanceEvaluator:
         """
         if self._qrels is None or not scores:
             return {}
+        if not isinstance(scores, Mapping):
+            raise TypeError(f"expected {{query: {{document: score}}}}, got {scores!r:.80}")
         run = {query: docs for query, docs in scores.items() if query in self._known}
         if not run:
             return {}
+        for query, docs in run.items():
+            if not isinstance(docs, Mapping):
+                raise TypeError(f"query {query!r}: expected {{document: score}}, got {docs!r:.80}")
         qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(run)
         try:
             judged = judge(qrels, Run(run), scores="single", judged_only=self._judged_only)

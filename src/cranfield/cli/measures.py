@@ -1,6 +1,5 @@
 """`cranfield measures [NAME]`."""
 
-import math
 import shutil
 
 import click
@@ -41,13 +40,10 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
         with formatter.indentation():
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
-    low, high = definition.range
-    lowest = "any number" if low == -math.inf else f"from {low:g}"
-    over = {"mean": "mean", "sum": "sum", "geometric": "geometric mean", "none": "no value"}
     facts = [
         ("Formula", definition.formula),
-        ("Range", lowest + (f" to {high:g}" if high is not None else " up" * (low != -math.inf))),
-        ("Over queries", over[definition.aggregation]),
+        ("Range", definition.shown_range),
+        ("Over queries", definition.over_queries),
         ("Source", definition.source),
         ("Other names", ", ".join(definition.aliases) or "-"),
     ]

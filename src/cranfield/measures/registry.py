@@ -206,6 +206,26 @@ class Definition:
         return self.aggregation == "none"
 
     @property
+    def shown_range(self) -> str:
+        """The values that a query may have, in words."""
+        low, high = self.range
+        if self.is_text:
+            return "a text"
+        if low == -math.inf:
+            return "any number"
+        return f"from {low:g}" + (" up" if high is None else f" to {high:g}")
+
+    @property
+    def over_queries(self) -> str:
+        """What the value over all queries is, in words."""
+        return {
+            "mean": "mean",
+            "sum": "sum",
+            "geometric": "geometric mean",
+            "none": "no value",
+        }[self.aggregation]
+
+    @property
     def documentation(self) -> str:
         """The kernel's docstring."""
         return inspect.getdoc(self.kernel) or ""
@@ -524,7 +544,7 @@ class Plan:
     """Measures in the order in which they are wanted, and how to reckon them in few passes."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
-        self._n = len(measures)
+        self._measures = measures
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, one in enumerate(measures):
             alike.setdefault((one.name, one.given), []).append(i)
@@ -532,9 +552,12 @@ class Plan:
         texts = any(measure.definition.is_text for measure in measures)
         self._kind = object if texts else np.float64
 
+    def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
+        return Plan, (self._measures,)  # for other processes
+
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
-        values = np.empty((len(judged.n_retrieved), self._n), self._kind)
+        values = np.empty((len(judged.n_retrieved), len(self._measures)), self._kind)
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
         return values
