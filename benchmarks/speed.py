@@ -168,15 +168,17 @@ def files(folder: Path, repeats: int, n_queries: int) -> None:
     show("43,000 rows, whole process", costs, 1 / 1.15)
 
 
-def dicts(share: float, tied: bool, seed: int = SEED) -> tuple[Any, Any]:
-    """Make qrels and a run of 1,000 queries with 1,000 documents each, in memory."""
+def dicts(
+    share: float, tied: bool, seed: int = SEED, n_queries: int = 1000, depth: int = 1000
+) -> tuple[Any, Any]:
+    """Make qrels and a run of so many queries with so many documents each, in memory."""
     chance = np.random.default_rng(seed)
     qrels, run = {}, {}
-    for query in range(1000):
-        docs = [f"d{i}" for i in chance.choice(10**6, 1000, replace=False).tolist()]
-        scores = np.ones(1000) if tied else chance.permutation(1000) + 0.5
+    for query in range(n_queries):
+        docs = [f"d{i}" for i in chance.choice(10**6, depth, replace=False).tolist()]
+        scores = np.ones(depth) if tied else chance.permutation(depth) + 0.5
         run[f"q{query}"] = dict(zip(docs, scores.tolist(), strict=True))
-        judged = docs if share == 1 else chance.choice(docs, int(1000 * share), False).tolist()
+        judged = docs if share == 1 else chance.choice(docs, int(depth * share), False).tolist()
         grades = chance.integers(0, 4, len(judged)).tolist()
         qrels[f"q{query}"] = dict(zip(judged, grades, strict=True))
     return qrels, run
@@ -226,6 +228,52 @@ def in_memory(repeats: int) -> None:
         show(f"1,000 x 1,000 in dicts, {title}", medians, bar)
 
 
+def evaluator(repeats: int) -> None:
+    """Measure RelevanceEvaluator.evaluate beside pytrec_eval's, on dicts of several sizes."""
+    import pytrec_eval
+
+    from cranfield import pytrec_eval as ours
+
+    names = {"map", "ndcg", "ndcg_cut", "recip_rank", "P", "recall"}
+    print("\nRelevanceEvaluator.evaluate, 30 values a query, 15 % judged")
+    for n_queries, depth, bar in (
+        (1, 100, 1 / 3),
+        (1, 1000, 1 / 3),
+        (50, 1000, 2.5),
+        (1000, 1000, 2.5),
+    ):
+        qrels, run = dicts(0.15, False, n_queries=n_queries, depth=depth)
+        sides = [module.RelevanceEvaluator(qrels, names) for module in (pytrec_eval, ours)]
+        results = [side.evaluate(run) for side in sides]
+        assert results[0] == results[1]
+        calls = max(1, 1_000_000 // (n_queries * depth))
+        times: list[list[float]] = [[], []]
+        for _ in range(repeats + 1):
+            for taken, side in zip(times, sides, strict=True):
+                began = time.perf_counter()
+                for _ in range(calls):
+                    side.evaluate(run)
+                taken.append((time.perf_counter() - began) / calls)
+        theirs, mine = (1e6 * statistics.median(taken[1:]) for taken in times)
+        print(
+            f"  {n_queries:5,} x {depth:5,}: cranfield {mine:10,.0f} us, pytrec_eval "
+            f"{theirs:10,.0f} us   {theirs / mine:6.2f} x the time of cranfield"
+            f"  bar: {bar:.2f} x: {_met(theirs / mine >= bar)}"
+        )
+    qrels, run = dicts(0.15, False, n_queries=50)
+    side = ours.RelevanceEvaluator(qrels, names)
+    for calls in (50, 1000):
+        for _ in range(calls):
+            side.evaluate(run)
+        print(f"  after {calls:5,} calls of 50 x 1,000: {_resident():.1f} MB")
+
+
+def _resident() -> float:
+    """Return the memory that this process holds now, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -239,6 +287,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files(Path(folder), given.repeats, 698 if given.quick else 6980)
     in_memory(given.repeats)
+    evaluator(given.repeats)
 
 
 if __name__ == "__main__":

@@ -311,4 +311,5 @@ def test_trec_eval_s_own_test_through_the_module(
         every = [values[name] for values in results.values()]
         assert f"{mine.compute_aggregated_measure(name, every):.4f}" == f"{float(value):.4f}"
         compared += 1
-    assert compared == (28 - 11 if output == "out.test" else 87 - 12)
+    # Without runid and the recall points; nor rbp, rbp_resid and unj, which version 9 has not.
+    assert compared == (30 - 1 - 11 if output == "out.test" else 99 - 1 - 12 - 5)

@@ -31,7 +31,9 @@ class _AsTrecEval(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             error.show()
-            ctx.exit(USAGE)
+            option = error.param if isinstance(error, click.BadParameter) else None
+            of_format = option is not None and option.name in ("qrels_format", "results_format")
+            ctx.exit(FILE if of_format else USAGE)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -96,7 +98,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     "--Judged_docs_only",
     "judged_only",
     is_flag=True,
-    help="Drop documents that are not judged before measuring.",
+    help="Drop documents that are unjudged or of negative grade before measuring.",
 )
 @click.option(
     "-N",
@@ -129,6 +131,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
 @click.option(
     "-T",
     "--Results_format",
+    "results_format",
     type=click.Choice(["trec_results"]),
     default="trec_results",
     show_default=True,
