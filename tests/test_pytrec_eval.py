@@ -218,6 +218,22 @@ def test_odd_input() -> None:
     assert evaluator.evaluate({"empty": {"d1": 1.0}}) == {}
     assert evaluator.evaluate({"q1": {}}) == {"q1": {"map": 0.0}}
     assert mine.RelevanceEvaluator({}, {"map"}).evaluate(RUN) == {}
+    assert mine.RelevanceEvaluator(QRELS, {"P.5, 10", "map"}, True).evaluate(RUN)["q1"].keys() == {
+        *("map", "P_5", "P_10")
+    }
+    nameless: Any = {"": {"": 1, "a": 0}}, {"": {"a": 1.0, "": 1.0}}
+    for qrels, run in (nameless, nameless[::-1]):
+        grades = {
+            query: {doc: int(grade) for doc, grade in docs.items()} for query, docs in qrels.items()
+        }
+        theirs, ours = (
+            module.RelevanceEvaluator(grades, {"map", "ndcg"}).evaluate(run)
+            for module in (pytrec_eval, mine)
+        )
+        same(theirs, ours, "the id ''")
+    parsed = mine.parse_run(["q Q0 d 1 0.5 x"])
+    parsed["new"]["d"] = 1.0
+    assert dict(parsed) == {"q": {"d": 0.5}, "new": {"d": 1.0}}
     assert evaluator.evaluate(defaultdict(dict, RUN)) == evaluator.evaluate(RUN)
     assert json.loads(json.dumps(evaluator.evaluate(RUN))) == evaluator.evaluate(RUN)
     again = pickle.loads(pickle.dumps(evaluator))  # noqa: S301 - our own
@@ -242,6 +258,13 @@ def test_odd_input() -> None:
         (lambda: mine.RelevanceEvaluator(QRELS, {"utility.1"}), ValueError, "four numbers"),
         (lambda: mine.RelevanceEvaluator(QRELS, {"set_F.1", "set_F.2"}), ValueError, "set_F"),
         (lambda: mine.RelevanceEvaluator(QRELS, "map"), TypeError, "a set of measures"),
+        (
+            lambda: mine.RelevanceEvaluator(QRELS, {"prefs"}),
+            ValueError,
+            "unsupported measure prefs",
+        ),
+        (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 10**10), TypeError, "whole number"),
+        (lambda: made({"q": {None: 1}}, {"map"}), TypeError, "an id is a text"),
         (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 0), TypeError, "1 or more"),
         (lambda: made(QRELS, {"map"}, 1.5), TypeError, "1 or more"),
         (lambda: evaluated({"q1": {"d1": "x"}}), TypeError, "'q1'.*'d1'.*'x'"),

@@ -13,20 +13,20 @@ those of the run that have judgments. `relstring` and `runid`, which are texts, 
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cranfield.errors import InputError
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judge import judge
-from cranfield.measures import Plan
+from cranfield.measures import Measure, Plan
 from cranfield.ranked import LEAST, log
 from cranfield.tables import Qrels, Run
 from cranfield.trec_eval import (
     NICKNAMES,
-    Column,
     TrecEvalError,
     columns_of,
     kind_of,
@@ -52,18 +52,20 @@ supported_nicknames: dict[str, set[str]] = {
 }
 
 _TEXTS = ("runid", "relstring")
+_SEVERAL = ("cutoffs", "points", "multiples")  # each value behind the name is a measure
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     """Parse the lines of a TREC run: `query_id Q0 doc_id rank score tag`.
 
-    Returns {query_id: {doc_id: score}}. Raises AssertionError for a document that stands twice
-    for a query, ValueError for a line of other columns or a score that is no number.
+    Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    columns or a score that is no number.
 
-    >>> parse_run(["q1 Q0 d1 1 12.5 bm25"])
+    >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
     {'q1': {'d1': 12.5}}
     """
-    run: dict[str, dict[str, float]] = {}
+    run: dict[str, dict[str, float]] = defaultdict(dict)
     for line in f_run:
         query, _, doc, _, score, _ = _columns(line, 6)
         _add(run, query, doc, float(score))
@@ -73,13 +75,14 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     """Parse the lines of a TREC qrels file: `query_id iteration doc_id grade`.
 
-    Returns {query_id: {doc_id: grade}}. Raises AssertionError for a document that stands twice
-    for a query, ValueError for a line of other columns or a grade that is no whole number.
+    Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    columns or a grade that is no whole number.
 
-    >>> parse_qrel(["q1 0 d1 2", "q1 0 d2 0"])
+    >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
     {'q1': {'d1': 2, 'd2': 0}}
     """
-    qrel: dict[str, dict[str, int]] = {}
+    qrel: dict[str, dict[str, int]] = defaultdict(dict)
     for line in f_qrel:
         query, _, doc, grade = _columns(line, 4)
         _add(qrel, query, doc, int(grade))
@@ -94,10 +97,9 @@ def _columns(line: str, n: int) -> list[str]:
 
 
 def _add(data: dict[str, dict[str, Any]], query: str, doc: str, value: float) -> None:
-    docs = data.setdefault(query, {})
-    if doc in docs:
+    if doc in data[query]:
         raise AssertionError(f"the document {doc!r} stands twice for query {query!r}")
-    docs[doc] = value
+    data[query][doc] = value
 
 
 def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
@@ -111,8 +113,9 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
     """
     if measure.startswith("num_"):
         return float(np.sum(values))
-    average = np.sum(values) / len(values)
-    return float(np.exp(average) if measure.startswith("gm_") else average)
+    if measure.startswith("gm_"):
+        return float(np.exp(np.sum(values) / len(values)))
+    return float(np.mean(values))
 
 
 class RelevanceEvaluator:
@@ -134,21 +137,25 @@ class RelevanceEvaluator:
         judged_docs_only_flag: bool = False,
     ) -> None:
         level = relevance_level
-        if not isinstance(level, int | np.integer) or isinstance(level, bool) or level < 1:
+        if not isinstance(level, int | np.integer) or not 1 <= level <= LARGEST_GRADE:
             raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
         wanted = _requested(measures)
         columns = _columns_of(wanted, int(level))
-        self._texts = {name: 0.0 for name in _TEXTS if name in wanted}
-        self._names = [column.name for column in columns]
-        self._plan = Plan([column.measure for column in columns])
+        self._names = [name for name, _ in columns]
+        # Where the numbers stand among the columns; None: everywhere.
+        numbers = [i for i, (_, measure) in enumerate(columns) if measure is not None]
+        self._places = numbers if len(numbers) < len(columns) else None
+        measured = [measure for _, measure in columns if measure is not None]
+        self._plan = Plan(measured)
         self._logarithms = [
-            i
-            for i, column in enumerate(columns)
-            if column.measure.definition.aggregation == "geometric"
+            i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
         ]
         self._judged_only = bool(judged_docs_only_flag)
         judged = _checked(query_relevance)
-        self._qrels = Qrels(judged) if judged else None
+        try:
+            self._qrels = Qrels(_named(judged)) if judged else None
+        except InputError as error:
+            raise TypeError(str(error)) from None
         self._known = frozenset(judged)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -167,23 +174,42 @@ class RelevanceEvaluator:
         for query, docs in run.items():
             if not isinstance(docs, Mapping):
                 raise TypeError(f"query {query!r}: expected {{document: score}}, got {docs!r:.80}")
-        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(run)
+        named = _named(run)
+        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
         try:
-            judged = judge(qrels, Run(run), scores="single", judged_only=self._judged_only)
+            meeting = judge(qrels, Run(named), scores="single", judged_only=self._judged_only)
         except InputError as error:
             raise TypeError(str(error)) from None
-        values = self._plan.values(judged.judged)
+        values = self._plan.values(meeting.judged)
         for i in self._logarithms:
             values[:, i] = log(np.maximum(values[:, i], LEAST))
-        rows = dict(zip(judged.query_ids, values.tolist(), strict=True))
-        names, texts = self._names, self._texts
-        return {query: dict(zip(names, rows[query], strict=True)) | texts for query in run}
+        if self._places is not None:
+            numbers = values
+            values = np.zeros((len(numbers), len(self._names)))
+            values[:, self._places] = numbers
+        rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
+        names = self._names
+        return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
+
+
+_NO_ID = "\1"  # stands for the id "", which is none elsewhere in the package; as it, sorted first
+
+
+def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the data with a name for the query and the document "", which pytrec_eval takes."""
+    return {
+        query or _NO_ID: {doc or _NO_ID: value for doc, value in docs.items()}
+        if "" in docs
+        else docs
+        for query, docs in data.items()
+    }
 
 
 def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
     """Return the queries with judgments; TypeError if one is not {document: whole number}."""
     if not isinstance(data, Mapping):
         raise TypeError(f"expected {{query: {{document: grade}}}}, got {data!r:.80}")
+    data = {query: docs for query, docs in data.items() if docs}
     for query, docs in data.items():
         if not isinstance(query, str) or not isinstance(docs, Mapping):
             raise TypeError(f"expected a text and {{document: grade}}, got {query!r}: {docs!r:.80}")
@@ -193,7 +219,7 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
                     f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
                     f"got {grade!r:.80}"
                 )
-    return {query: docs for query, docs in data.items() if docs}
+    return data
 
 
 def _requested(measures: Iterable[str]) -> dict[str, str | None]:
@@ -206,7 +232,7 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
             before = given.get(name)
             if before is None or values is None or before == values:
                 given[name] = values or before
-            elif kind_of(name) in ("cutoffs", "points", "multiples"):
+            elif kind_of(name) in _SEVERAL:
                 given[name] = f"{before},{values}"
             else:
                 raise ValueError(f"{name} is asked for with {before} and with {values}")
@@ -215,13 +241,12 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
 
 def _read(measure: str) -> list[tuple[str, str | None]]:
     """Return the names that a text stands for, and the parameters behind a point or underscore."""
-    if measure in supported_nicknames:
-        return [(name, None) for name in supported_nicknames[measure] & supported_measures]
-    if measure in supported_measures:
-        return [(measure, None)]
+    names = supported_nicknames.get(measure, {measure})
+    if names <= supported_measures:
+        return [(name, None) for name in names]
     for name in sorted(supported_measures, key=len, reverse=True):
         if measure.startswith((f"{name}.", f"{name}_")):
-            values = measure[len(name) + 1 :]
+            values = re.sub(r"\s*,\s*", ",", measure[len(name) + 1 :])
             if re.fullmatch(_VALUES, values):
                 return [(name, values)]
     near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
@@ -233,20 +258,24 @@ _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
 _VALUES = rf"(?:{_NUMBER})(?:,{_NUMBER})*|\d+={_NUMBER}(?:,\d+={_NUMBER})*"
 
 
-def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[Column]:
-    """Return the columns of the result, in trec_eval's order; ValueError for wrong parameters."""
-    columns: list[Column] = []
+def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+    """Return the names and measures of the result, in trec_eval's order; None for texts.
+
+    Raises ValueError for parameters that trec_eval does not take.
+    """
+    columns: list[tuple[str, Measure | None]] = []
     for name in _NAMES:
-        if name not in wanted or name in _TEXTS:
-            continue
-        values, several = wanted[name], kind_of(name) in ("cutoffs", "points", "multiples")
-        if values is not None and (several or name == "11pt_avg"):
-            # In this order pytrec_eval adds up the points of 11pt_avg.
-            values = ",".join(sorted(set(values.split(","))))
-        try:
-            found = columns_of(name, values, {"rel": level, "version": 9})
-        except TrecEvalError as error:
-            raise ValueError(str(error)) from None
-        # Only what stands for several measures is a part of the names.
-        columns += found if several else [replace(column, name=name) for column in found]
+        if name in wanted and name in _TEXTS:
+            columns.append((name, None))
+        elif name in wanted:
+            values, several = wanted[name], kind_of(name) in _SEVERAL
+            if values is not None and (several or name == "11pt_avg"):
+                # In this order pytrec_eval adds up the points of 11pt_avg.
+                values = ",".join(sorted(set(values.split(","))))
+            try:
+                found = columns_of(name, values, {"rel": level, "version": 9})
+            except TrecEvalError as error:
+                raise ValueError(str(error)) from None
+            # Only what stands for several measures is a part of the names.
+            columns += [(column.name if several else name, column.measure) for column in found]
     return columns

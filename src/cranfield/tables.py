@@ -254,8 +254,8 @@ class Qrels:
     def of(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged; plain judgments only."""
         codes = sorted(self.codes[encode(query)] for query in query_ids)
-        lists, starts = self.doc_lists, self.starts.tolist()
-        rows = [slice(starts[code], starts[code + 1]) for code in codes]
+        lists, starts = self.doc_lists, self.starts
+        rows = [slice(int(starts[code]), int(starts[code + 1])) for code in codes]
         some = Qrels.__new__(Qrels)
         some.query_ids = [self.query_ids[code] for code in codes]
         some._lists = [lists[code] for code in codes]

@@ -131,6 +131,9 @@ def command(
             judged_only=judged_only,
             progress=progress,
         )
+    texts = [str(one) for one in measures if one.definition.is_text]
+    if texts and not per_query:
+        note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
     form = form or ("table" if is_terminal() else "tsv")
     if form == "table":
         show(systems.table(per_query=per_query))
