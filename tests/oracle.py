@@ -593,7 +593,7 @@ def collection(
             qrels[query] = {doc: chance.randint(lowest, 3) for doc in judged}
         if chance.random() < 0.9:
             found = chance.sample(pool, chance.randint(0 if chance.random() < 0.2 else 1, depth))
-            few = [0.0, 1.5, -2.25]
+            few = [0.0, 1.5, 1.5 + 1e-8, -2.25]  # two of them are equal as 32-bit floats
             run[query] = {
                 doc: chance.choice(few) if chance.random() < tied else chance.gauss(0, 5)
                 for doc in found

@@ -17,6 +17,7 @@ from cranfield import (
     parse,
     read_qrels,
 )
+from cranfield.measures.registry import Depth
 
 Write = Callable[[str, str], str]
 SEEDS = range(60)
@@ -59,7 +60,7 @@ def every(name: str) -> Iterator[Measure]:
     elif name == "GroupRprec":
         yield from (Measure(name)(multiple=multiple) for multiple in (0.4, 1, 1.6))
     else:
-        yield from (Measure(name) @ k for k in (1, 3, 5))
+        yield from (Measure(name) @ k for k in (1, 3, 5, "R", "min(3,R)"))
 
 
 def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: bool) -> float:
@@ -67,9 +68,14 @@ def expected(measure: Measure, run: list[str], groups: dict[str, Any], only: boo
     parts = [groups[name] for name in sorted(groups, key=str.encode)]
     if measure.name in oracle.PREFERENCES:
         return oracle.PREFERENCES[measure.name](run, parts, **measure.parameters)
-    cutoff = () if measure.cutoff is None else (int(str(measure.cutoff)),)
     total = 0.0
     for (part,) in parts:
+        cutoff: tuple[int, ...] = ()
+        if isinstance(measure.cutoff, Depth):
+            relevant = (
+                oracle.n_relevant(list(part.values()), 1) if measure.cutoff.at_relevant else 99
+            )
+            cutoff = (min(measure.cutoff.ranks or 99, relevant),)
         ranking = [part.get(doc) for doc in run]
         if only:
             ranking = [grade for grade in ranking if grade is not None and grade >= 0]
@@ -133,9 +139,18 @@ def test_plain_judgments_are_one_group() -> None:
         assert evaluate(grouped, run, names).to_dict() == plain
 
 
+def test_a_negative_level_is_no_judgment() -> None:
+    run = {"q": ["a", "b"]}
+    plain = evaluate({"q": {"a": -1, "b": 1}}, run, "NumRet", judged_only=True)
+    grouped = evaluate({"q": {"g": {"a": -1, "b": 1}}}, run, "NumRet", judged_only=True)
+    assert plain["NumRet"] == grouped["NumRet"] == 1
+
+
 def test_measures_of_one_grade_refuse_groups() -> None:
     with pytest.raises(MeasureError, match="measures of groups and preferences are NumQ"):
         evaluate({"q": {"ann": {"a": 1}}}, {"q": ["a"]}, "AP")
+    with pytest.raises(MeasureError, match="'all' or 'retrieved'"):
+        parse("PrefsRnonrel(over='implied')")
     with pytest.raises(MeasureError, match="fractions"):
         evaluate({"q": {"ann": {"a": 0.5}}}, {"q": ["a"]}, "GroupAP")
 
@@ -147,9 +162,11 @@ def test_measures_of_one_grade_refuse_groups() -> None:
         ({"q": {"g": {"a": "x"}}}, "expected a level, got 'x'"),
         ({"q": {"g": {"a": float("nan")}}}, "expected a level"),
         ({"q": {"g": [{"a": 1}, 3]}}, "document: level"),
-        ({"q": {"g": [{"a": 2, "b": 1}, {"b": 2, "a": 1}]}}, "in a circle"),
+        ({"q": {"g": {}}}, "query 'q', group 'g': holds no judgment"),
+        ({"q": {"g": [{"a": 1}, {}]}}, "group 'g': holds no judgment"),
+        ({"q": {"f": {"x": 1}, "g": [{"a": 2, "b": 1}, {"b": 2, "a": 1}]}}, "'q', group 'g'.*'a'"),
         ({"q": {"g": [{"a": 2, "b": 1}, {"b": 2, "c": 1}, {"c": 3, "a": 2}]}}, "in a circle"),
-        ({"q": {"g": [{"a": 2, "b": 0}, {"b": 2, "c": 1}]}}, "both level 0 and another"),
+        ({"q": {"g": [{"a": 2, "b": 0}, {"b": 2, "c": 1}]}}, "document 'b'.*level 0 and another"),
     ],
 )
 def test_what_is_refused(qrels: Any, said: str) -> None:

@@ -229,6 +229,7 @@ def test_missing_queries_score_zero_and_all_is_counted() -> None:
     assert both["RR"] == (1 + 0 + 0) / 3
     assert both.query_ids == ["q1", "q3", "q4"]
     assert (both.counts.queries, both.counts.without_run) == (3, 1)
+    assert judge(Qrels(qrels), Run(run), queries="both").in_run.tolist() == [True, True, True]
 
 
 def test_queries_are_in_the_order_of_their_bytes() -> None:

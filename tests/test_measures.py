@@ -1,5 +1,6 @@
 """Measures: arithmetic to check by eye, slow loops, and trec_eval's own numbers."""
 
+import contextlib
 import gzip
 import math
 from collections.abc import Iterator
@@ -10,7 +11,16 @@ import oracle
 import pytest
 
 import cranfield
-from cranfield import Measure, Qrels, definitions, evaluate, parse, parse_all, read_run
+from cranfield import (
+    Measure,
+    MeasureError,
+    Qrels,
+    definitions,
+    evaluate,
+    parse,
+    parse_all,
+    read_run,
+)
 from cranfield.measures.registry import Depth
 from cranfield.tables import as_run
 
@@ -98,6 +108,22 @@ def test_a_gain_that_cannot_be_added_up_is_refused() -> None:
     assert parse("nDCG(gain='exp2')")({"a": 1000, "b": 1}, ["a"]) == 1, "all but 1 of 2^1000"
 
 
+def test_gains_that_rounding_swallows() -> None:
+    """G takes logarithms of 2 and more, also where 2 is lost beside the gains."""
+    assert parse("G(gain={1: 1e20})")({"a": 1, "b": 0}, ["b", "a"]) == 1 / math.log2(2)
+    assert parse("G(gain='exp2')")({"a": 60}, ["x", "a"]) > 0
+
+
+def test_gains_are_brought_to_0_to_1_for_rbp() -> None:
+    def rbp(gain: dict[int, float]) -> object:
+        return Measure("RBP")(gain=gain, p=0.5)({"a": 1, "b": 0}, ["a", "b"])
+
+    assert rbp({0: -5, 1: -3}) == (1 - 0.5) * ((-3 + 5) / (-3 + 5) * 1 + 0 * 0.5)
+    assert rbp({0: 0.5, 1: 0.75}) == (1 - 0.5) * (0.75 * 1 + 0.5 * 0.5), "they are there already"
+    assert rbp({0: 2, 1: 4}) == (1 - 0.5) * 1, "2 is the least"
+    assert rbp({7: 4}) == (1 - 0.5) * (1 / 4), "4 is the greatest, though no document has it"
+
+
 # ---- against slow loops ---------------------------------------------------------------------
 
 
@@ -110,7 +136,14 @@ def variants(name: str) -> Iterator[Measure]:
         "beta": [0.5, 2],
         "x": [2],
         "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
-        "gain": ["exp2", {1: 3, 2: 0.5}, {0: 1, 1: 5, 2: 1, 3: -1}, {1: 0.25, 2: 0.5, 3: 1}],
+        "gain": [
+            "exp2",
+            {1: 3, 2: 0.5},
+            {0: 1, 1: 5, 2: 1, 3: -1},
+            {1: 0.25, 2: 0.5, 3: 1},
+            {0: -0.5, 1: 0.5},
+            {0: -5, 1: -3, 2: -2, 3: -1},
+        ],
         "multiple": [0.3, 1.7],
         "version": [9],
         "p": [0, 0.5, 0.95],
@@ -121,7 +154,11 @@ def variants(name: str) -> Iterator[Measure]:
     }
     for parameter in definition.parameters:
         assert parameter in other, f"give {parameter} values to try here"
-        bases += [Measure(name)(**{parameter: value}) for value in other[parameter]]
+        before = len(bases)
+        for value in other[parameter]:
+            with contextlib.suppress(MeasureError):  # PrefsRnonrel knows fewer values of `over`
+                bases.append(Measure(name)(**{parameter: value}))
+        assert len(bases) > before, parameter
     for base in bases:
         if definition.cutoff != "required":
             yield base

@@ -66,6 +66,24 @@ def test_the_recipe_says_how_it_was_made(scores: Scores) -> None:
     }
 
 
+def test_a_text_has_a_value_for_each_query_only() -> None:
+    runs = {"a": {"q": ["d", "x"]}, "b": {"q": ["x", "d"]}}
+    systems = evaluate({"q": {"d": 2}}, runs, "RelString RR")
+    scores = systems["b"]
+    assert scores.per_query("RelString") == {"q": "-2"}
+    assert scores.means() == {"RR": 1 / 2}
+    with pytest.raises(MeasureError, match="a text for each query"):
+        scores["RelString"]
+    assert scores.to_dict() == {"q": {"RelString": "-2", "RR": 1 / 2}}
+    assert systems.to_pandas()["RelString"].tolist() == ["2-", "-2"]
+    assert systems.to_polars()["RR"].to_list() == [1.0, 1 / 2]
+    assert [line.split() for line in str(systems).splitlines()[2:4]] == [
+        ["a", "-", "1.0000"],
+        ["b", "-", "0.5000"],
+    ]
+    assert "2-" in str(systems.table(per_query=True))
+
+
 def test_systems_are_a_mapping_in_the_order_given(systems: Systems) -> None:
     assert list(systems) == ["good", "<b>bad</b>\x1b[31m"]
     assert systems["good"]["AP"] == (1 / 2 + 1) / 3

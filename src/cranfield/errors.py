@@ -61,6 +61,10 @@ class NothingSharedError(InputError):
     """A run and judgments that have no query in common."""
 
 
+class ContradictionError(InputError):
+    """Preferences of one group that cannot all be true."""
+
+
 class DuplicateError(InputError):
     """A document that stands twice where it may stand once."""
 

@@ -18,12 +18,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.errors import (
+    ContradictionError,
+    InputError,
+    MeasureError,
+    NothingSharedError,
+    OptionError,
+    one_of,
+)
 from cranfield.formats.block import Block, Load
 from cranfield.formats.objects import Nested, by_position, scores_of, whole_numbers
 from cranfield.formats.trec import Order
 from cranfield.ids import Ids, Words, decode, keyed
-from cranfield.preferences import Levels, Preferences, preferences
+from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.ranked import Bools, Floats, Ints, Ranked, ratio
 from cranfield.tables import Grouped, Qrels, Run, grouped, together
 
@@ -46,23 +53,26 @@ class Judged:
     ideal: Ranked
     n_retrieved: Ints
     top_grade: int
-    in_groups: bool = False  # then hits and ideal say only which documents are judged at all
+    in_groups: bool = False  # then the grades in hits and ideal are the best level's sign
     _parts: Callable[[], "_Parts"] | None = None
 
     def n_relevant(self, rel: int = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
-    def every(self) -> Ranked:
-        """Return every retrieved document, judged or not: see `Ranked.judged`."""
+    def every(self, k: Ints | None = None) -> Ranked:
+        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`."""
         n_retrieved = self.n_retrieved[:, 0]
+        if k is not None:
+            n_retrieved = np.minimum(n_retrieved, k.max(axis=1))
+        hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
         begins = np.cumsum(n_retrieved) - n_retrieved
         query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
         rank = np.arange(1, len(query) + 1) - begins[query]
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
-        rows = begins[self.hits.query] + self.hits.rank - 1
-        grade[rows], judged[rows] = self.hits.grade, True
-        return Ranked(len(n_retrieved), query, rank, grade, known=judged)
+        rows = begins[hits.query] + hits.rank - 1
+        grade[rows], judged[rows] = hits.grade, True
+        return Ranked(len(n_retrieved), query, rank, grade, known=judged).top(k)
 
     @cached_property
     def groups(self) -> "Groups":
@@ -104,14 +114,7 @@ class _Parts:
     levels: Levels  # of these queries
     rank: Ints  # (rows of levels,) 0: not retrieved
     judged_only: bool
-
-    @classmethod
-    def of(cls, levels: Levels, in_run: Bools | None, rank_of: Ints, only: bool) -> "_Parts":
-        """Keep the judgments of queries `in_run`; `rank_of` (documents,) is their rank, or 0."""
-        if in_run is not None:
-            levels = levels.of_queries(in_run)
-            return cls(int(np.count_nonzero(in_run)), levels, rank_of[levels.row], only)
-        return cls(int(levels.query.max()) + 1, levels, rank_of[levels.row], only)
+    qrels: Qrels  # for names
 
     def groups(self, judged: Judged) -> Groups:
         levels = self.levels
@@ -136,7 +139,18 @@ class _Parts:
         return Groups(Judged(hits, ideal, n_retrieved, judged.top_grade), levels.query)
 
     def preferences(self) -> Preferences:
-        return preferences(self.n_queries, self.levels, self.rank)
+        try:
+            return preferences(self.n_queries, self.levels, self.rank)
+        except Contradiction as found:
+            group, row = found.args
+            query = self.qrels.query_ids[self.qrels.query[row]]
+            doc = decode(self.qrels.docs[row])
+            raise ContradictionError(
+                f"the qrels: query {query!r}, group {self.levels.names[group]!r}: its subgroups "
+                f"contradict each other about the document {doc!r}: it is preferred to itself in "
+                "a circle, or has level 0 and another one",
+                hint="A group is of one mind; judgments of another mind are another group.",
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -272,7 +286,8 @@ def _assemble(
     def parts() -> _Parts:
         rank_of = np.zeros(len(qrels), np.int64)
         rank_of[row] = rank if depth is None else np.where(rank <= depth, rank, 0)
-        return _Parts.of(qrels.levels, kept, rank_of, judged_only)
+        levels = qrels.levels if kept is None else qrels.levels.of_queries(kept)
+        return _Parts(len(query_ids), levels, rank_of[levels.row], judged_only, qrels)
 
     if judged_only:
         hits = hits.relevant(0)

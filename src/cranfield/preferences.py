@@ -8,13 +8,12 @@ A preference is *retrieved* if the run has both documents, *implied* if it has o
 stands above the other), and fulfilled if the better document stands above.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cranfield.errors import InputError
 from cranfield.ranked import Bools, Floats, Ints, Numbers
 
 _ROWS = 512  # of a matrix of documents by documents, looked at in one go
@@ -79,6 +78,7 @@ class Levels:
     subgroup: Ints  # (rows,) numbered within the group
     row: Ints  # (rows,) which document: of one query, in the order of the ids
     level: Floats  # (rows,)
+    names: Sequence[str]  # (n_groups,)
 
     def of_queries(self, keep: Bools) -> "Levels":
         """Return the judgments of the queries where `keep` (n_queries,) is true."""
@@ -91,20 +91,27 @@ class Levels:
             self.subgroup[rows],
             self.row[rows],
             self.level[rows],
+            [self.names[i] for i in np.flatnonzero(groups).tolist()],
         )
+
+
+class Contradiction(Exception):  # noqa: N818 - what it is
+    """Subgroups of one group that contradict each other: the group, and a document's row."""
 
 
 def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     """Look at a run through judgments; `rank` (rows,) is the documents' rank, 0: not retrieved.
 
-    Documents of a negative level are not judged. Raises InputError for preferences in circles.
+    Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
+    contradict each other.
     """
     kept = judgments.level >= 0
     group, subgroup = judgments.group[kept], judgments.subgroup[kept]
     row, level, rank = judgments.row[kept], judgments.level[kept], rank[kept]
     bounds = np.searchsorted(group, np.arange(len(judgments.query) + 1))
     first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
-    by_group, by_query = [], []
+    by_group: list[_Sheet] = []
+    by_query: list[list[float]] = []
     for query in range(n_queries):
         begin, end = first[query], first[query + 1]
         rows = slice(bounds[begin], bounds[end])
@@ -113,26 +120,37 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
         sheets = []
         for number in range(begin, end):
             own = slice(bounds[number] - rows.start, bounds[number + 1] - rows.start)
-            order = _Order(position[own], subgroup[rows][own], level[rows][own], n_retrieved)
+            try:
+                order = _Order(position[own], subgroup[rows][own], level[rows][own], n_retrieved)
+            except _CircleError as circle:
+                doc = row[rows][position == circle.args[0]][0]
+                raise Contradiction(number, int(doc)) from None
             sheets.append(order.sheet())
             if len(agree):
                 agree[np.ix_(order.positions, order.positions)] += order.prefers()
         by_group += sheets
         # In a single group a pair is a preference, and agreed with or not.
-        by_query.append(sheets[0]["all"] if len(sheets) == 1 else _pairs(agree, n_retrieved))
+        by_query.append(sheets[0].counted if len(sheets) == 1 else _pairs(agree, n_retrieved))
 
     def counted(rows: Iterable[list[float]]) -> Counted:
         columns = np.array(list(rows)).reshape(-1, 5)
         return Counted(columns[:, :2], columns[:, 2:])
 
+    def column(numbers: Iterable[int]) -> Ints:
+        return np.array(list(numbers))[:, None]
+
     return Preferences(
         n_queries,
         judgments.query,
-        counted(sheet["all"] for sheet in by_group),
-        counted(sheet["fewer"] for sheet in by_group),
-        counted(sheet["fewer found"] for sheet in by_group),
-        counted(by_query),
-        *(np.array([[sheet["numbers"][i]] for sheet in by_group]) for i in range(5)),
+        counted=counted(sheet.counted for sheet in by_group),
+        fewer=counted(sheet.fewer for sheet in by_group),
+        fewer_retrieved=counted(sheet.fewer_retrieved for sheet in by_group),
+        pairs=counted(by_query),
+        n_relevant=column(sheet.n_relevant for sheet in by_group),
+        n_relevant_retrieved=column(sheet.n_relevant_retrieved for sheet in by_group),
+        n_nonrelevant=column(sheet.n_nonrelevant for sheet in by_group),
+        n_nonrelevant_retrieved=column(sheet.n_nonrelevant_retrieved for sheet in by_group),
+        is_ordered=column(sheet.is_ordered for sheet in by_group),
     )
 
 
@@ -153,6 +171,23 @@ def _positions(row: Ints, rank: Ints) -> tuple[Ints, int, int]:
 _Some = slice | Ints  # which of the documents
 
 
+class _CircleError(Exception):
+    """A document that is preferred to itself, or has level 0 and another; by its position."""
+
+
+class _Sheet(NamedTuple):
+    """One group's row of Preferences; counts in the order of Counted's columns."""
+
+    counted: list[float]
+    fewer: list[float]
+    fewer_retrieved: list[float]
+    n_relevant: int
+    n_relevant_retrieved: int
+    n_nonrelevant: int
+    n_nonrelevant_retrieved: int
+    is_ordered: int
+
+
 class _Order:
     """What one group prefers, over its own documents from the highest position down."""
 
@@ -168,16 +203,15 @@ class _Order:
         self.level[doc] = level
         self._partial: Bools | None = None
         if len(subgroup) and (subgroup != subgroup[0]).any():
-            if ((self.level[doc] > 0) != (level > 0)).any():
-                raise InputError(
-                    "the preferences: a document has both level 0 and another one in subgroups of "
-                    "one group; a group is of one mind"
-                )
+            contradicted = np.flatnonzero((self.level[doc] > 0) != (level > 0))
+            if len(contradicted):
+                raise _CircleError(position[contradicted[0]])
             self._partial = _closed(doc, subgroup, level, len(self.positions))
+            circle = np.flatnonzero(self._partial.diagonal())
+            if len(circle):
+                raise _CircleError(self.positions[circle[0]])
 
-    def prefers(
-        self, rows: slice | Ints = slice(None), columns: slice | Ints = slice(None)
-    ) -> Bools:
+    def prefers(self, rows: _Some = slice(None), columns: _Some = slice(None)) -> Bools:
         """Tell whether each document of `rows` is preferred to each of `columns`."""
         if self._partial is not None:
             partial: Bools = self._partial[rows][:, columns]
@@ -185,8 +219,8 @@ class _Order:
         better: Bools = self.level[rows][:, None] > self.level[columns]
         return better
 
-    def sheet(self) -> dict[str, list[float]]:
-        """Return the group's counts and numbers of documents, as Preferences has them."""
+    def sheet(self) -> _Sheet:
+        """Count the group's preferences and documents."""
         relevant = self.level > 0
         n, found = len(relevant), self.n_retrieved
         n_relevant, n_found = int(relevant.sum()), int(relevant[:found].sum())
@@ -195,13 +229,17 @@ class _Order:
         # trec_eval: of the relevant documents retrieved, but for subgroups, of all of them.
         limit = n_found if self._partial is None else n_relevant
         first_found = np.flatnonzero((relevant | (nonrelevant_so_far <= limit))[:found])
-        numbers = [n_relevant, n_found, n - n_relevant, found - n_found, self._partial is None]
-        return {
-            "all": self._counted(np.arange(n)),
-            "fewer": self._counted(first),
-            "fewer found": self._counted(first_found),
-            "numbers": list(map(int, numbers)),
-        }
+        every = self._counted(np.arange(n))
+        return _Sheet(
+            counted=every,
+            fewer=every if len(first) == n else self._counted(first),
+            fewer_retrieved=self._counted(first_found),
+            n_relevant=n_relevant,
+            n_relevant_retrieved=n_found,
+            n_nonrelevant=n - n_relevant,
+            n_nonrelevant_retrieved=found - n_found,
+            is_ordered=int(self._partial is None),
+        )
 
     def _counted(self, docs: Ints) -> list[float]:
         """Count the preferences among some of the documents, in the order of Counted's columns."""
@@ -235,11 +273,6 @@ def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
         better[np.ix_(docs, docs)] |= levels[:, None] > levels
     for middle in range(n):  # Warshall, JACM 1962
         better |= better[:, middle, None] & better[middle]
-    if better.diagonal().any():
-        raise InputError(
-            "the preferences: the subgroups of one group prefer documents in a circle; a group is "
-            "of one mind"
-        )
     return better
 
 

@@ -23,7 +23,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judge import judge
 from cranfield.measures import Measure, Plan
-from cranfield.ranked import LEAST, log
+from cranfield.ranked import floored_log
 from cranfield.tables import Qrels, Run
 from cranfield.trec_eval import (
     NICKNAMES,
@@ -168,12 +168,14 @@ class RelevanceEvaluator:
             return {}
         if not isinstance(scores, Mapping):
             raise TypeError(f"expected {{query: {{document: score}}}}, got {scores!r:.80}")
+        for query, docs in scores.items():
+            if not isinstance(query, str) or not isinstance(docs, Mapping):
+                raise TypeError(
+                    f"expected a text and {{document: score}}, got {query!r}: {docs!r:.80}"
+                )
         run = {query: docs for query, docs in scores.items() if query in self._known}
         if not run:
             return {}
-        for query, docs in run.items():
-            if not isinstance(docs, Mapping):
-                raise TypeError(f"query {query!r}: expected {{document: score}}, got {docs!r:.80}")
         named = _named(run)
         qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
         try:
@@ -182,7 +184,7 @@ class RelevanceEvaluator:
             raise TypeError(str(error)) from None
         values = self._plan.values(meeting.judged)
         for i in self._logarithms:
-            values[:, i] = log(np.maximum(values[:, i], LEAST))
+            values[:, i] = floored_log(values[:, i])
         if self._places is not None:
             numbers = values
             values = np.zeros((len(numbers), len(self._names)))
@@ -241,21 +243,21 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
 
 def _read(measure: str) -> list[tuple[str, str | None]]:
     """Return the names that a text stands for, and the parameters behind a point or underscore."""
+    if not isinstance(measure, str):
+        raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})
     if names <= supported_measures:
         return [(name, None) for name in names]
-    for name in sorted(supported_measures, key=len, reverse=True):
-        if measure.startswith((f"{name}.", f"{name}_")):
-            values = re.sub(r"\s*,\s*", ",", measure[len(name) + 1 :])
-            if re.fullmatch(_VALUES, values):
-                return [(name, values)]
+    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
+    if parts and parts["name"] in supported_measures:
+        return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
     near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
     guess = f". Did you mean {near[0]}?" if near else ""
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
-_VALUES = rf"(?:{_NUMBER})(?:,{_NUMBER})*|\d+={_NUMBER}(?:,\d+={_NUMBER})*"
+_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|\d+={_NUMBER}(?:\s*,\s*\d+={_NUMBER})*"
 
 
 def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
@@ -270,8 +272,7 @@ def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str,
         elif name in wanted:
             values, several = wanted[name], kind_of(name) in _SEVERAL
             if values is not None and (several or name == "11pt_avg"):
-                # In this order pytrec_eval adds up the points of 11pt_avg.
-                values = ",".join(sorted(set(values.split(","))))
+                values = ",".join(sorted(set(values.split(",")), key=float))
             try:
                 found = columns_of(name, values, {"rel": level, "version": 9})
             except TrecEvalError as error:

@@ -102,6 +102,8 @@ class kept(Generic[Value]):  # noqa: N801 - as property is written
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value] # of the class
         value = self._reckon(instance)
         instance.__dict__[self._name] = value  # found before this, from now on
         return value
@@ -141,10 +143,7 @@ class Ranked:
 
     def relevant(self, rel: int = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
-        known: dict[int, Ranked] = self.__dict__.setdefault("_relevant", {})
-        if rel not in known:
-            known[rel] = self.where(self.grade >= rel)
-        return known[rel]
+        return self.once(rel, lambda: self.where(self.grade >= rel))
 
     def top(self, k: Ints | None) -> "Ranked":
         """Return the rows with rank <= k.
@@ -258,13 +257,13 @@ class Ranked:
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
         return self.once("count", lambda: self._ends - self.starts[:-1, None])
 
-    def once(self, name: str, reckon: Callable[[], Numbers]) -> Numbers:
+    def once(self, name: object, reckon: Callable[[], Value]) -> Value:
         """Return what `reckon` returns, which is asked once for each name and kept."""
-        known = self.__dict__.setdefault("_known", {})
+        known = self.__dict__.setdefault("_kept", {})
         if name not in known:
             known[name] = reckon()
-        kept: Numbers = known[name]
-        return kept
+        value: Value = known[name]
+        return value
 
     def first(self, values: Floats) -> Floats:
         """Return the value of each query's first row: (rows,) -> (n_queries, n_cutoffs).
@@ -335,7 +334,11 @@ def total(column: Floats) -> float:
 LEAST = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
 
 
-def geometric_mean(column: Floats, floor: float = LEAST) -> float:
-    """Return the geometric mean of (n,); values below `floor` count as `floor`."""
-    logs = [math.log(max(value, floor)) for value in column.tolist()]
-    return math.exp(mean(np.array(logs)))
+def floored_log(column: Floats) -> Floats:
+    """Return the logarithms of (n,); values below LEAST count as LEAST."""
+    return log(np.maximum(column, LEAST))
+
+
+def geometric_mean(column: Floats) -> float:
+    """Return the geometric mean of (n,); values below LEAST count as LEAST."""
+    return math.exp(mean(floored_log(column)))

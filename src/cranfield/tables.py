@@ -133,7 +133,7 @@ class Qrels:
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     grade: Ints  # (rows,)
     _groups: Grouping | None = None
-    _levels: Levels | None = None  # judgments in groups; then `grade` is only whether any is > 0
+    _levels: Levels | None = None  # judgments in groups; then `grade` is the best level's sign
     # The documents, as they came; the other form is made when it is asked for.
     _lists: list[list[str]] | None = None
     _ids: Ids | None = None
@@ -185,25 +185,30 @@ class Qrels:
             raise InputError("the qrels: hold no query")
         self.query_ids = sorted(data, key=encode)
         self._lists = []
-        grades: list[bool] = []
+        grades: list[int] = []
         groups: list[int] = []  # the query of each
+        names: list[str] = []
         rows: list[tuple[int, int, int, float]] = []
         for code, query in enumerate(self.query_ids):
             parts = [part for group in data[query].values() for part in group]
-            relevant = {doc for part in parts for doc, level in part.items() if level > 0}
-            docs = sorted(set(chain.from_iterable(parts)), key=encode)
+            best: dict[str, float] = {}
+            for doc, level in chain.from_iterable(part.items() for part in parts):
+                best[doc] = max(level, best.get(doc, level))
+            docs = sorted(best, key=encode)
             number = {doc: len(grades) + i for i, doc in enumerate(docs)}
             for name in sorted(data[query], key=encode):
                 for subgroup, part in enumerate(data[query][name]):
                     group = len(groups)
                     rows += [(group, subgroup, number[doc], level) for doc, level in part.items()]
                 groups.append(code)
+                names.append(name)
             self._lists.append(docs)
-            grades += [doc in relevant for doc in docs]
+            grades += [(best[doc] > 0) - (best[doc] < 0) for doc in docs]
         self.starts = np.cumsum([0, *map(len, self._lists)])
         self.grade = np.array(grades, np.int64)
-        group_of, subgroup_of, row, level = (np.array(column) for column in zip(*rows, strict=True))
-        self._levels = Levels(np.array(groups), group_of, subgroup_of, row, level * 1.0)
+        whole = np.array([numbers for *numbers, _ in rows]).T
+        levels = np.array([level for *_, level in rows]) * 1.0
+        self._levels = Levels(np.array(groups), whole[0], whole[1], whole[2], levels, names)
         self._groups = data
 
     def _take_blocks(self, blocks: Iterable[Block]) -> None:
@@ -240,6 +245,7 @@ class Qrels:
             np.zeros(n, np.int64),
             np.arange(n),
             self.grade * 1.0,
+            ["all"] * len(self.query_ids),
         )
 
     def __repr__(self) -> str:
@@ -263,13 +269,6 @@ class Qrels:
         some.grade = np.concatenate([self.grade[row] for row in rows])
         some.__dict__["top_grade"] = self.top_grade  # of the collection
         return some
-
-    def only(self, query_id: str) -> "Qrels":
-        """Return the judgments of one query; InputError if there are none."""
-        judged = self.to_dict().get(query_id)
-        if judged is None:
-            raise InputError(f"the qrels: hold no query {query_id!r}")
-        return Qrels({query_id: judged})
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.

@@ -13,15 +13,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from cranfield.errors import CranfieldError
+from cranfield.errors import CranfieldError, NothingSharedError, OptionError
 from cranfield.formats.source import Source
 from cranfield.formats.trec import QrelsFormat, zscore_lines
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.precision import MULTIPLES, RECALL_POINTS
-from cranfield.measures.registry import variant
-from cranfield.ranked import LEAST, Bools, Floats, log, mean, total
+from cranfield.measures.registry import FAMILIES, variant
+from cranfield.ranked import Bools, Floats, floored_log, mean, total
 from cranfield.tables import read_qrels, read_run
 
 # Exit statuses, as trec_eval's.
@@ -49,8 +48,7 @@ class _Entry:
 
     name: str
     kind: _Kind = "none"
-    values: tuple[float, ...] = ()  # cutoffs, points, multiples, if nothing is said
-    parameter: str = ""  # of the registry's measure, for numbers that belong together
+    values: tuple[float, ...] = ()  # cutoffs if nothing is said, where the registry does not know
     since: int = 9  # the version that has it first
 
 
@@ -66,15 +64,15 @@ _TABLE = (
     _Entry("Rprec"),
     _Entry("bpref"),
     _Entry("recip_rank"),
-    _Entry("iprec_at_recall", "points", RECALL_POINTS),
+    _Entry("iprec_at_recall", "points"),
     _Entry("P", "cutoffs", CUTOFFS),
     _Entry("relstring", "length"),
-    _Entry("recall", "cutoffs", CUTOFFS),
+    _Entry("recall", "cutoffs"),
     _Entry("infAP"),
     _Entry("gm_bpref"),
-    _Entry("Rprec_mult", "multiples", MULTIPLES),
-    _Entry("utility", "numbers", parameter="weights"),
-    _Entry("11pt_avg", "numbers", parameter="points"),
+    _Entry("Rprec_mult", "multiples"),
+    _Entry("utility", "numbers"),
+    _Entry("11pt_avg", "numbers"),
     _Entry("binG"),
     _Entry("G", "pairs"),
     _Entry("dcg", "pairs", since=10),
@@ -82,15 +80,15 @@ _TABLE = (
     _Entry("ndcg", "pairs"),
     _Entry("ndcg_rel", "pairs"),
     _Entry("Rndcg", "pairs"),
-    _Entry("ndcg_cut", "cutoffs", CUTOFFS),
-    _Entry("map_cut", "cutoffs", CUTOFFS),
-    _Entry("relative_P", "cutoffs", CUTOFFS),
+    _Entry("ndcg_cut", "cutoffs"),
+    _Entry("map_cut", "cutoffs"),
+    _Entry("relative_P", "cutoffs"),
     _Entry("success", "cutoffs", (1, 5, 10)),
     _Entry("set_P"),
     _Entry("set_relative_P"),
     _Entry("set_recall"),
     _Entry("set_map"),
-    _Entry("set_F", "numbers", parameter="x"),
+    _Entry("set_F", "numbers"),
     _Entry("num_nonrel_judged_ret"),
     _Entry("prefs_num_prefs_poss"),
     _Entry("prefs_num_prefs_ful"),
@@ -107,12 +105,12 @@ _TABLE = (
     _Entry("prefs_pair_imp"),
     _Entry("prefs_avgjg_imp"),
     _Entry("map_avgjg"),
-    _Entry("P_avgjg", "cutoffs", CUTOFFS),
-    _Entry("Rprec_mult_avgjg", "multiples", MULTIPLES),
+    _Entry("P_avgjg", "cutoffs"),
+    _Entry("Rprec_mult_avgjg", "multiples"),
     _Entry("yaap"),
     _Entry("rbp", "pairs", since=10),
     _Entry("rbp_resid", "pairs", since=10),
-    _Entry("unj", "cutoffs", (5, 10, 20), since=10),
+    _Entry("unj", "cutoffs", since=10),
 )
 _ENTRIES = {entry.name: entry for entry in _TABLE}
 
@@ -140,10 +138,11 @@ NICKNAMES: Mapping[str, Sequence[str]] = {
 }
 
 # The judgments that a measure needs, where it is not -R qrels.
+_PREFERENCES = ("prefs", "qrels_prefs")
 _FORMATS: Mapping[str, tuple[str, ...]] = {
     "runid": get_args(QrelsFormat),
     "num_q": get_args(QrelsFormat),
-    **dict.fromkeys(_ALL_PREFS[2:], ("prefs", "qrels_prefs")),
+    **dict.fromkeys(_ALL_PREFS[2:], _PREFERENCES),
     **dict.fromkeys(("map_avgjg", "P_avgjg", "Rprec_mult_avgjg"), ("qrels_jg",)),
 }
 
@@ -206,45 +205,50 @@ def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> lis
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """
-    entry = _ENTRIES[name]
     canonical, implied = variant(name) or (name, {})
     base = Measure(canonical)
     takes = base.definition.parameters
     own = {key: value for key, value in settings.items() if key in takes}
-    base = base.with_parameters({**implied, **own})
-
-    def one(suffix: str, measure: Measure) -> Column:
-        return Column(name + suffix, measure, name)
-
-    def wrong(problem: str) -> TrecEvalError:
-        return TrecEvalError(FILE, f"-m {name}.{given}: {problem}")
-
     try:
-        if entry.kind in ("cutoffs", "points", "multiples"):
-            number = _leading_whole if entry.kind == "cutoffs" else _leading_number
-            values = sorted(map(number, given.split(","))) if given else entry.values
-            if len(set(values)) < len(values):
-                raise wrong("a value stands twice")
-            if entry.kind == "multiples":
-                return [one(f"_{v:3.2f}", base.with_parameters({"multiple": v})) for v in values]
-            if entry.kind == "points":
-                return [one(f"_{v:3.2f}", base @ v) for v in values]
-            return [one(f"_{v}", base @ int(v)) for v in values]
-        suffix = f"_{given}" if given else ""
-        if entry.kind == "length":
-            length = int(_leading_number(given)) if given else 10
-            return [one(suffix, base @ max(length, 1))]
-        if entry.kind == "pairs" and given:
-            return [one(suffix, base.with_parameters(_pairs(given, takes, wrong)))]
-        if entry.kind == "numbers" and given:
-            numbers = tuple(map(_leading_number, given.split(",")))
-            value = numbers[0] if entry.parameter == "x" else numbers
-            return [one(suffix, base.with_parameters({entry.parameter: value}))]
+        measures = _measures(_ENTRIES[name], given, base.with_parameters({**implied, **own}))
     except CranfieldError as error:
-        if isinstance(error, TrecEvalError):
-            raise
-        raise wrong(str(error)) from None
-    return [one("", base)]
+        status = CALCULATION if name == "utility" else FILE
+        raise TrecEvalError(status, f"{name}.{given}: {error}") from None
+    return [Column(name + suffix, measure, name) for suffix, measure in measures]
+
+
+def _measures(entry: _Entry, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+    """Return the measures that parameters stand for, each with what it adds to the printed name."""
+    if entry.kind in ("cutoffs", "points", "multiples"):
+        number = _leading_whole if entry.kind == "cutoffs" else _leading_number
+        values = sorted(map(number, given.split(","))) if given else _usual(entry)
+        if len(set(values)) < len(values):
+            raise OptionError("a value stands twice")
+        if entry.kind == "cutoffs":
+            return [(f"_{value}", base @ int(value)) for value in values]
+        if entry.kind == "points":
+            return [(f"_{value:3.2f}", base @ value) for value in values]
+        return [(f"_{value:3.2f}", base.with_parameters({"multiple": value})) for value in values]
+    if given is None or entry.kind == "none":
+        return [("", base @ _USUAL_LENGTH if entry.kind == "length" else base)]
+    if entry.kind == "length":
+        one = base @ max(int(_leading_number(given)), 1)
+    elif entry.kind == "pairs":
+        one = base.with_parameters(_pairs(given, base.definition.parameters))
+    else:
+        numbers = tuple(map(_leading_number, given.split(",")))
+        parameter = base.definition.alias_parameter[entry.name.lower()]
+        one = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
+    return [(f"_{given}", one)]
+
+
+_USUAL_LENGTH = 10  # of relstring
+
+
+def _usual(entry: _Entry) -> Sequence[float]:
+    """Return the cutoffs, points or multiples if nothing is said."""
+    family = FAMILIES.get(entry.name.lower())
+    return entry.values if family is None else family[1]
 
 
 def _leading_number(text: str) -> float:
@@ -258,18 +262,17 @@ def _leading_whole(text: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _pairs(
-    given: str, takes: Mapping[str, Any], wrong: Callable[[str], TrecEvalError]
-) -> dict[str, Any]:
+def _pairs(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return gains, and the parameter p; other names have no effect."""
     gains: dict[int, float] = {}
     values: dict[str, Any] = {}
     for pair in given.split(","):
         level, equals, value = pair.partition("=")
         if not equals or "=" in value:
-            raise wrong("expected level=gain, as in 1=2,2=4")
+            raise OptionError("expected level=gain, as in 1=2,2=4")
         if level == "p" and "p" in takes:
             values["p"] = _leading_number(value)
-        elif level.isdigit() and "gain" in takes:
+        elif re.fullmatch("[0-9]+", level) and "gain" in takes:
             gains[int(level)] = _leading_number(value)
     return {**values, "gain": gains} if gains else values
 
@@ -308,43 +311,28 @@ def trec_eval(
     files that cannot be read.
     """
     wanted = requested(options.measures, options.version)
-    for name in wanted:
-        formats = _FORMATS.get(name, ("qrels",))
-        if options.qrels_format not in formats:
-            needs = " or ".join(f"-R {form}" for form in formats)
-            raise TrecEvalError(
-                CALCULATION, f"-m {name} needs {needs}, these are -R {options.qrels_format}"
-            )
-    settings = {
-        "rel": options.level,
-        "collection": options.n_documents,
-        "version": options.version,
-    }
-    columns = [
-        column
-        for entry in _TABLE
-        if entry.name in wanted and entry.name != "runid"
-        for column in columns_of(entry.name, wanted[entry.name], settings)
-    ]
-    if (qrels, run).count("-") > 1:
+    columns = _columns(wanted, options)
+    if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
     judgments = read_qrels(qrels, options.qrels_format)
-    if options.topic is not None:
-        judgments = judgments.only(options.topic)
     zscores = None if options.zscores is None else zscore_lines(Source(options.zscores))
     ranking = read_run(run)
-    tag = ranking.tag
-    meeting = judge(
-        judgments,
-        ranking,
-        queries="judged",
-        scores="single" if options.version == 9 else "double",
-        # trec_eval breaks ties the other way where it looks at preferences.
-        ties="ascending" if options.qrels_format in _FORMATS["prefs_simp"] else "document",
-        depth=options.depth,
-        judged_only=options.judged_only,
-        progress=progress,
-    )
+    tag = ranking.tag  # also where nobody asks for it: a run without has too few columns
+    try:
+        meeting = judge(
+            judgments,
+            ranking,
+            scores="single" if options.version == 9 else "double",
+            # trec_eval breaks ties the other way where it looks at preferences.
+            ties="ascending" if options.qrels_format in _PREFERENCES else "document",
+            depth=options.depth,
+            judged_only=options.judged_only,
+            progress=progress,
+        )
+    except NothingSharedError as error:
+        every_topic_missing = options.version == 10 and not options.complete
+        status = CALCULATION if every_topic_missing else NO_TOPICS
+        raise TrecEvalError(status, str(error)) from None
     topics = _topics(meeting, options)
     values = _values(meeting, columns, topics, options)
     if zscores is not None:
@@ -353,6 +341,28 @@ def trec_eval(
                 values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
     lines = [("runid", "all", tag or "")] if "runid" in wanted else []
     return _lines(lines, meeting, columns, values, topics, options)
+
+
+def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]:
+    """Return what is asked for, in trec_eval's order."""
+    settings = {
+        "rel": options.level,
+        "collection": options.n_documents,
+        "version": options.version,
+    }
+    columns = []
+    for name in measure_names():
+        if name not in wanted:
+            continue
+        formats = _FORMATS.get(name, ("qrels",))
+        if options.qrels_format not in formats:
+            needs = " or ".join(f"-R {form}" for form in formats)
+            raise TrecEvalError(
+                CALCULATION, f"-m {name} needs {needs}, these are -R {options.qrels_format}"
+            )
+        if name != "runid":
+            columns += columns_of(name, wanted[name], settings)
+    return columns
 
 
 @dataclass(frozen=True)
@@ -366,19 +376,26 @@ class _Topics:
 
 def _topics(meeting: Meeting, options: Options) -> _Topics:
     answered = meeting.in_run
-    everything = np.ones(len(answered), np.bool_)
+    counted = np.ones(len(answered), np.bool_)
+    if options.topic is not None:
+        counted = np.array([query == options.topic for query in meeting.query_ids])
+        if not counted.any():
+            raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
     if options.complete:
         # Version 9 averages over topics without results, too, but does not print them.
-        return _Topics(answered, everything, answered if options.version == 9 else everything)
-    if options.version == 10 and not answered.all():
-        missing = [meeting.query_ids[i] for i in np.flatnonzero(~answered).tolist()]
+        printed = answered & counted if options.version == 9 else counted
+        return _Topics(answered, counted, printed)
+    missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
+    if options.version == 10 and missing:
         others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
         raise TrecEvalError(
             CALCULATION,
             f"the run has no results for topic {missing[0]!r}{others} of the qrels: give -c to "
             "count such topics as 0, or --version-9 to leave them out",
         )
-    return _Topics(answered, answered, answered)
+    if not (counted & answered).any():
+        raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing[0]!r}")
+    return _Topics(answered, counted & answered, counted & answered)
 
 
 def _values(
@@ -390,8 +407,9 @@ def _values(
     matrix = Plan(measures).values(judged)
     values = []
     for i, column in enumerate(columns):
-        # A topic without results counts 0 in these; the others have their value of no results.
-        zero = options.version == 9 or column.root in ("utility", "rbp_resid", "num_ret", "unj")
+        # A topic without results counts 0; in version 10 only where that is not so by itself,
+        # but for yaap.
+        zero = options.version == 9 or column.root == "utility"
         if column.measure.definition.is_text:
             value = matrix[:, i]
             if column.name != column.root and not options.judged_only:
@@ -401,7 +419,7 @@ def _values(
             value = matrix[:, i].astype(np.float64)
             value = np.where(topics.answered | (not zero), value, 0.0)
         if column.measure.definition.aggregation == "geometric":
-            value = log(np.maximum(value, LEAST))
+            value = floored_log(value)
         values.append(value)
     return values
 
@@ -461,16 +479,18 @@ def _lines(
         for column, value in zip(columns, values, strict=True):
             if not column.measure.definition.is_text:
                 averaged = value[topics.averaged]
-                yield line(column, "all", _overall(column, averaged, meeting, options))
+                yield line(column, "all", _overall(column, averaged, meeting, topics, options))
 
 
-def _overall(column: Column, values: Floats, meeting: Meeting, options: Options) -> float:
+def _overall(
+    column: Column, values: Floats, meeting: Meeting, topics: _Topics, options: Options
+) -> float:
     """Return the value over all topics averaged."""
     if column.name == "num_q":
         return len(values)
     if column.name == "num_rel" and options.complete:
         # trec_eval counts anew here, whatever -l says.
-        return total(meeting.judged.n_relevant(1)[:, 0] * 1.0)
+        return total(meeting.judged.n_relevant(1)[topics.averaged, 0] * 1.0)
     aggregation = column.measure.definition.aggregation
     if aggregation == "sum":
         return total(values)

@@ -1,7 +1,7 @@
 """`cranfield evaluate QRELS RUN...`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -74,11 +74,11 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
     type=click.Choice(["document", "ascending"]),
     default="document",
     show_default=True,
-    help="Rank equal scores by document id, descending, or ascending.",
+    help="Rank equal scores by document id, descending, or ascending; not with --order given.",
 )
 @click.option(
     "--qrels-format",
-    type=click.Choice(["qrels", "qrels_jg", "qrels_prefs", "prefs"]),
+    type=click.Choice(get_args(QrelsFormat)),
     default="qrels",
     show_default=True,
     help="What the judgments are: grades, or grades or preferences by groups (trec_eval -R).",

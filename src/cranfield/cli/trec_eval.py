@@ -1,19 +1,19 @@
 """`cranfield trec-eval`, in place of trec_eval."""
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import Reading, say
-from cranfield.errors import CranfieldError, DuplicateError, NothingSharedError, printable
+from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.source import Source
 from cranfield.formats.trec import QrelsFormat
 from cranfield.measures import find
 from cranfield.trec_eval import (
     CALCULATION,
     FILE,
-    NO_TOPICS,
     USAGE,
     Options,
     TrecEvalError,
@@ -46,9 +46,7 @@ class _AsTrecEval(click.Command):
 def _status(error: CranfieldError) -> int:
     if isinstance(error, TrecEvalError):
         return error.status
-    if isinstance(error, NothingSharedError):
-        return NO_TOPICS
-    return CALCULATION if isinstance(error, DuplicateError) else FILE
+    return CALCULATION if isinstance(error, DuplicateError | ContradictionError) else FILE
 
 
 def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -79,7 +77,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     "-l",
     "--level_for_rel",
     "level",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, LARGEST_GRADE),
     default=1,
     show_default=True,
     metavar="N",
@@ -104,7 +102,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     "-N",
     "--Number_docs_in_coll",
     "n_documents",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, LARGEST_GRADE),
     default=0,
     show_default=True,
     metavar="N",
@@ -123,7 +121,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     "-R",
     "--Rel_info_format",
     "qrels_format",
-    type=click.Choice(["qrels", "qrels_jg", "prefs", "qrels_prefs"]),
+    type=click.Choice(get_args(QrelsFormat)),
     default="qrels",
     show_default=True,
     help="What the judgments are.",

@@ -88,6 +88,8 @@ def _has_groups(docs: object) -> bool:
 def _levels(part: object, where: str) -> dict[str, float]:
     if not isinstance(part, Mapping):
         raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
+    if not part:
+        raise InputError(f"{where}: holds no judgment")
     levels = _with_text_ids(part, where)
     for doc, level in levels.items():
         if not _is_number(level) or abs(level) > LARGEST_GRADE:

@@ -169,26 +169,35 @@ def run_tag(source: Source) -> str:
 
     Raises InputError if that line has no six columns.
     """
-    last, size = b"", _TAIL
+    last = b""
     with source.open() as stream:
-        while isinstance(stream, FileIO) and not last:  # stored as it is: look at the end only
-            length = stream.seek(0, SEEK_END)
-            stream.seek(max(0, length - size))
-            lines = stream.read().splitlines()
-            last = next((line for line in reversed(lines[size < length :]) if _is_data(line)), b"")
-            if size >= length:
-                break
-            size *= 8
-        if not isinstance(stream, FileIO):
+        if isinstance(stream, FileIO):  # stored as it is
+            last = _last_at_end(stream)
+        else:
             for _, raw in _raw_blocks(source, []):
-                lines = raw.tobytes().splitlines()
-                last = next((line for line in reversed(lines) if _is_data(line)), last)
+                last = _last_data(raw.tobytes().splitlines()) or last
     columns = last.split()
     if len(columns) < 6:
         text = last.decode("utf-8", "replace")
         problem = f"expected {_RUN}; got {len(columns)}" if last else _NO_DATA
         raise InputError(problem, source=source.name, text=text or None)
     return decode(columns[5])
+
+
+def _last_at_end(file: FileIO) -> bytes:
+    """Return the last line of data, looking at no more of the file's end than it takes."""
+    length, size = file.seek(0, SEEK_END), _TAIL
+    while True:
+        file.seek(max(0, length - size))
+        lines = (file.readall() or b"").splitlines()
+        last = _last_data(lines if size >= length else lines[1:])  # the first may be cut
+        if last or size >= length:
+            return last
+        size *= 8
+
+
+def _last_data(lines: list[bytes]) -> bytes:
+    return next((line for line in reversed(lines) if _is_data(line)), b"")
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     A digit is the grade, `>` one above 9, `-` an unjudged document, `.` one of a negative grade.
     A text for each query; there is no value over all.
     """
-    every = judged.every().top(k)
+    every = judged.every(k)
     characters = np.where(every.grade > 9, ">", every.grade.astype("U1"))
     characters = np.where(every.grade < 0, ".", characters)
     return every.joined(np.where(every.judged, characters, "-"))

@@ -255,5 +255,6 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     # Beyond the ideal's end, each rank costs 1.
     cost = ideal.at(hits, ideal.running(np.maximum(best, 1)))
     cost = cost + np.maximum(hits.rank - hits.spread(ideal.count()), 0)
-    behind = 2 + cost - hits.running(gained)
+    # Never less than 2, but for the rounding of gains beyond 2^53.
+    behind = np.maximum(2 + cost - hits.running(gained), 2)
     return ratio(hits.total(gained / log2(behind)), ideal.total(best))

@@ -5,7 +5,8 @@
 `@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
 smaller of both. `IPrec` takes a recall point there. Names that other tools use are accepted:
 `map`, `ndcg_cut_10`, `P.5,10` (trec_eval), `map@100-l2`, `hit_rate@5` (ranx),
-`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter.
+`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter, but
+for `rbp` and `RBP`: the one is trec_eval's, which is RBP(p=0.9, gain='linear') here.
 """
 
 import ast
@@ -91,8 +92,8 @@ _Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters
 
 def _named(word: str) -> _Found:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
-    if word.lower() in FAMILIES:
-        name, values = FAMILIES[word.lower()]
+    name, values = FAMILIES.get(word.lower(), (word, ()))
+    if word != name:
         parameter = Measure(name).definition.alias_parameter.get(word.lower())
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]

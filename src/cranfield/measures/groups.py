@@ -4,7 +4,7 @@ A group is a set of judgments of its own for a query: those of one user, or for 
 need. Plain judgments are one group.
 """
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -75,6 +75,12 @@ def _over(value: Any) -> str:
     if value in get_args(Over):
         return str(value)
     raise ValueError("'all', 'implied' or 'retrieved'")
+
+
+def _all_or_retrieved(value: Any) -> str:
+    if value in ("all", "retrieved"):
+        return str(value)
+    raise ValueError("'all' or 'retrieved'")
 
 
 _Over = Annotated[
@@ -205,7 +211,8 @@ def preferences_balanced(
     judged: Judged,
     *,
     over: Annotated[
-        Over, Parameter("'all' preferences, or those between 'retrieved' documents", _over)
+        Literal["all", "retrieved"],
+        Parameter("'all' preferences, or those between 'retrieved' documents", _all_or_retrieved),
     ] = "all",
 ) -> Floats:
     """The share of preferences fulfilled with R nonrelevant documents, averaged over the groups.

@@ -309,9 +309,7 @@ def interpolated_precision(
     gets there.
     """
     hits = judged.hits.relevant(rel)
-    wanted = recall * judged.n_relevant(rel)
-    rounded = np.floor(wanted) + (wanted - np.floor(wanted) >= 0.5)
-    needed = rounded if version == 10 else np.floor(wanted + 0.9)
+    needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
     reached = hits.ordinal >= hits.spread(needed)
     return hits.maximum(np.where(reached, hits.ordinal / hits.rank, 0))
 

@@ -504,7 +504,9 @@ class Alike:
         if self._k is not None:
             columns = kernel(judged, self._k, **parameters)
         elif self._depths:
-            depths = [depth.of(judged, parameters.get("rel", 1)) for depth in self._depths]
+            # Of judgments in groups, each group has its own number of relevant documents.
+            counted = judged.groups.judged if self._definition.takes_groups else judged
+            depths = [depth.of(counted, parameters.get("rel", 1)) for depth in self._depths]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
             columns = kernel(judged, k, **parameters)

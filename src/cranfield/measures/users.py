@@ -47,7 +47,8 @@ def rank_biased_precision(
 
     Binary unless `gain` says what a grade is worth (then `rel` plays no part). Gains below 0 or
     above 1 are brought to 0..1 by the least and the greatest of the grades 0 to the query's
-    highest, as trec_eval intends. Unjudged documents gain nothing.
+    highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
+    is trec_eval's: p = 0.9 and the grades as gains.
     """
     hits = judged.hits
     if gain is None:
@@ -61,22 +62,34 @@ def rank_biased_precision(
 
 def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
     """Return the gains of hits, brought to 0..1 query by query where a gain is beyond."""
-    pool = judged.ideal.relevant(0)
-    if isinstance(gain, Mapping):
-        top = pool.first(pool.grade)
-        # Of the grades that the mapping leaves as they are, the lowest and the query's highest.
-        own = next(grade for grade in range(len(gain) + 1) if grade not in gain)
-        low = np.where(own <= top, np.minimum(own, min(gain.values())), min(gain.values()))
-        for grade in sorted(gain, reverse=True):
-            top = np.where(top == grade, grade - 1, top)
-        high = np.maximum(top, max(gain.values()))
-    else:
-        high = pool.maximum(gains(pool, gain, judged.top_grade))
-        low = np.zeros(high.shape)
-    gained = gains(hits, gain, judged.top_grade)
+    low, high = _extremes(judged.ideal.relevant(0), gain, judged.top_grade)
     lowest, highest = hits.spread(low), hits.spread(high)
+    gained = gains(hits, gain, judged.top_grade)
     scaled = ratio(gained - lowest, highest - lowest)
     return np.where((lowest < 0) | (highest > 1), scaled, gained)
+
+
+def _extremes(
+    pool: Ranked, gain: str | Mapping[int, float], top_grade: int
+) -> tuple[Floats, Floats]:
+    """Return the lowest and highest gain of each query: (n_queries, 1).
+
+    Of the grades from 0 to its highest, in use or not, and of all that a mapping names.
+    """
+    if not isinstance(gain, Mapping):
+        highest = pool.maximum(gains(pool, gain, top_grade))
+        return np.zeros(highest.shape), highest
+    # A grade that the mapping does not name is worth itself: which are the least and the greatest?
+    least = next(grade for grade in range(len(gain) + 1) if grade not in gain)
+    top = pool.first(pool.grade)
+    greatest = top
+    for grade in sorted(gain, reverse=True):
+        greatest = np.where(greatest == grade, grade - 1, greatest)
+    low, high = min(gain.values()), max(gain.values())
+    return (
+        np.where(least <= top, np.minimum(least, low), low),
+        np.where(greatest >= 0, np.maximum(greatest, high), high),
+    )
 
 
 def _tail(value: Any) -> str:
