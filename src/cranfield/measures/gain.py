@@ -186,7 +186,7 @@ _LONGER = "trec_eval looks at the end of the ranking, too, if it is long enough"
     },
 )
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
-    """NDCG averaged over the documents that gain something, each at the rank where it stands.
+    """Mean nDCG of the documents that gain something, each at the rank where it stands.
 
     For documents that were not retrieved it is the DCG of the whole ranking as a share of the
     best possible. 0 for a query whose judged documents gain nothing.
@@ -214,7 +214,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     },
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
-    """NDCG averaged over the ranks where the ideal ranking comes to a lower gain.
+    """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.
 
     With 5 documents of gain 3 and 8 of gain 1: after ranks 5 and 13. If two documents more than
     that were retrieved, nDCG of the whole ranking counts as one point more (trec_eval's rule). 0
