@@ -130,6 +130,17 @@ def test_many_documents_are_compared_in_blocks() -> None:
     assert scores.means() == {"NumPrefsFul": fulfilled, "NumPrefs": possible}
 
 
+def test_what_follows_goes_by_way_of_documents_in_several_subgroups() -> None:
+    """A chain through 400 subgroups of two documents each, told in an odd order."""
+    chain = [{f"d{i}": 2.0, f"d{i + 1}": 1.0} for i in range(400)]
+    parts = chain[::2] + chain[1::2][::-1]
+    scores = evaluate({"q": {"g": parts}}, {"q": ["d0", "d400"]}, "NumPrefs NumPrefsFul")
+    assert scores.means() == {
+        "NumPrefs": 401 * 400 / 2,
+        "NumPrefsFul": 1 + 399,  # d0 above d400, and above those that were not retrieved
+    }
+
+
 def test_plain_judgments_are_one_group() -> None:
     for seed in SEEDS:
         qrels, run = oracle.collection(seed)
@@ -151,6 +162,8 @@ def test_measures_of_one_grade_refuse_groups() -> None:
         evaluate({"q": {"ann": {"a": 1}}}, {"q": ["a"]}, "AP")
     with pytest.raises(MeasureError, match="'all' or 'retrieved'"):
         parse("PrefsRnonrel(over='implied')")
+    with pytest.raises(MeasureError, match="subgroups"):
+        evaluate({"q": {"ann": [{"a": 1}, {"a": 1}]}}, {"q": ["a"]}, "GroupAP")
     with pytest.raises(MeasureError, match="fractions"):
         evaluate({"q": {"ann": {"a": 0.5}}}, {"q": ["a"]}, "GroupAP")
 

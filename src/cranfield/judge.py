@@ -118,6 +118,11 @@ class _Parts:
 
     def groups(self, judged: Judged) -> Groups:
         levels = self.levels
+        if levels.subgroup.any():
+            raise MeasureError(
+                "a measure of judgment groups takes one grade for each document of a group, and "
+                "these groups have subgroups; measures of preferences (Prefs) take them"
+            )
         grade = whole_numbers(levels.level)
         if grade is None:
             raise MeasureError(

@@ -8,8 +8,9 @@ A preference is *retrieved* if the run has both documents, *implied* if it has o
 stands above the other), and fulfilled if the better document stands above.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -51,13 +52,17 @@ class Preferences:
     counted: Counted  # by group
     fewer: Counted  # by group, with only the first R nonrelevant documents, R = the relevant ones
     fewer_retrieved: Counted  # the same of retrieved documents only
-    # By query, of pairs of documents: the sum of the shares of groups that the run agrees with.
-    pairs: Counted
+    count_pairs: Callable[[], Counted]  # takes a table of all documents by all
     n_relevant: Ints  # by group: documents with a level above 0
     n_relevant_retrieved: Ints
     n_nonrelevant: Ints
     n_nonrelevant_retrieved: Ints
     is_ordered: Ints  # by group: 1 if all its documents stand in one order, 0 for subgroups
+
+    @cached_property
+    def pairs(self) -> Counted:
+        """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
+        return self.count_pairs()
 
     @property
     def n_groups(self) -> Ints:
@@ -105,32 +110,7 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
     contradict each other.
     """
-    kept = judgments.level >= 0
-    group, subgroup = judgments.group[kept], judgments.subgroup[kept]
-    row, level, rank = judgments.row[kept], judgments.level[kept], rank[kept]
-    bounds = np.searchsorted(group, np.arange(len(judgments.query) + 1))
-    first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
-    by_group: list[_Sheet] = []
-    by_query: list[list[float]] = []
-    for query in range(n_queries):
-        begin, end = first[query], first[query + 1]
-        rows = slice(bounds[begin], bounds[end])
-        position, n_docs, n_retrieved = _positions(row[rows], rank[rows])
-        agree = np.zeros((n_docs, n_docs) if end - begin > 1 else (0, 0), np.int32)
-        sheets = []
-        for number in range(begin, end):
-            own = slice(bounds[number] - rows.start, bounds[number + 1] - rows.start)
-            try:
-                order = _Order(position[own], subgroup[rows][own], level[rows][own], n_retrieved)
-            except _CircleError as circle:
-                doc = row[rows][position == circle.args[0]][0]
-                raise Contradiction(number, int(doc)) from None
-            sheets.append(order.sheet())
-            if len(agree):
-                agree[np.ix_(order.positions, order.positions)] += order.prefers()
-        by_group += sheets
-        # In a single group a pair is a preference, and agreed with or not.
-        by_query.append(sheets[0].counted if len(sheets) == 1 else _pairs(agree, n_retrieved))
+    by_group = [order.sheet() for query in _queries(n_queries, judgments, rank) for order in query]
 
     def counted(rows: Iterable[list[float]]) -> Counted:
         columns = np.array(list(rows)).reshape(-1, 5)
@@ -139,13 +119,16 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     def column(numbers: Iterable[int]) -> Ints:
         return np.array(list(numbers))[:, None]
 
+    def pairs() -> Counted:
+        return counted(map(_pairs, _queries(n_queries, judgments, rank)))
+
     return Preferences(
         n_queries,
         judgments.query,
         counted=counted(sheet.counted for sheet in by_group),
         fewer=counted(sheet.fewer for sheet in by_group),
         fewer_retrieved=counted(sheet.fewer_retrieved for sheet in by_group),
-        pairs=counted(by_query),
+        count_pairs=pairs,
         n_relevant=column(sheet.n_relevant for sheet in by_group),
         n_relevant_retrieved=column(sheet.n_relevant_retrieved for sheet in by_group),
         n_nonrelevant=column(sheet.n_nonrelevant for sheet in by_group),
@@ -154,10 +137,32 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     )
 
 
-def _positions(row: Ints, rank: Ints) -> tuple[Ints, int, int]:
+def _queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_Order"]]:
+    """Yield each query's groups, which share the positions of their documents."""
+    kept = judgments.level >= 0
+    group, subgroup = judgments.group[kept], judgments.subgroup[kept]
+    row, level, rank = judgments.row[kept], judgments.level[kept], rank[kept]
+    bounds = np.searchsorted(group, np.arange(len(judgments.query) + 1))
+    first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
+    for query in range(n_queries):
+        rows = slice(bounds[first[query]], bounds[first[query + 1]])
+        position, n_retrieved = _positions(row[rows], rank[rows])
+        orders = []
+        for number in range(first[query], first[query + 1]):
+            own = slice(bounds[number], bounds[number + 1])
+            places = position[own.start - rows.start : own.stop - rows.start]
+            try:
+                orders.append(_Order(places, subgroup[own], level[own], n_retrieved))
+            except _CircleError as circle:
+                doc = row[own][places == circle.args[0]][0]
+                raise Contradiction(number, int(doc)) from None
+        yield orders
+
+
+def _positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
     """Give a query's documents positions: those retrieved by rank, then the others by id.
 
-    Returns the position of each row, the number of documents, and of those retrieved.
+    Returns the position of each row, and the number of documents retrieved.
     """
     deepest = int(rank.max(initial=0)) + 1
     key = np.where(rank > 0, rank, deepest + row)
@@ -165,7 +170,7 @@ def _positions(row: Ints, rank: Ints) -> tuple[Ints, int, int]:
     new = np.append(True, key[order][1:] != key[order][:-1])[: len(key)]
     position = np.empty(len(key), np.int64)
     position[order] = np.cumsum(new) - 1
-    return position, int(np.count_nonzero(new)), int(np.count_nonzero(new & (rank[order] > 0)))
+    return position, int(np.count_nonzero(new & (rank[order] > 0)))
 
 
 _Some = slice | Ints  # which of the documents
@@ -199,6 +204,7 @@ class _Order:
         doc = np.empty(len(position), np.int64)
         doc[by_position] = np.cumsum(new) - 1
         self.n_retrieved = int(np.searchsorted(self.positions, n_retrieved))
+        self.n_retrieved_of_query = n_retrieved
         self.level = np.zeros(len(self.positions))
         self.level[doc] = level
         self._partial: Bools | None = None
@@ -271,17 +277,27 @@ def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
         own = subgroup == number
         docs, levels = doc[own], level[own]
         better[np.ix_(docs, docs)] |= levels[:, None] > levels
-    for middle in range(n):  # Warshall, JACM 1962
-        better |= better[:, middle, None] & better[middle]
-    return better
+    # Warshall, JACM 1962. A subgroup by itself is closed: what is new goes by way of documents
+    # that stand in several. Eight documents to the byte.
+    packed = np.packbits(better, axis=1)
+    for middle in np.flatnonzero(np.bincount(doc, minlength=n) > 1).tolist():
+        above = np.flatnonzero(packed[:, middle // 8] & (128 >> middle % 8))
+        packed[above] |= packed[middle]
+    return np.unpackbits(packed, axis=1, count=n).astype(np.bool_)
 
 
-def _pairs(agree: Ints, n_retrieved: int) -> list[float]:
-    """Count pairs of documents that have any preference, and add up the shares fulfilled.
+def _pairs(orders: Sequence[_Order]) -> list[float]:
+    """Count a query's pairs of documents that have any preference; add up the shares fulfilled.
 
-    `agree` counts the groups that prefer the row's document to the column's. Shares are added
-    row by row, the retrieved pairs first, as trec_eval does.
+    Shares are added row by row, the retrieved pairs first, as trec_eval does.
     """
+    if len(orders) == 1:  # a pair is a preference, and agreed with or not
+        return orders[0].sheet().counted
+    n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
+    agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
+    for order in orders:
+        agree[np.ix_(order.positions, order.positions)] += order.prefers()
+    n_retrieved = orders[0].n_retrieved_of_query
 
     def shares(rows: slice, columns: slice) -> tuple[int, Floats]:
         fulfilled, violated = agree[rows, columns], agree.T[rows, columns]

@@ -117,8 +117,8 @@ class Scores(_Frames):
         return text(self.table())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}: {value:.4f}" for name, value in self.means().items())
-        return f"Scores({self.name!r}, {len(self.query_ids):,} queries, {shown})"
+        means = [f"{name}: {value:.4f}" for name, value in self.means().items()]
+        return f"Scores({', '.join([repr(self.name), f'{len(self.query_ids):,} queries', *means])})"
 
     def _repr_html_(self) -> str:
         return to_html(self.table())

@@ -232,7 +232,7 @@ def _measures(entry: _Entry, given: str | None, base: Measure) -> list[tuple[str
     if given is None or entry.kind == "none":
         return [("", base @ _USUAL_LENGTH if entry.kind == "length" else base)]
     if entry.kind == "length":
-        one = base @ max(int(_leading_number(given)), 1)
+        one = base @ int(max(1, min(_leading_number(given), 1e9)))
     elif entry.kind == "pairs":
         one = base.with_parameters(_pairs(given, base.definition.parameters))
     else:
@@ -253,12 +253,14 @@ def _usual(entry: _Entry) -> Sequence[float]:
 
 def _leading_number(text: str) -> float:
     """Return the number that the text begins with, 0 if with none: C's atof."""
-    found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text)
+    found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text, re.ASCII)
     return float(found[0]) if found else 0.0
 
 
 def _leading_whole(text: str) -> int:
-    found = re.match(r"\s*[+-]?\d+", text)
+    found = re.match(r"\s*[+-]?\d+", text, re.ASCII)
+    if found and len(found[0]) > 18:
+        raise OptionError(f"{text:.40}... is too large")
     return int(found[0]) if found else 0
 
 
@@ -272,7 +274,9 @@ def _pairs(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
             raise OptionError("expected level=gain, as in 1=2,2=4")
         if level == "p" and "p" in takes:
             values["p"] = _leading_number(value)
-        elif re.fullmatch("[0-9]+", level) and "gain" in takes:
+        elif re.fullmatch("[0-9]{1,18}", level) and "gain" in takes:
+            if int(level) in gains:
+                raise OptionError(f"the level {level} stands twice")
             gains[int(level)] = _leading_number(value)
     return {**values, "gain": gains} if gains else values
 
@@ -317,7 +321,6 @@ def trec_eval(
     judgments = read_qrels(qrels, options.qrels_format)
     zscores = None if options.zscores is None else zscore_lines(Source(options.zscores))
     ranking = read_run(run)
-    tag = ranking.tag  # also where nobody asks for it: a run without has too few columns
     try:
         meeting = judge(
             judgments,
@@ -339,6 +342,7 @@ def trec_eval(
         for i, column in enumerate(columns):
             if not column.measure.definition.is_text:
                 values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
+    tag = ranking.tag  # also where nobody asks for it: a run without has too few columns
     lines = [("runid", "all", tag or "")] if "runid" in wanted else []
     return _lines(lines, meeting, columns, values, topics, options)
 

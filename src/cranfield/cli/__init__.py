@@ -33,6 +33,11 @@ class _Refused(click.ClickException):
         super().__init__("\n".join(map(printable, message.split("\n"))))
 
 
+def quoted(error: click.UsageError) -> click.UsageError:
+    """Return the error with what it quotes of the arguments made printable."""
+    return click.UsageError(printable(error.format_message()), error.ctx)
+
+
 class _Commands(click.Group):
     """Commands that are imported when they are called."""
 
@@ -64,6 +69,8 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except CranfieldError as error:
             raise _Refused(str(error)) from None
+        except click.UsageError as error:
+            raise quoted(error) from None
 
 
 @click.group(

@@ -30,7 +30,7 @@ class _AsTrecEval(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.show()
+            click.UsageError(printable(error.format_message()), error.ctx).show()
             option = error.param if isinstance(error, click.BadParameter) else None
             of_format = option is not None and option.name in ("qrels_format", "results_format")
             ctx.exit(FILE if of_format else USAGE)
@@ -199,8 +199,9 @@ def command(
     QRELS holds judgments, lines of `topic iteration document grade`, RUN a run, lines of `topic Q0
     document rank score tag`; `-` reads the standard input. Lines that begin with # are comments.
     Exit status: 0; 1 for an option or a measure that does not exist; 2 for a file that cannot be
-    read; 4 for topics without results (unless -c is given), duplicate documents, or measures that
-    need other judgments; 7 if the files share no topic.
+    read, or parameters of a measure that cannot be taken; 4 for topics without results (unless -c
+    is given), duplicate documents, or measures that need other judgments; 7 if there is no topic to
+    evaluate.
 
     \b
     cranfield trec-eval qrels.txt bm25.run

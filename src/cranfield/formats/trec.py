@@ -182,19 +182,8 @@ def run_tag(source: Source) -> str:
     if len(columns) < 6:
         text = last.decode("utf-8", "replace")
         problem = f"expected {_RUN}; got {len(columns)}"
-        raise InputError(problem, source=source.name, line=_n_lines(source, last), text=text)
+        raise InputError(problem, source=source.name, text=text)
     return decode(columns[5])
-
-
-def _n_lines(source: Source, last: bytes) -> int:
-    """Return the number of the last line that is `last`."""
-    number = found = 0
-    for _, raw in _raw_blocks(source, []):
-        for line in raw.tobytes().splitlines():
-            number += 1
-            if line == last:
-                found = number
-    return found
 
 
 def _last_at_end(file: FileIO) -> bytes:

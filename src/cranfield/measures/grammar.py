@@ -25,11 +25,12 @@ from cranfield.measures.registry import (
 )
 
 _LONGEST = 10_000
+_LARGEST = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
 _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
-_PAIR = rf"(?:[0-9]+|[a-z]+)=-?{NUMBER}"
+_PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 _OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
 _WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
@@ -158,6 +159,8 @@ def _with_values(name: str, values: str) -> _Found:
         takes = given.keys() <= definition.parameters.keys()
         return [(one, {**parameters, **given})] if takes else []
     numbers = [float(number) for number in values.split(",")]
+    if max(map(abs, numbers)) > _LARGEST:
+        return []
     parameter = definition.alias_parameter.get(name.lower())
     if parameter is not None:
         if name.lower() in FAMILIES:

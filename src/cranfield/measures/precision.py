@@ -317,7 +317,9 @@ def interpolated_precision(
 def _points(value: Any) -> tuple[float, ...]:
     points = value if isinstance(value, list | tuple) else (value,)
     try:
-        return tuple(between(0, 1)(point) for point in points) or RECALL_POINTS
+        if not points:
+            raise ValueError
+        return tuple(between(0, 1)(point) for point in points)
     except ValueError:
         raise ValueError("recall points from 0 to 1, as in (0.25, 0.5, 0.75)") from None
 

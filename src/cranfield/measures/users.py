@@ -48,7 +48,7 @@ def rank_biased_precision(
     Binary unless `gain` says what a grade is worth (then `rel` plays no part). Gains below 0 or
     above 1 are brought to 0..1 by the least and the greatest of the grades 0 to the query's
     highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
-    is trec_eval's: p = 0.9 and the grades as gains.
+    is trec_eval's: p = 0.9 and the grades as gains. Documents of a negative grade gain nothing.
     """
     hits = judged.hits
     if gain is None:
@@ -62,6 +62,8 @@ def rank_biased_precision(
 
 def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
     """Return the gains of hits, brought to 0..1 query by query where a gain is beyond."""
+    if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
+        gain = {grade: value for grade, value in gain.items() if grade >= 0}
     low, high = _extremes(judged.ideal.relevant(0), gain, judged.top_grade)
     lowest, highest = hits.spread(low), hits.spread(high)
     gained = gains(hits, gain, judged.top_grade)
@@ -76,7 +78,7 @@ def _extremes(
 
     Of the grades from 0 to its highest, in use or not, and of all that a mapping names.
     """
-    if not isinstance(gain, Mapping):
+    if isinstance(gain, str) or not gain:
         highest = pool.maximum(gains(pool, gain, top_grade))
         return np.zeros(highest.shape), highest
     # A grade that the mapping does not name is worth itself: which are the least and the greatest?
