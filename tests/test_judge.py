@@ -165,6 +165,8 @@ def test_order_given_and_order_rank(write: Any) -> None:
     assert evaluate(qrels, {"q": {"a": 1, "b": 9}}, "RR", order="given")["RR"] == 1 / 2
     with pytest.raises(OptionError, match="no rank column"):
         evaluate(qrels, {"q": {"a": 1}}, "RR", order="rank")
+    with pytest.raises(OptionError, match="no effect"):
+        evaluate(qrels, path, "RR", order="given", ties="ascending")
 
 
 def test_a_table_ranks_by_its_rank_column_when_asked() -> None:

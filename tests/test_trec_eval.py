@@ -274,6 +274,9 @@ def test_standard_input_and_odd_files(files: list[str]) -> None:
     [
         ("-m ndcg_p QRELS RUN", 1, "no such measure"),
         ("-m mpa QRELS RUN", 1, "Did you mean map"),
+        ("-m rbp.p=nan QRELS RUN", 2, "expected a number"),
+        ("-m utility.inf,0,0,0 QRELS RUN", 4, "expected a number"),
+        ("-m . QRELS RUN", 1, "-m .: trec_eval has no such measure"),
         ("-m P. QRELS RUN", 1, "parameters should follow"),
         ("-m P.0 QRELS RUN", 2, "expected a number of ranks"),
         ("-m P.5,5 QRELS RUN", 2, "stands twice"),

@@ -237,6 +237,8 @@ def judge(
     one_of("order", order, ("score", "rank", "given"))
     one_of("scores", scores, ("double", "single"))
     one_of("ties", ties, ("document", "ascending"))
+    if order == "given" and ties != "document":
+        raise OptionError(f"ties={ties!r} has no effect with order='given': leave one of them out")
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")

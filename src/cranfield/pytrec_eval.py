@@ -194,7 +194,8 @@ class RelevanceEvaluator:
         return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
 
 
-_NO_ID = "\1"  # stands for the id "", which is none elsewhere in the package; as it, sorted first
+# Stands for the id "", which is none elsewhere in the package. As that, it is sorted first.
+_NO_ID = "\1\1\1 no id"
 
 
 def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -256,8 +257,8 @@ def _read(measure: str) -> list[tuple[str, str | None]]:
     raise ValueError(f"unsupported measure {measure}{guess}")
 
 
-_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
-_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|\d+={_NUMBER}(?:\s*,\s*\d+={_NUMBER})*"
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|[0-9]+={_NUMBER}(?:\s*,\s*[0-9]+={_NUMBER})*"
 
 
 def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:

@@ -168,7 +168,7 @@ def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]
         name, dot, parameters = text.partition(".")
         names = NICKNAMES.get(name, [name])
         if name not in NICKNAMES and name not in known:
-            raise TrecEvalError(USAGE, _unknown(name, known))
+            raise TrecEvalError(USAGE, _unknown(name or text, known))
         if dot and not parameters:
             raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
         for one in names:
@@ -183,7 +183,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
     near = difflib.get_close_matches(name, [*known, *NICKNAMES], 3, 0.6)
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"-m {name}: trec_eval has no such measure.{guess}"
+    return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
 def kind_of(name: str) -> _Kind:
@@ -252,7 +252,12 @@ def _usual(entry: _Entry) -> Sequence[float]:
 
 
 def _leading_number(text: str) -> float:
-    """Return the number that the text begins with, 0 if with none: C's atof."""
+    """Return the number that the text begins with, 0 if with none: C's atof.
+
+    What C reads as infinite or as no number (`inf`, `nan`) is refused.
+    """
+    if re.match(r"\s*[+-]?(?:inf|nan)", text, re.IGNORECASE):
+        raise OptionError(f"expected a number, got {text!r:.40}")
     found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text, re.ASCII)
     return float(found[0]) if found else 0.0
 
