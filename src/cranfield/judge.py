@@ -39,7 +39,7 @@ Precision = Literal["double", "single"]
 Ties = Literal["document", "ascending"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Judged:
     """A run seen through the judgments: what a measure receives. It holds no identifier.
 
@@ -89,7 +89,7 @@ class Judged:
         return self._parts().preferences()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Groups:
     """A run seen through each judgment group by itself.
 
@@ -106,7 +106,7 @@ class Groups:
         return ratio(np.column_stack(columns), count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class _Parts:
     """What is needed to look at groups and preferences, if a measure asks for them."""
 

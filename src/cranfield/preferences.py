@@ -23,7 +23,7 @@ _ROWS = 512  # of a matrix of documents by documents, looked at in one go
 Over = Literal["all", "implied", "retrieved"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Counted:
     """Preferences fulfilled and possible, by group or by query (n, ...).
 
@@ -40,7 +40,7 @@ class Counted:
         return self.fulfilled[:, [fulfilled]], self.possible[:, [possible]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Preferences:
     """A run seen through preferences: what a measure of them receives. It holds no identifier.
 
@@ -74,7 +74,7 @@ class Preferences:
         return np.bincount(self.query, column[:, 0], self.n_queries)[:, None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Levels:
     """Judgments in groups, sorted by group; groups query after query."""
 
