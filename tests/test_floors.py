@@ -21,6 +21,7 @@ FLOORS = [
     "formats",
     "preferences",
     "tables",
+    "judged",
     "judge",
     "measures.registry",
     "measures.grammar",

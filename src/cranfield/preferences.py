@@ -235,11 +235,11 @@ class _Order:
         # trec_eval: of the relevant documents retrieved, but for subgroups, of all of them.
         limit = n_found if self._partial is None else n_relevant
         first_found = np.flatnonzero((relevant | (nonrelevant_so_far <= limit))[:found])
-        every = self._counted(np.arange(n))
+        every = self.counted()
         return _Sheet(
             counted=every,
-            fewer=every if len(first) == n else self._counted(first),
-            fewer_retrieved=self._counted(first_found),
+            fewer=every if len(first) == n else self.counted(first),
+            fewer_retrieved=self.counted(first_found),
             n_relevant=n_relevant,
             n_relevant_retrieved=n_found,
             n_nonrelevant=n - n_relevant,
@@ -247,8 +247,9 @@ class _Order:
             is_ordered=int(self._partial is None),
         )
 
-    def _counted(self, docs: Ints) -> list[float]:
-        """Count the preferences among some of the documents, in the order of Counted's columns."""
+    def counted(self, docs: Ints | None = None) -> list[float]:
+        """Count the preferences among some documents, or all, in the order of Counted's columns."""
+        docs = np.arange(len(self.level)) if docs is None else docs
         n_retrieved = int(np.searchsorted(docs, self.n_retrieved))
         counts = np.zeros(5, np.int64)
         for begin in range(0, len(docs), _ROWS):
@@ -292,7 +293,7 @@ def _pairs(orders: Sequence[_Order]) -> list[float]:
     Shares are added row by row, the retrieved pairs first, as trec_eval does.
     """
     if len(orders) == 1:  # a pair is a preference, and agreed with or not
-        return orders[0].sheet().counted
+        return orders[0].counted()
     n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
     agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
     for order in orders:

@@ -11,7 +11,6 @@ those of the run that have judgments. `relstring` and `runid`, which are texts, 
 0.5833333333333333
 """
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -216,6 +215,8 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
     for query, docs in data.items():
         if not isinstance(query, str) or not isinstance(docs, Mapping):
             raise TypeError(f"expected a text and {{document: grade}}, got {query!r}: {docs!r:.80}")
+        if set(map(type, docs.values())) == {int}:
+            continue  # as nearly always: no need to look at each
         for doc, grade in docs.items():
             if not isinstance(grade, int | np.integer):
                 raise TypeError(
@@ -252,6 +253,8 @@ def _read(measure: str) -> list[tuple[str, str | None]]:
     parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
     if parts and parts["name"] in supported_measures:
         return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
+    import difflib
+
     near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
     guess = f". Did you mean {near[0]}?" if near else ""
     raise ValueError(f"unsupported measure {measure}{guess}")

@@ -416,8 +416,8 @@ def _values(
     matrix = Plan(measures).values(judged)
     values = []
     for i, column in enumerate(columns):
-        # A topic without results counts 0; in version 10 only where that is not so by itself,
-        # but for yaap.
+        # Version 9 counts a topic without results as 0 in everything, version 10 in utility; all
+        # else has its value of an empty ranking, which is 0, too, but for yaap.
         zero = options.version == 9 or column.root == "utility"
         if column.measure.definition.is_text:
             value = matrix[:, i]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.registry import Cutoff, measure
 from cranfield.ranked import Floats, Texts, ratio
 

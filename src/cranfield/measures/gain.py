@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, measure
 from cranfield.ranked import Floats, Numbers, Ranked, log2, ratio
 

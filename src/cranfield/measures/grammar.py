@@ -98,7 +98,7 @@ def _named(word: str) -> _Found:
         parameter = Measure(name).definition.alias_parameter.get(word.lower())
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
-        return [(Measure(name) @ cutoff, dict((variant(word) or ("", {}))[1])) for cutoff in values]
+        return [(Measure(name) @ cutoff, {}) for cutoff in values]
     for attempt in (_as_call, _as_output_name, _as_name_with_values):
         found = attempt(word)
         if found:

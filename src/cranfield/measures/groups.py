@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.precision import (
     MULTIPLES,

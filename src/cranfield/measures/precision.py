@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.registry import (
     Cutoff,

@@ -19,7 +19,8 @@ import numpy as np
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import by_position, graded_one
-from cranfield.judge import Judged, judge
+from cranfield.judge import judge
+from cranfield.judged import Judged
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.tables import Qrels, Run
 

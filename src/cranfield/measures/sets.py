@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.precision import Beta
 from cranfield.measures.registry import (
     Parameter,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.judge import Judged
+from cranfield.judged import Judged
 from cranfield.measures.gain import check_gain, gains
 from cranfield.measures.registry import Parameter, Rel, between, measure
 from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio

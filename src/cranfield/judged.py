@@ -1,0 +1,138 @@
+"""Judged: a run seen through the judgments, query by query, group by group, pair by pair.
+
+What a measure receives; `judge` makes it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from cranfield.errors import ContradictionError, MeasureError
+from cranfield.formats.objects import whole_numbers
+from cranfield.ids import decode
+from cranfield.preferences import Contradiction, Levels, Preferences, preferences
+from cranfield.ranked import Floats, Ints, Ranked, ratio
+from cranfield.tables import Qrels
+
+
+@dataclass(eq=False, repr=False)
+class Judged:
+    """A run seen through the judgments: what a measure receives. It holds no identifier.
+
+    `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
+    `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
+    `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
+    the whole collection, whatever queries are looked at.
+    """
+
+    hits: Ranked
+    ideal: Ranked
+    n_retrieved: Ints
+    top_grade: int
+    in_groups: bool = False  # then the grades in hits and ideal are the best level's sign
+    _parts: Callable[[], "Parts"] | None = None
+
+    def n_relevant(self, rel: int = 1) -> Ints:
+        """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
+        return self.ideal.relevant(rel).count()
+
+    def every(self, k: Ints | None = None) -> Ranked:
+        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`."""
+        n_retrieved = self.n_retrieved[:, 0]
+        if k is not None:
+            n_retrieved = np.minimum(n_retrieved, k.max(axis=1))
+        hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
+        begins = np.cumsum(n_retrieved) - n_retrieved
+        query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
+        rank = np.arange(1, len(query) + 1) - begins[query]
+        grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
+        rows = begins[hits.query] + hits.rank - 1
+        grade[rows], judged[rows] = hits.grade, True
+        return Ranked(len(n_retrieved), query, rank, grade, known=judged).top(k)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        """The judgment groups, each a query of its own; plain judgments are one group."""
+        if not self.in_groups:
+            return Groups(self, np.arange(len(self.n_retrieved)))
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().groups(self)
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The run seen through preferences between documents."""
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().preferences()
+
+
+@dataclass(eq=False, repr=False)
+class Groups:
+    """A run seen through each judgment group by itself.
+
+    In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
+    """
+
+    judged: Judged
+    query: Ints
+
+    def mean(self, values: Floats) -> Floats:
+        """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        count = np.bincount(self.query)[:, None]
+        columns = [np.bincount(self.query, column) for column in values.T]
+        return ratio(np.column_stack(columns), count)
+
+
+@dataclass(eq=False, repr=False)
+class Parts:
+    """What is needed to look at groups and preferences, if a measure asks for them."""
+
+    n_queries: int
+    levels: Levels  # of these queries
+    rank: Ints  # (rows of levels,) 0: not retrieved
+    judged_only: bool
+    qrels: Qrels  # for names
+
+    def groups(self, judged: Judged) -> Groups:
+        """Return each group as a query of its own; MeasureError if grades are not whole."""
+        levels = self.levels
+        if levels.subgroup.any():
+            raise MeasureError(
+                "a measure of judgment groups takes one grade for each document of a group, and "
+                "these groups have subgroups; measures of preferences (Prefs) take them"
+            )
+        grade = whole_numbers(levels.level)
+        if grade is None:
+            raise MeasureError(
+                "a measure of judgment groups takes whole numbers as grades, and these levels are "
+                "fractions; measures of preferences (Prefs) take them"
+            )
+        n_groups = len(levels.query)
+        found = np.flatnonzero(self.rank)
+        found = found[np.lexsort((self.rank[found], levels.group[found]))]
+        hits = Ranked(n_groups, levels.group[found], self.rank[found], grade[found])
+        best = np.lexsort((-grade, levels.group))
+        every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
+        n_retrieved = judged.n_retrieved[levels.query]
+        if self.judged_only:
+            hits = hits.relevant(0)
+            hits = replace(hits, rank=hits.ordinal)
+            n_retrieved = hits.count()
+        ideal = replace(every, rank=every.ordinal)
+        return Groups(Judged(hits, ideal, n_retrieved, judged.top_grade), levels.query)
+
+    def preferences(self) -> Preferences:
+        """Count the preferences; ContradictionError names the group that contradicts itself."""
+        try:
+            return preferences(self.n_queries, self.levels, self.rank)
+        except Contradiction as found:
+            group, row = found.args
+            query = self.qrels.query_ids[self.qrels.query[row]]
+            doc = decode(self.qrels.docs[row])
+            raise ContradictionError(
+                f"the qrels: query {query!r}, group {self.levels.names[group]!r}: its subgroups "
+                f"contradict each other about the document {doc!r}: it is preferred to itself in "
+                "a circle, or has level 0 and another one",
+                hint="A group is of one mind; judgments of another mind are another group.",
+            ) from None
