@@ -405,3 +405,91 @@ def test_version_and_help() -> None:
     for command in ("evaluate", "measures", "demo"):
         assert f"\n  {command} " in run("--help").stdout
         assert run(command, "-h").returncode == 0
+
+
+def test_check_prints_findings_and_exits_by_the_gravest(write: Any) -> None:
+    qrels, good = write("qrels.txt", QRELS), write("good.run", "q1 Q0 a 1 2 t\nq2 Q0 a 1 1 t\n")
+    bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
+    done = run("check", qrels, good)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 errors, 0 warnings." in done.stdout
+    done = run("check", qrels, good, bad)
+    assert done.returncode == 1
+    assert "error    expected a number as the score (column 5), got 'high'" in done.stdout
+    assert "line 4: q2 Q0 a 1 high t" in done.stdout
+    assert run("check", qrels, qrels).returncode == 2
+    assert run("check", qrels, "nowhere").returncode == 2
+    assert run("check", "nowhere").returncode == 2
+    assert run("check", good).returncode == 2
+
+
+def test_check_speaks_json(write: Any) -> None:
+    bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
+    done = run("check", write("qrels.txt", QRELS), bad, "--format", "json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"]) == (1, False)
+    finding = report["findings"][0]
+    assert (finding["severity"], finding["code"], finding["line"]) == ("error", "number", 4)
+    assert report["facts"][bad]["rows"] == 3
+
+
+def test_convert_writes_what_the_suffix_names_and_back(write: Any, tmp_path: Path) -> None:
+    source = write("a.run", "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.5e-300 t\n")
+    for suffix in ("tsv.gz", "json", "parquet"):
+        done = run("convert", source, str(tmp_path / f"b.{suffix}"))
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "wrote 2 rows" in done.stderr
+        again = tmp_path / f"{suffix}.run"
+        assert run("convert", "--run", str(tmp_path / f"b.{suffix}"), str(again)).returncode == 0
+        assert again.read_text() == "q1 Q0 b 1 2 b\nq1 Q0 a 2 1.5e-300 b\n"
+
+
+def test_convert_to_the_standard_output_and_of_judgments(write: Any) -> None:
+    done = run("convert", write("a.qrels", "q1 0 a 1\nq1 0 b 0\n"), "-", "--to", "beir")
+    assert done.stdout == "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\n"
+    done = run("convert", "-", "-", "--run", "--to", "jsonl", input="q1 d2\nq1 d1\n")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"query_id": "q1", "doc_id": "d2", "rank": 1},
+        {"query_id": "q1", "doc_id": "d1", "rank": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ("convert {json} x.run", "Say --run or --qrels"),
+        ("convert {run} x.xyz", "names no format"),
+        ("convert {run} {run}/x.run", "cannot be written: Not a directory"),
+        ("convert {run} x.run --run --qrels", "exclude each other"),
+        ("evaluate {qrels} {run} --run-columns score", "expected NAME=COLUMN"),
+        ("evaluate {qrels} {run} --run-columns scoer=4", "'scoer' is not known"),
+        ("evaluate {qrels} {run} --run-format beir", "header"),
+        ("evaluate {qrels} {run} --run-format parquet", "cannot be read as parquet"),
+        ("evaluate {qrels} {folder}/*.nothing", "no file has such a name"),
+        ("chekc {qrels}", "Did you mean 'check'?"),
+    ],
+)
+def test_mistakes_with_formats_are_answered(
+    arguments: str, answer: str, write: Any, tmp_path: Path
+) -> None:
+    names = {
+        "qrels": write("qrels.txt", QRELS),
+        "run": write("a.run", RUN),
+        "json": write("a.json", '{"q1": {"a": 1}}'),
+        "folder": str(tmp_path),
+    }
+    done = run(*(word.format(**names) for word in arguments.split()), cwd=tmp_path)
+    assert done.returncode == 2
+    assert answer in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "x.run").exists()
+
+
+def test_what_was_left_out_is_said(write: Any) -> None:
+    done = run(
+        *("evaluate", write("qrels.txt", QRELS), write("a.run", RUN + "q2 Q0\n"), "-m", "RR"),
+        *("--errors", "skip"),
+    )
+    assert done.returncode == 0
+    assert "1 row of the run left out (errors='skip'); the first: " in done.stderr
+    assert "a.run:4: expected 6 columns" in done.stderr

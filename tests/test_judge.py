@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
-from cranfield.formats import objects, trec
+from cranfield.formats import columns as columns_of
+from cranfield.formats import lines as text_lines
 from cranfield.ids import _ODD, Ids
 from cranfield.judge import Meeting, judge
 from cranfield.ranked import Ranked
@@ -87,8 +88,8 @@ def test_every_form_of_the_data_is_ranked_the_same(
     ]
     for judgments, one in pairs:
         assert flat(judge(judgments, one)) == first
-    monkeypatch.setattr(trec, "BLOCK_BYTES", 150)
-    monkeypatch.setattr(trec, "_TAIL", 60)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 150)
+    monkeypatch.setattr(text_lines, "TAIL", 60)
     assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
 
 
@@ -125,8 +126,8 @@ def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) ->
     lines = run_text(filled).splitlines(keepends=True)
     judged = qrels_text(qrels).splitlines(keepends=True)
     for size in (120, 2 << 20):
-        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
-        monkeypatch.setattr(trec, "_TAIL", 60)
+        monkeypatch.setattr(text_lines, "BLOCK_BYTES", size)
+        monkeypatch.setattr(text_lines, "TAIL", 60)
         path = write("run", "".join(chance.permutation(lines)))
         also = write("qrels", "".join(chance.permutation(judged)))
         assert flat(judge(read_qrels(also), read_run(path))) == first
@@ -267,8 +268,8 @@ def test_ids_may_be_categories_or_bytes() -> None:
 def test_a_document_twice_is_an_error_with_its_line(
     doc: str, size: int, interleaved: bool, write: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(trec, "BLOCK_BYTES", size)
-    monkeypatch.setattr(trec, "_TAIL", 30)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(text_lines, "TAIL", 30)
     lines = [f"q{i // 20} Q0 doc{i} 1 {-i} t" for i in range(60)]
     lines[25] = f"q1 Q0 {doc} 1 -25 t"
     last = 59 if interleaved else 37
@@ -315,11 +316,20 @@ def table(**values: list[Any]) -> pa.Table:
 
 
 BAD_TABLES = {
-    "NaN": (table(score=[1.0, float("nan")]), "row 1 has no number"),
-    "missing score": (table(score=[1.0, None]), "1 missing values"),
-    "missing id": (table(doc_id=["a", None]), "1 missing values"),
+    "NaN": (
+        table(score=[1.0, float("nan")]),
+        "row 1: expected a number in column",
+    ),
+    "missing score": (
+        table(score=[1.0, None]),
+        "expected a number in column 'score', got None",
+    ),
+    "missing id": (
+        table(doc_id=["a", None]),
+        "row 1: the id in column 'doc_id' is empty",
+    ),
     "text score": (table(score=["1", "2"]), "expected numbers"),
-    "empty id": (table(doc_id=["a", ""]), "row 1: the id '' is empty"),
+    "empty id": (table(doc_id=["a", ""]), "row 1: the id in column 'doc_id' is empty"),
     "null byte": (table(doc_id=["a", "b\0"]), "null byte"),
     "float ids": (table(doc_id=[1.0, 2.0]), "expected text or whole numbers"),
     "duplicate": (table(doc_id=["a", "a"]), "'a' stands twice"),
@@ -327,7 +337,7 @@ BAD_TABLES = {
     "mixed ids": (pd.DataFrame({"query_id": ["q"], "doc_id": [b"a"], "score": ["x"]}), "numbers"),
     "two columns": (
         pa.table([["q"], ["a"], ["b"], [1.0]], names=["query_id", "doc_id", "doc_id", "score"]),
-        "has two columns 'doc_id'",
+        "has 2 columns named 'doc_id'",
     ),
     "no rows": (table().slice(0, 0), "holds no rows"),
 }
@@ -349,12 +359,12 @@ def test_options_that_do_not_exist_are_refused() -> None:
 
 
 def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(trec, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 1000)
     path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(20_000)))
     begun: list[int] = []
     done: list[int] = []
     most: list[int] = []
-    raw_blocks, load = trec._raw_blocks, trec._load
+    raw_blocks, load = text_lines.raw_blocks, text_lines.Lines._load
 
     def counted(*arguments: Any) -> Any:
         for block in raw_blocks(*arguments):
@@ -367,8 +377,8 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
         done.append(1)
         return block
 
-    monkeypatch.setattr(trec, "_raw_blocks", counted)
-    monkeypatch.setattr(trec, "_load", finished)
+    monkeypatch.setattr(text_lines, "raw_blocks", counted)
+    monkeypatch.setattr(text_lines.Lines, "_load", finished)
     assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
     assert len(begun) > 300
     assert max(most) <= 3 + 2 * (8 + 1), "threads, what waits for them, and one at hand"
@@ -376,7 +386,7 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
 
 def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatch: Any) -> None:
     """Its blocks share their bytes, which must be taken once, not once for each block."""
-    monkeypatch.setattr(objects, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(columns_of, "BLOCK_ROWS", 100)
     docs = [f"d{i}" for i in range(5000)]
     frame = pa.table({"query_id": ["q", "r"] * 2500, "doc_id": docs, "relevance": [1, 2] * 2500})
     qrels = Qrels(frame)

@@ -18,19 +18,21 @@ from hypothesis import strategies as st
 
 from cranfield import evaluate
 from cranfield.errors import InputError
-from cranfield.formats import trec
+from cranfield.formats import lines
+from cranfield.formats.block import Order
 from cranfield.formats.source import Source
-from cranfield.tables import read_qrels
+from cranfield.tables import read_qrels, read_run
 
 RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
 ROWS = [("q1", "d1", 3.5), ("q1", "d2", 2.5), ("q2", "d1", 0.001)]
 
 
-def rows(path: str, order: trec.Order = "score") -> list[tuple[str, str, float | None]]:
+def rows(path: str, order: Order = "score") -> list[tuple[str, str, float | None]]:
     found = []
-    for load in trec.run_blocks(Source(path), order):
+    for load in read_run(path).blocks(order):
         block = load()
-        values = [None] * len(block) if block.value is None else block.value.tolist()
+        value = block.value if block.rank is None else block.rank
+        values = [None] * len(block) if value is None else value.tolist()
         queries, docs = block.query.to_list(), block.doc.to_list()
         found += [
             (q.decode("utf-8", "surrogateescape"), d.decode("utf-8", "surrogateescape"), v)
@@ -70,8 +72,8 @@ def test_blocks_of_any_size_read_the_same(
 ) -> None:
     path = write("run", content)
     for size in (1, 7, 20, 33, 64):
-        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
-        monkeypatch.setattr(trec, "_TAIL", max(size, 8))
+        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
+        monkeypatch.setattr(lines, "TAIL", max(size, 8))
         assert rows(path) == ROWS
 
 
@@ -88,17 +90,17 @@ ids = st.text(
     st.integers(1, 300),
 )
 def test_any_ids_and_scores_come_back(
-    lines: list[tuple[str, str, float]], space: str, end: str, size: int
+    expected: list[tuple[str, str, float]], space: str, end: str, size: int
 ) -> None:
     path = Path(tempfile.gettempdir(), f"cranfield-{os.getpid()}.run")
-    text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in lines)
+    text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in expected)
     path.write_text(text, "utf-8", newline="")
-    saved = trec.BLOCK_BYTES, trec._TAIL
+    saved = lines.BLOCK_BYTES, lines.TAIL
     try:
-        trec.BLOCK_BYTES, trec._TAIL = size, max(8, size // 2)
-        assert rows(str(path)) == lines
+        lines.BLOCK_BYTES, lines.TAIL = size, max(8, size // 2)
+        assert rows(str(path)) == expected
     finally:
-        trec.BLOCK_BYTES, trec._TAIL = saved
+        lines.BLOCK_BYTES, lines.TAIL = saved
         path.unlink()
 
 
@@ -106,9 +108,9 @@ def test_no_query_is_cut_in_two(write: Any, monkeypatch: pytest.MonkeyPatch) -> 
     content = "".join(f"q{i // 7} Q0 d{i} 1 {-i} t\n" for i in range(500))
     path = write("run", content)
     for size in (30, 100, 1000):
-        monkeypatch.setattr(trec, "BLOCK_BYTES", size)
-        monkeypatch.setattr(trec, "_TAIL", 64)
-        blocks = [load() for load in trec.run_blocks(Source(path))]
+        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
+        monkeypatch.setattr(lines, "TAIL", 64)
+        blocks = [load() for load in read_run(path).blocks()]
         assert len(blocks) > 1
         queries = [set(block.query.to_list()) for block in blocks]
         assert sum(map(len, queries)) == len(set.union(*queries)) == 72
@@ -168,12 +170,16 @@ def test_a_pipe_is_read_and_its_errors_have_lines(tmp_path: Path) -> None:
 # ---- what is refused ------------------------------------------------------------------------
 
 SPOILT_RUNS = {
-    "q1 Q0 d1 1 3.5\n": (1, "expected 6 columns: query_id Q0 doc_id rank score tag; got 5"),
+    "q1 Q0 d1 1\nq1 Q0 d1 1 3.5 t\n": (
+        1,
+        "expected 6 columns: query_id Q0 doc_id rank score tag; got 4",
+    ),
     "q1 Q0 d1 1 3.5 t\nq1 Q0 d2 2.5 t\n": (2, "expected 6 columns"),
     "q1 Q0 d1  3.5 t\n": (1, "expected 6 columns"),
-    "q1  d1 1 3.5 t\n": (1, "expected 6 columns"),
+    "q1  d1 1 3.5 7\n": (1, "expected 6 columns"),
     " Q0 d1 1 3.5 t\n": (1, "expected 6 columns"),
-    "q1 Q0 d1 1 3.5 \n": (1, "expected 6 columns"),
+    "q1 Q0 d1 1 high\n": (1, "expected 6 columns"),
+    "q1 Q0 d1 1 3.5\nq1 Q0 d2 2\n": (1, "expected 6 columns"),
     "# c\n\nq1 Q0 d1 1 high t\n": (3, "expected a number as the score (column 5), got 'high'"),
     "q1 Q0 d1 1 NaN t\n": (1, "expected a number as the score (column 5), got 'NaN'"),
     "q1 Q0 d1 1 nan t\n": (1, "expected a number"),
@@ -182,7 +188,8 @@ SPOILT_RUNS = {
     "q1 Q0 d1 1 1,5 t\n": (1, "expected a number"),
     "q1 Q0 d1 1 3.5 t\nq1 Q0 d2 1 \u0663 t\n": (2, "expected a number"),
     "q1 Q0 d1 0\n": (1, "This looks like qrels"),
-    "q1 d1 0.5\n": (1, "got 3"),
+    "q1 d1 5\n": (1, "got 3: the third may be a rank, a score or a grade"),
+    "q1 d1 0.5 t\n": (1, "got 4: which these are cannot be told for certain"),
     "q1 d1\nq1 d2 d3\n": (2, "expected 2 columns: query_id doc_id; got 3"),
     "": (None, "holds no data"),
     "\n \n# nothing\n": (None, "holds no data"),
@@ -239,28 +246,28 @@ def test_spoilt_qrels_are_refused_with_their_line(
 def test_the_line_number_is_right_in_every_block(
     size: int, bad: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trec, "BLOCK_BYTES", size)
-    monkeypatch.setattr(trec, "_TAIL", 64)
-    lines = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
-    lines[bad - 1] = "q Q0 this-is-bad 1 x t"
+    monkeypatch.setattr(lines, "BLOCK_BYTES", size)
+    monkeypatch.setattr(lines, "TAIL", 64)
+    written = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
+    written[bad - 1] = "q Q0 this-is-bad 1 x t"
     with pytest.raises(InputError) as caught:
-        rows(write("run", "\n".join(lines)))
+        rows(write("run", "\n".join(written)))
     assert caught.value.line == bad
-    assert caught.value.text == lines[bad - 1]
+    assert caught.value.text == written[bad - 1]
 
 
 def test_a_carriage_return_alone_ends_a_line_and_is_counted(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trec, "BLOCK_BYTES", 50)
-    lines = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
-    lines[33] = "q34 Q0 d34 1 x t"
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 50)
+    written = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
+    written[33] = "q34 Q0 d34 1 x t"
     ends = ["\r", "\n", "\r\n", "\n"]
-    text = "".join(line + ends[i % 4] for i, line in enumerate(lines))
+    text = "".join(line + ends[i % 4] for i, line in enumerate(written))
     with pytest.raises(InputError) as caught:
         rows(write("run", text))
     assert caught.value.line == 34
-    assert caught.value.text == lines[33]
+    assert caught.value.text == written[33]
 
 
 def test_lone_carriage_returns_also_where_the_layout_is_chosen(write: Any) -> None:
@@ -269,10 +276,10 @@ def test_lone_carriage_returns_also_where_the_layout_is_chosen(write: Any) -> No
 
 
 def test_whole_numbers_are_read_alike_by_arrow_and_line_by_line(write: Any) -> None:
-    lines = [f"q 0 d{g} {g}\n" for g in ("+5", "-0", "007", "2147483647", "0" * 20 + "1")]
+    written = [f"q 0 d{g} {g}\n" for g in ("+5", "-0", "007", "2147483647", "0" * 20 + "1")]
     grades = {"d+5": 5, "d-0": 0, "d007": 7, "d2147483647": 2**31 - 1, "d" + "0" * 20 + "1": 1}
-    assert read_qrels(write("qrels", "".join(lines))).to_dict() == {"q": grades}
-    by_line = "".join(lines) + "q 0 x\x1c 1\n"  # which Arrow's block is not clean with
+    assert read_qrels(write("qrels", "".join(written))).to_dict() == {"q": grades}
+    by_line = "".join(written) + "q 0 x\x1c 1\n"  # which Arrow's block is not clean with
     assert read_qrels(write("qrels", by_line)).to_dict() == {"q": {**grades, "x\x1c": 1}}
     for grade in ("2147483648", "1e3", "0x1", "1_0", "0" * 5000 + "1"):
         with pytest.raises(InputError, match="expected a whole number"):
@@ -281,7 +288,7 @@ def test_whole_numbers_are_read_alike_by_arrow_and_line_by_line(write: Any) -> N
 
 def test_blocks_of_nothing_but_comments(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(write("run", RUN + "\n" * 3_000_000)) == ROWS
-    monkeypatch.setattr(trec, "BLOCK_BYTES", 50)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 50)
     content = "# nothing yet\n" * 20 + RUN + "\n" * 200 + "# done\n" * 50
     assert rows(write("run", content)) == ROWS
     assert evaluate({"q1": {"d2": 1}}, write("run", content), "RR")["RR"] == 1 / 2

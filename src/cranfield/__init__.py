@@ -19,11 +19,14 @@ _HOME = {
     "Measure": "measures",
     "MeasureError": "errors",
     "OptionError": "errors",
+    "Finding": "checking",
     "Qrels": "tables",
+    "Report": "checking",
     "Run": "tables",
     "Scores": "scores",
     "Systems": "scores",
     "definitions": "measures",
+    "check": "checking",
     "evaluate": "evaluation",
     "parse": "measures",
     "parse_all": "measures",
@@ -33,15 +36,18 @@ _HOME = {
 
 __all__ = [
     "CranfieldError",
+    "Finding",
     "InputError",
     "Measure",
     "MeasureError",
     "OptionError",
     "Qrels",
+    "Report",
     "Run",
     "Scores",
     "Systems",
     "__version__",
+    "check",
     "definitions",
     "evaluate",
     "parse",
@@ -51,6 +57,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from cranfield.checking import Finding, Report, check
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, parse, parse_all

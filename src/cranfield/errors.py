@@ -29,8 +29,11 @@ class InputError(CranfieldError, ValueError):
 
     `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
     number, from 1) and `text` (the line itself) say where; `hint` says what to do. Each but
-    `problem` may be None.
+    `problem` may be None. `kind` is a word for what sort of fault it is: "columns", "number", "id",
+    "text", "duplicate" or "other".
     """
+
+    kind = "other"
 
     def __init__(
         self,
@@ -40,12 +43,14 @@ class InputError(CranfieldError, ValueError):
         line: int | None = None,
         text: str | None = None,
         hint: str | None = None,
+        kind: str | None = None,
     ) -> None:
         self.problem = problem
         self.source = source
         self.line = line
         self.text = text
         self.hint = hint
+        self.kind = kind or self.kind
         parts = [problem]
         if source is not None:
             where = printable(source) if line is None else f"{printable(source)}:{line}"
@@ -54,7 +59,16 @@ class InputError(CranfieldError, ValueError):
             parts.append(f"    {printable(text, 200)}")
         if hint is not None:
             parts.append(hint)
-        super().__init__("\n".join(parts))
+        # What other libraries say may quote anything of a file, too.
+        super().__init__("\n".join(printable(line) for part in parts for line in part.split("\n")))
+
+    def at(
+        self, source: str | None, line: int | None = None, text: str | None = None
+    ) -> "InputError":
+        """Return the same error, with the place where it was found."""
+        return type(self)(
+            self.problem, source=source, line=line, text=text, hint=self.hint, kind=self.kind
+        )
 
 
 class NothingSharedError(InputError):
@@ -67,6 +81,8 @@ class ContradictionError(InputError):
 
 class DuplicateError(InputError):
     """A document that stands twice where it may stand once."""
+
+    kind = "duplicate"
 
 
 class MeasureError(CranfieldError, ValueError):

@@ -1,27 +1,19 @@
 """evaluate: judgments, a run and measures to scores."""
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast, get_args, overload
 
-from cranfield.errors import MeasureError
-from cranfield.formats.objects import ArrowTable, is_table
-from cranfield.formats.trec import Order
-from cranfield.judge import Precision, Queries, Ties, judge
+from cranfield.errors import MeasureError, one_of
+from cranfield.formats.block import Errors, Order, Progress
+from cranfield.judge import Queries, judge_all
 from cranfield.measures import Measure, Plan, parse_all
+from cranfield.ranking import Precision, Ties
 from cranfield.scores import Scores, Systems
-from cranfield.tables import QrelsLike, Run, RunLike, as_qrels, as_run
+from cranfield.tables import QrelsLike, Run, RunLike, SeveralRuns, as_qrels, as_run, several_runs
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
-SeveralRuns = (
-    list[Any]  # of RunLike; a list of one kind only would not be a list[RunLike]
-    | tuple[RunLike, ...]
-    | Mapping[str, Run | str | os.PathLike[str] | ArrowTable]
-    | Mapping[str, Mapping[Any, Mapping[Any, float]]]
-    | Mapping[str, Mapping[Any, list[Any]]]
-)
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
@@ -37,7 +29,8 @@ def evaluate(
     ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
-    progress: Callable[[int], None] | None = ...,
+    errors: Errors = ...,
+    progress: Progress | None = ...,
 ) -> Systems: ...
 @overload
 def evaluate(
@@ -51,7 +44,8 @@ def evaluate(
     ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
-    progress: Callable[[int], None] | None = ...,
+    errors: Errors = ...,
+    progress: Progress | None = ...,
 ) -> Scores: ...
 def evaluate(
     qrels: QrelsLike,
@@ -64,17 +58,19 @@ def evaluate(
     ties: Ties = "document",
     depth: int | None = None,
     judged_only: bool = False,
-    progress: Callable[[int], None] | None = None,
+    errors: Errors = "strict",
+    progress: Progress | None = None,
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 
     Args:
-        qrels: the judgments: a Qrels, the path of a TREC qrels file, a dict
-            `{query_id: {doc_id: grade}}`, or a table (pandas, polars, Arrow) with the columns
-            query_id, doc_id, relevance.
-        run: a Run, the path of a TREC run file, a dict `{query_id: {doc_id: score}}` or
-            `{query_id: [doc_id, ...]}`, or a table with the columns query_id, doc_id, score.
-            A list of these, or a dict `{name: run}`, gives Systems, one table for all.
+        qrels: the judgments: a Qrels, the path of a file (whatever `read_qrels` reads), a dict
+            `{query_id: {doc_id: grade}}`, or a table (whatever `Qrels` takes: pandas, polars,
+            Arrow, rows, arrays) with the columns query_id, doc_id, relevance.
+        run: a Run, the path of a file (whatever `read_run` reads), a dict
+            `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}`, or a table with the
+            columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
+            Systems, one table for all; a list of rows is one run.
         measures: names or Measure values; a string may hold several, separated by blanks.
         queries: "judged" averages over every query of the qrels; one that the run does not
             answer scores 0 (`trec_eval -c`). "both" leaves such queries out.
@@ -84,6 +80,8 @@ def evaluate(
         depth: keep only the best so many documents of each query (`trec_eval -M`).
         judged_only: drop unjudged documents, and those of negative grade, before measuring
             (`trec_eval -J`).
+        errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
+            and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
 
     Returns:
@@ -101,7 +99,8 @@ def evaluate(
     """
     wanted = _measures(measures)
     plan = Plan(wanted)
-    judgments = as_qrels(qrels)
+    one_of("errors", errors, get_args(Errors))
+    judgments = as_qrels(qrels, errors)
     options: dict[str, Any] = {
         "queries": queries,
         "order": order,
@@ -111,17 +110,27 @@ def evaluate(
         "judged_only": judged_only,
     }
 
-    def scored(one: Run, name: str) -> Scores:
-        meeting = judge(judgments, one, progress=progress, **options)
-        values = plan.values(meeting.judged)
-        recipe = {"cranfield": __version__, **options}
-        return Scores(name, wanted, meeting.query_ids, values, meeting.counts, recipe)
+    def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
+        meetings = judge_all(judgments, list(runs.values()), progress=progress, **options)
+        for (name, one), meeting in zip(runs.items(), meetings, strict=True):
+            values = plan.values(meeting.judged)
+            data = {"qrels": judgments.form, "run": one.form}
+            recipe = {"cranfield": __version__, **options, **data}
+            yield Scores(
+                name,
+                wanted,
+                meeting.query_ids,
+                values,
+                meeting.counts,
+                recipe,
+                meeting.remarks,
+            )
 
-    several = _several(run)
+    several = several_runs(run, errors)
     if several is None:
-        one = as_run(cast(RunLike, run))
-        return scored(one, one.name)
-    return Systems([scored(one, name) for name, one in several.items()])
+        one = as_run(cast(RunLike, run), errors)
+        return next(scored({one.name: one}))
+    return Systems(list(scored(several)))
 
 
 def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:
@@ -139,24 +148,3 @@ def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:
     if not found:
         raise MeasureError("no measure is named; try nDCG@10")
     return tuple(dict.fromkeys(found))
-
-
-def _several(run: Any) -> dict[str, Run] | None:
-    """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
-    if isinstance(run, list | tuple):
-        runs: dict[str, Run] = {}
-        for one in map(as_run, run):
-            name, n = one.name, 1
-            while name in runs:  # a number is added where two have the same name
-                n += 1
-                name = f"{one.name} ({n})"
-            runs[name] = one
-        return runs
-    if isinstance(run, Mapping):
-        first = next((one for one in run.values() if not hasattr(one, "__len__") or len(one)), None)
-        nested = isinstance(first, Mapping) and any(
-            isinstance(docs, Mapping | list | tuple) for docs in first.values()
-        )
-        if nested or isinstance(first, Run | str | os.PathLike) or is_table(first):
-            return {str(name): as_run(one) for name, one in run.items()}
-    return None

@@ -5,6 +5,7 @@ highest, filled up with zeros: words in order are then bytes in order. Almost ev
 run is one or two words long, and no Python object is made for any of them.
 """
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.ranked import Ints
+from cranfield.ranked import Bools, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,9 @@ Words = NDArray[Any]  # 64-bit, without sign
 
 # The first n bytes of a word, n = 0 to 8, as they lie in the memory.
 _KEEP = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers
+FIXED = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers
+# Another in every process, so that nobody can make up ids of one hash. No result depends on it.
+_ODD = FIXED ^ np.uint64(int.from_bytes(os.urandom(7)) << 1)
 
 
 def encode(text: str) -> bytes:
@@ -41,18 +44,25 @@ def decode(data: bytes) -> str:
 class Ids:
     """A column of identifiers: `data` (bytes,), and where in it each starts and how long it is.
 
-    `start` and `length` are (rows,). `data` ends in eight bytes that are no identifier's, so that
-    a word may be read at every byte of one.
+    `start` and `length` are (rows,). `data` goes on for eight bytes behind the last identifier, so
+    that a word may be read at every byte of one.
     """
 
     def __init__(
-        self, data: NDArray[np.uint8], start: Ints, length: Ints, adjacent: bool = False
+        self,
+        data: NDArray[np.uint8],
+        start: Ints,
+        length: Ints,
+        adjacent: bool = False,
+        ordered: bool = False,
     ) -> None:
         self._data = data
         self._words_at = np.ndarray(len(data) - 7, np.uint64, data.data, strides=(1,))
         self._start = start
         self.length = length
         self._adjacent = adjacent  # each begins where the one above ends
+        self._ordered = ordered or adjacent  # each lies behind the one above
+        self._is_clean = False  # known to be neither empty nor to hold a null byte
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
@@ -81,6 +91,9 @@ class Ids:
         bounds = np.frombuffer(offsets, np.int64 if wide else np.int32)
         bounds = bounds[column.offset : column.offset + len(column) + 1]
         low, high = int(bounds[0]), int(bounds[-1])
+        if data is not None and data.size >= high + 8:  # a word may be read at its last byte
+            shared = np.frombuffer(data, np.uint8)[low : high + 8]
+            return cls(shared, bounds[:-1] - low, np.diff(bounds), adjacent=True)
         padded = np.empty(high - low + 8, np.uint8)
         padded[high - low :] = 0
         if data is not None:
@@ -88,34 +101,112 @@ class Ids:
         return cls(padded, bounds[:-1] - low, np.diff(bounds), adjacent=True)
 
     @classmethod
+    def of_views(cls, column: "pa.Array") -> "Ids | None":
+        """Make a column of an Arrow array of views, whose texts are short; None if one is long.
+
+        A view of up to twelve bytes holds them itself, behind their number.
+        """
+        buffer = column.buffers()[1]
+        low, high = 16 * column.offset, 16 * (column.offset + len(column))
+        if len(column) == 0:
+            return cls.of([])
+        if len(column) >= 1 << 27:  # blocks are much shorter
+            return None
+        views = np.frombuffer(buffer, np.uint8)[low : high + 8]
+        if len(views) < high - low + 8:
+            views = np.append(views, np.zeros(8, np.uint8))
+        length = views[: high - low].view(np.int32)[::4].copy()
+        if int(length.max()) > 12:
+            return None
+        start = np.arange(4, 16 * len(column), 16, dtype=np.int32)
+        ids = cls(views, start, length, ordered=True)
+        # Behind a text there are zeros. Were one within it, too, there would be fewer others.
+        others = int(np.count_nonzero(views[: high - low]))
+        ids._is_clean = int(length.min()) > 0 and others == len(column) + int(length.sum())
+        return ids
+
+    @classmethod
     def joined(cls, columns: "Sequence[Ids]") -> "Ids":
         """Put columns one below the other."""
         places: dict[int, int] = {}  # where the bytes that several columns may share were put
         data: list[NDArray[np.uint8]] = []
+        starts: list[Ints] = []
+        n_bytes = 0
+        columns = [column for column in columns if len(column)]
         for column in columns:
-            if id(column._data) not in places:
-                places[id(column._data)] = sum(map(len, data))
-                data.append(column._data)
+            low, ours = 0, column._data
+            if column._ordered:
+                low, high = int(column._start[0]), int(column._start[-1] + column.length[-1])
+                ours = ours[low:high]
+            place = places.get(id(column._data))
+            if place is None or column._ordered:
+                place, n_bytes = n_bytes - low, n_bytes + len(ours)
+                data.append(ours)
+                if not column._ordered:
+                    places[id(column._data)] = place
+            starts.append(column._start.astype(np.int64) + place)
+        adjacent = all(column._adjacent for column in columns)
+        ordered = all(column._ordered for column in columns)
         return cls(
-            np.concatenate(data),
-            np.concatenate([c._start.astype(np.int64) + places[id(c._data)] for c in columns]),
-            np.concatenate([c.length.astype(np.int64) for c in columns]),
+            np.concatenate([*data, np.zeros(8, np.uint8)]),
+            np.concatenate([*starts, np.zeros(0, np.int64)]),
+            np.concatenate([*(column.length for column in columns), np.zeros(0, np.int32)]),
+            adjacent,
+            ordered,
         )
+
+    def to_arrow(self) -> "pa.Array":
+        """Return an Arrow array of type large_binary."""
+        import pyarrow as pa
+
+        # Not by pa.array(), which imports pandas wherever it is installed.
+        bounds = np.cumsum(np.append(0, self.length.astype(np.int64)))
+        data: bytes | NDArray[np.uint8]
+        if self._adjacent and len(self):
+            data = self._data[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+        else:
+            data = b"".join(self.to_list())
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
+    def compact(self) -> "Ids":
+        """Return the same identifiers in memory of their own, in the order of the rows."""
+        n, w = len(self), self.n_words
+        if w > _FEW_WORDS:
+            return Ids.of(self.to_list())
+        words = np.zeros((n + 1) * w + 1, np.uint64)
+        for j in range(w):
+            words[j : n * w : w] = self._raw_word(j)
+        start = np.arange(n, dtype=np.int64 if n * w >> 28 else np.int32) * (8 * w)
+        return Ids(words.view(np.uint8), start, self.length, ordered=True)
 
     def __len__(self) -> int:
         return len(self.length)
 
-    def find_spoilt(self) -> int | None:
-        """Return the first row whose identifier is empty or holds a null byte, None if none does.
+    def spoilt(self) -> Bools | None:
+        """Tell which identifiers are empty or hold a null byte: (rows,); None if none is.
 
         Words could not tell a null byte from what they are filled up with.
         """
-        spoilt = self.length == 0
-        zeros = np.flatnonzero(self._data == 0)
-        # The first null byte from an identifier's start on lies behind its end.
-        after = np.append(zeros, len(self._data))[np.searchsorted(zeros, self._start)]
-        spoilt |= after < self._start + self.length
-        return int(np.argmax(spoilt)) if spoilt.any() else None
+        if len(self) == 0 or self._is_clean:
+            return None
+        if self._adjacent and int(self.length.min()) > 0:
+            low, high = int(self._start[0]), int(self._start[-1]) + int(self.length[-1])
+            if b"\0" not in self._data[low:high].tobytes():
+                return None
+        spoilt: Bools = self.length == 0
+        for j in range(self.n_words):
+            rows = None if j == 0 else np.flatnonzero(self.length > 8 * j)
+            left = (self.length if rows is None else self.length[rows]) - 8 * j
+            word = ~self._raw_word(j, rows)
+            # A byte of ones, where the identifier has a zero; past its end there are only ones.
+            word = _kept(word, left)
+            found = ((~word - _LOW) & word & _HIGH) != 0
+            if rows is None:
+                spoilt |= found
+            else:
+                spoilt[rows[found]] = True
+        return spoilt if spoilt.any() else None
 
     def __getitem__(self, row: int) -> bytes:
         start = int(self._start[row])
@@ -123,8 +214,30 @@ class Ids:
 
     def take(self, rows: "Ints | slice") -> "Ids":
         """Return the identifiers at `rows`, which share this column's bytes."""
-        adjacent = self._adjacent and isinstance(rows, slice) and rows.step in (None, 1)
-        return Ids(self._data, self._start[rows], self.length[rows], adjacent)
+        in_order = isinstance(rows, slice) and rows.step in (None, 1)
+        adjacent, ordered = self._adjacent and in_order, self._ordered and in_order
+        return Ids(self._data, self._start[rows], self.length[rows], adjacent, ordered)
+
+    def are_digits(self) -> bool:
+        """Tell whether there is nothing but decimal digits in any of them, and none is empty."""
+        if len(self) == 0 or not self.length.all():
+            return False
+        ours = self._data[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
+        return self._adjacent and bool(((ours >= 48) & (ours <= 57)).all())
+
+    def to_numbers(self) -> Ints:
+        """Return the numbers that the identifiers are, all of them digits, eighteen at most."""
+        numbers = np.zeros(len(self), np.int64)
+        for j in range(int(self.length.max(initial=0))):
+            there = self.length > j
+            digit = self._data[np.where(there, self._start + j, self._start)].astype(np.int64) - 48
+            numbers = np.where(there, numbers * 10 + digit, numbers)
+        return numbers
+
+    def are_visible(self) -> bool:
+        """Tell whether there is nothing but visible ASCII characters in any of them."""
+        data = self.compact()._data
+        return not (((data <= 32) & (data != 0)) | (data >= 127)).any()
 
     def begin_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers (none is empty) begins with this byte."""
@@ -132,8 +245,16 @@ class Ids:
 
     def to_list(self) -> list[bytes]:
         """Return the identifiers as bytes."""
-        data, end = self._data.tobytes(), self._start + self.length
-        return [data[b:e] for b, e in zip(self._start.tolist(), end.tolist(), strict=True)]
+        if len(self) == 0:
+            return []
+        low = int(self._start.min())
+        end = self._start + self.length
+        data = self._data[low : int(end.max())]
+        if len(data) > 64 * len(self) and len(data) > 2 * int(self.length.sum()):
+            return [self[row] for row in range(len(self))]  # they lie far apart
+        begins, ends = (self._start - low).tolist(), (end - low).tolist()
+        text = data.tobytes()
+        return [text[b:e] for b, e in zip(begins, ends, strict=True)]
 
     @cached_property
     def n_words(self) -> int:
@@ -157,11 +278,10 @@ class Ids:
             words = self._words_at[begin : begin + stride * len(left) : stride].copy()
         else:
             words = self._words_at[start]
-        words &= _KEEP.take(left, mode="clip")
-        return words
+        return _kept(words, left)
 
-    def hash(self) -> Words:
-        """Return a 64-bit hash of each identifier: (rows,).
+    def hash(self, odd: np.uint64 = _ODD) -> Words:
+        """Return a 64-bit hash of each identifier: (rows,), by an odd number.
 
         Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones;
         longer ones very probably: whoever finds two equal compares the identifiers.
@@ -170,7 +290,7 @@ class Ids:
         for j in range(1, self.n_words):
             rows = np.flatnonzero(self.length > 8 * j)
             mixed = result[rows]
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * _ODD
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * odd
             result[rows] = mixed ^ self._raw_word(j, rows)
         return result
 
@@ -218,6 +338,16 @@ class Ids:
         result[order[self.take(order).begins()]] = 1
         result[order] = np.cumsum(result[order])
         return result
+
+
+# Every byte 1, every byte 128: a byte of x is 0 if one of (x - 1...) & ~x has its highest bit set.
+_LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+
+def _kept(words: Words, left: Ints) -> Words:
+    """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
+    words &= _KEEP[min(int(left[0]), 8)] if _all_same(left) else _KEEP.take(left, mode="clip")
+    return words
 
 
 _FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns

@@ -1,35 +1,43 @@
-"""judge: a run meets the judgments. The only sort, the only tie rule, the only query rule.
+"""judge: a run meets the judgments. The only rule for queries that are on one side only.
 
-**Ranking.** Score descending, compared as doubles; equal scores by document id descending,
-compared as bytes (trec_eval's rule). Or the order given, or the rank column.
-
-**Queries.** Every query of the qrels counts; one that the run does not answer has no hits and so
+Every query of the qrels counts; one that the run does not answer has no hits and so
 scores 0 (`queries="judged"`, as `trec_eval -c`). Or only those in both (`queries="both"`). Queries
 that only the run has cannot be scored. All are counted.
 """
 
-import os
-from collections import deque
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, compress, repeat
-from typing import Any, Literal
+from itertools import compress, groupby, repeat
+from operator import itemgetter
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.block import Block, Load
+from cranfield.formats.block import Errors, LeftOut, Load, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of
-from cranfield.formats.trec import Order
-from cranfield.ids import Ids, Words, decode, keyed
+from cranfield.ids import Ids, Words, decode, encode, keyed
 from cranfield.judged import Judged, Parts
 from cranfield.ranked import Bools, Floats, Ints, Ranked
-from cranfield.tables import Grouped, Qrels, Run, grouped, together
+from cranfield.ranking import (
+    LARGEST_SINGLE,
+    Grouped,
+    Precision,
+    Ties,
+    grouped,
+    in_threads,
+    ranks,
+    regrouped,
+    single,
+    sorting_scores,
+    spread,
+    tie_order,
+)
+from cranfield.tables import Qrels, Run
 
 Queries = Literal["judged", "both"]
-Precision = Literal["double", "single"]
-Ties = Literal["document", "ascending"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Counts:
     without_relevant: int  # of these: no judged document has a grade of 1 or more
     without_judgments: int  # in the run, but not in the qrels: not scored
     without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+    rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
 
     def notes(self) -> list[str]:
         """Return a sentence for every count that is not zero, beginning with the queries."""
@@ -70,6 +79,8 @@ class Meeting:
     n_answered: int  # queries for which the run retrieved something
     without_judgments: int
     without_run: int
+    rows_left_out: int
+    remarks: tuple[str, ...]  # what else to know of the run and the judgments
 
     @cached_property
     def counts(self) -> Counts:
@@ -80,12 +91,30 @@ class Meeting:
             without_relevant=int(np.count_nonzero(self.judged.n_relevant() == 0)),
             without_judgments=self.without_judgments,
             without_run=self.without_run,
+            rows_left_out=self.rows_left_out,
         )
 
 
-def judge(
+class Options(TypedDict, total=False):
+    """How a run is judged: the options of `judge_all`."""
+
+    queries: Queries
+    order: Order
+    scores: Precision
+    ties: Ties
+    depth: int | None
+    judged_only: bool
+    progress: Progress | None
+
+
+def judge(qrels: Qrels, run: Run, **options: Unpack[Options]) -> Meeting:
+    """Match a run with the judgments and rank it: `judge_all` for one run."""
+    return next(judge_all(qrels, [run], **options))
+
+
+def judge_all(
     qrels: Qrels,
-    run: Run,
+    runs: Sequence[Run],
     *,
     queries: Queries = "judged",
     order: Order = "score",
@@ -93,9 +122,9 @@ def judge(
     ties: Ties = "document",
     depth: int | None = None,
     judged_only: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Meeting:
-    """Match a run with the judgments and rank it.
+    progress: Progress | None = None,
+) -> Iterator[Meeting]:
+    """Match runs with the judgments and rank them, one after the other, on all cores.
 
     `queries`: "judged" scores every query of the qrels, "both" those that are in the run, too.
     `order`: rank by "score", by the run's "rank" column, or as "given". `scores`: "single" rounds
@@ -105,7 +134,7 @@ def judge(
     unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress` hears of
     the bytes read.
 
-    Raises InputError if the run cannot be read, or shares no query with the qrels.
+    Raises InputError if a run cannot be read, or shares no query with the qrels.
     """
     one_of("queries", queries, ("judged", "both"))
     one_of("order", order, ("score", "rank", "given"))
@@ -116,11 +145,9 @@ def judge(
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
-    if run.nested is not None:
-        match = _match_dicts(qrels, run.nested, order, scores, ties)
-    else:
-        match = _match_blocks(qrels, run, order, scores, ties, progress)
-    return _assemble(qrels, run, match, queries, depth, judged_only)
+    matches = _matches(qrels, runs, order, scores, ties, progress)
+    for run, match in zip(runs, matches, strict=True):
+        yield _assemble(qrels, run, match, queries, order, depth, judged_only)
 
 
 @dataclass(eq=False, repr=False)
@@ -132,30 +159,55 @@ class _Match:
     unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
     row: list[Ints] = field(default_factory=list)
     rank: list[Ints] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    regrouped: bool = False  # whether its queries' rows stood apart
 
     @classmethod
     def none(cls, qrels: Qrels) -> "_Match":
         n = len(qrels.query_ids)
         return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
 
+    def takes(self, part: "_BlockMatch") -> bool:
+        """Take the match of one more block; False if a query was in two places."""
+        known = len(self.unknown)
+        self.unknown.update(part.unknown)
+        twice = len(self.unknown) < known + len(part.unknown)
+        if twice or self.in_run[part.queries].any() or len(set(part.queries)) < len(part.queries):
+            return False
+        self.in_run[part.queries] = True
+        self.n_retrieved[part.queries] = part.n_retrieved
+        self.row.append(part.row)
+        self.rank.append(part.rank)
+        self.left_out += part.left_out
+        return True
+
 
 def _assemble(
-    qrels: Qrels, run: Run, match: _Match, queries: Queries, depth: int | None, judged_only: bool
+    qrels: Qrels,
+    run: Run,
+    match: _Match,
+    queries: Queries,
+    order: Order,
+    depth: int | None,
+    judged_only: bool,
 ) -> Meeting:
     if not np.count_nonzero(match.in_run):
         raise _nothing_shared(qrels, run, match.unknown)
     n_queries = len(qrels.query_ids)
     row, rank = _joined(match.row), _joined(match.rank)
+    n_hits = len(row)
+    if n_hits == 0:
+        _refuse_other_spelling(qrels, run)
     query = qrels.query[row]
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
-    order = keys.argsort()
-    hits = Ranked(n_queries, query[order], rank[order], qrels.grade[row[order]])
+    by_key = keys.argsort()
+    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[row[by_key]])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
-    left_out, n_answered = 0, int(np.count_nonzero(n_retrieved))
+    n_left, n_answered = 0, int(np.count_nonzero(n_retrieved))
     kept = None
     if queries == "both" and not match.in_run.all():
         kept = match.in_run
-        left_out = int(np.count_nonzero(~match.in_run))
+        n_left = int(np.count_nonzero(~match.in_run))
         hits, ideal = _of_queries(hits, match.in_run), _of_queries(ideal, match.in_run)
         n_retrieved = n_retrieved[match.in_run]
         query_ids = [query_ids[i] for i in np.flatnonzero(match.in_run).tolist()]
@@ -176,7 +228,27 @@ def _assemble(
         n_retrieved = hits.count()
     judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts)
     in_run = match.in_run if kept is None else kept[kept]
-    return Meeting(judged, query_ids, in_run, n_answered, len(match.unknown), left_out)
+    left_out = match.left_out.count + qrels.left_out.count
+    remarks = tuple(_remarks(qrels, run, match, order, n_hits))
+    return Meeting(
+        judged, query_ids, in_run, n_answered, len(match.unknown), n_left, left_out, remarks
+    )
+
+
+def _remarks(qrels: Qrels, run: Run, match: _Match, order: Order, n_hits: int) -> Iterator[str]:
+    for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
+        if left_out.count:
+            yield left_out.said(name)
+    if run.nested is None and order == "score":
+        by = run.ranked_by(order)
+        if by == "rank":
+            yield "The run has no scores: ranked by its rank column."
+        elif by == "given":
+            yield "The run has no scores: ranked as its rows stand."
+    if match.regrouped:
+        yield "The run's queries stand apart: it was read into memory whole."
+    if n_hits == 0:
+        yield "Not one judged document was retrieved."
 
 
 def _joined(parts: list[Ints]) -> Ints:
@@ -195,34 +267,109 @@ def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
 
 
 def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
-    theirs = next((q if isinstance(q, str) else decode(q) for q in sorted(unknown)), None)
-    if theirs is None:
+    theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
+    if not theirs:
         return InputError(f"the run {run.name!r} holds no query")
+    hint = "Are they of the same collection, and written in the same way?"
+    ours = {_plain(query): query for query in qrels.query_ids}
+    same = next((query for query in theirs if _plain(query) in ours), None)
+    first = qrels.query_ids[0]
+    if same is not None:
+        first, hint = ours[_plain(same)], _SPELLING
     return NothingSharedError(
         f"the run {run.name!r} and the qrels share no query: "
-        f"the run has for instance {theirs!r}, the qrels {qrels.query_ids[0]!r}",
-        hint="Are they of the same collection, and written in the same way?",
+        f"the run has for instance {same or theirs[0]!r}, the qrels {first!r}",
+        hint=hint,
     )
+
+
+_SPELLING = (
+    "They are the same but for blanks, capitals, leading zeros or a decimal point: write them "
+    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
+)
+
+
+def _plain(text: str) -> str:
+    """Return what is left of an id when its spelling is looked over."""
+    text = text.strip().casefold()
+    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
+    return number[1] if number else text
+
+
+def _refuse_other_spelling(qrels: Qrels, run: Run) -> None:
+    """Raise InputError if the run's documents are the judged ones, but spelt otherwise.
+
+    Looked for in the first block of the run that has a query of the qrels.
+    """
+    judged = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
+    for load in run.every_row(()):
+        block = load()
+        starts = np.append(block.query.begins(), len(block)).tolist()
+        queries = block.query.take(block.query.begins()).to_list()
+        shared = [i for i, query in enumerate(queries) if query in judged]
+        for i in shared:
+            query = decode(queries[i])
+            spelt = {_plain(doc): doc for doc in judged[queries[i]]}
+            for doc in map(decode, block.doc.take(slice(starts[i], starts[i + 1])).to_list()):
+                other = spelt.get(_plain(doc))
+                if (
+                    other is not None and other != doc
+                ):  # the same one was left out, by errors="skip"
+                    raise NothingSharedError(
+                        f"the run {run.name!r} and the qrels share no document as they are "
+                        f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
+                        hint=_SPELLING,
+                    )
+        if shared:
+            return
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
 
 
-def _match_blocks(
+def _matches(
     qrels: Qrels,
-    run: Run,
+    runs: Sequence[Run],
     order: Order,
     scores: Precision,
     ties: Ties,
-    progress: Callable[[int], None] | None,
-) -> _Match:
-    ranked = partial(_matched_block, qrels, order, scores, ties)
-    match = _collect(qrels, _in_threads(ranked, run.blocks(order, progress)))
-    if match is None:  # a query came back: its rows stand apart, so bring them together first
-        whole = together(load() for load in run.blocks(order))
-        match = _collect(qrels, [ranked(lambda: whole)])
-        assert match is not None  # noqa: S101 - each query is in one place now
-    return match
+    progress: Progress | None,
+) -> Iterator[_Match]:
+    """Yield each run's match. The blocks of all runs go through the same threads, in order."""
+    if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
+        for run in runs:
+            yield _match_dicts(qrels, run, order, scores, ties)
+        return
+    apart: set[int] = set()  # runs of which a query came back: the rest need not be read
+
+    def tasks() -> Iterator[tuple[int, Callable[[], _Match | _BlockMatch]]]:
+        for i, run in enumerate(runs):
+            if run.nested is not None:
+                yield i, partial(_match_dicts, qrels, run, order, scores, ties)
+                continue
+            for load in run.blocks(order, progress):
+                if i in apart:
+                    break
+                yield i, partial(_matched_block, qrels, order, scores, ties, run.errors, load)
+
+    done = groupby(in_threads(lambda task: (task[0], task[1]()), tasks()), key=itemgetter(0))
+    ready = next(done, None)
+    for i, run in enumerate(runs):
+        match = _Match.none(qrels)
+        if ready is not None and ready[0] == i:
+            for _, part in ready[1]:
+                if isinstance(part, _Match):
+                    match = part
+                elif i not in apart and not match.takes(part):
+                    apart.add(i)
+            ready = next(done, None)
+        if i in apart:
+            ranked = partial(_matched_block, qrels, order, scores, ties, run.errors)
+            match = _Match.none(qrels)
+            match.regrouped = True
+            for whole in in_threads(ranked, regrouped(run.blocks(order))):
+                match.takes(whole)
+        yield match
 
 
 @dataclass(eq=False, repr=False)
@@ -232,71 +379,26 @@ class _BlockMatch:
     unknown: list[bytes]
     row: Ints
     rank: Ints
-
-
-def _collect(qrels: Qrels, parts: Iterable[_BlockMatch]) -> _Match | None:
-    """Gather the blocks' matches; None if a query stands in two places."""
-    match = _Match.none(qrels)
-    for part in parts:
-        known = len(match.unknown)
-        match.unknown.update(part.unknown)
-        twice = len(match.unknown) < known + len(part.unknown)
-        if twice or match.in_run[part.queries].any() or len(set(part.queries)) < len(part.queries):
-            return None
-        match.in_run[part.queries] = True
-        match.n_retrieved[part.queries] = part.n_retrieved
-        match.row.append(part.row)
-        match.rank.append(part.rank)
-    return match
-
-
-def _in_threads(
-    work: Callable[[Load], _BlockMatch], loads: Iterator[Load]
-) -> Iterator[_BlockMatch]:
-    """Apply `work` to blocks in several threads, in order, with only a few blocks in memory."""
-    first, second = next(loads, None), next(loads, None)
-    if first is None:
-        return
-    if second is None:
-        yield work(first)
-        return
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    n_threads = min(8, _n_cores()) + 1  # one more: a thread waits whenever Python itself is busy
-    with ThreadPoolExecutor(n_threads) as pool:
-        waiting: deque[Future[_BlockMatch]] = deque()
-        try:
-            for load in chain((first, second), loads):
-                waiting.append(pool.submit(work, load))
-                if len(waiting) > n_threads + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    left_out: LeftOut
 
 
 def _matched_block(
-    qrels: Qrels, order: Order, scores: Precision, ties: Ties, load: Load
+    qrels: Qrels, order: Order, scores: Precision, ties: Ties, errors: Errors, load: Load
 ) -> _BlockMatch:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
-    block = grouped(load())
+    block = grouped(load(), errors)
     codes = [qrels.codes.get(query, -1) for query in block.queries]
     code = np.array(codes, np.int64)
     rows, judgments = _hits(block, code, qrels)
+    empty = [qrels.codes.get(query, -1) for query in block.block.empty]
+    queries = [*zip(block.queries, codes, strict=True), *zip(block.block.empty, empty, strict=True)]
     return _BlockMatch(
-        [c for c in codes if c >= 0],
-        np.diff(block.starts)[code >= 0],
-        [query for query, c in zip(block.queries, codes, strict=True) if c < 0],
+        [c for _, c in queries if c >= 0],
+        np.append(np.diff(block.starts)[code >= 0], [0 for c in empty if c >= 0]),
+        [query for query, c in queries if c < 0],
         judgments,
-        _ranks(block, _sorting_scores(block.block, order, scores), ties, rows),
+        ranks(block, sorting_scores(block.block, order, scores), ties, rows),
+        block.block.left_out,
     )
 
 
@@ -332,75 +434,15 @@ def _marked(keys: Words, wanted: Words) -> Bools:
     """Tell which keys may be among `wanted`: all that are, and hardly any other."""
     bits = np.uint64(64 - max(16, len(wanted).bit_length() + 3))
     mark = np.zeros(1 << (64 - int(bits)), np.bool_)
-    mark[(_spread(wanted) >> bits).view(np.int64)] = True
-    marked: Bools = mark[(_spread(keys) >> bits).view(np.int64)]
+    mark[(spread(wanted) >> bits).view(np.int64)] = True
+    marked: Bools = mark[(spread(keys) >> bits).view(np.int64)]
     return marked
-
-
-def _spread(keys: Words) -> Words:
-    return keys * np.uint64(0xD1342543DE82EF95)  # an odd multiplier of Steele & Vigna (2021)
-
-
-def _sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | None:
-    """Return what to sort by, highest first; None if the rows stand in order."""
-    if block.value is None or order == "given":
-        return None
-    if order == "rank":
-        return -block.value.astype(np.float64)
-    if scores == "single":
-        return _single(block.value)
-    return block.value.astype(np.float64, copy=False)
-
-
-def _ranks(block: Grouped, scores: Floats | None, rule: Ties, rows: Ints) -> Ints:
-    """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
-    if scores is not None:
-        # Most runs stand in order: look for a row that is not below the one above it.
-        suspect = np.flatnonzero(scores[1:] >= scores[:-1])
-        suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
-        wrong = scores[suspect + 1] > scores[suspect]
-        ties = suspect[~wrong]
-        compared = block.block.doc.compare(ties, block.block.doc, ties + 1)
-        tied_wrong = compared > 0 if rule == "ascending" else compared < 0
-        unsorted = np.zeros(len(block.starts) - 1, np.bool_)
-        unsorted[block.group[suspect[wrong]]] = True
-        unsorted[block.group[ties[tied_wrong]]] = True
-        if unsorted.any():
-            astray = np.flatnonzero(unsorted[block.group])
-            position = np.arange(len(block.group))
-            position[_sorted_rows(block, scores, rule, astray)] = astray
-            return position[rows] - block.starts[block.group[rows]] + 1
-    return rows - block.starts[block.group[rows]] + 1
-
-
-def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> Ints:
-    """Return `rows`, group by group, in the order of the ranking."""
-    ordered = rows[np.lexsort((-scores[rows], block.group[rows]))]
-    equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
-        block.group[ordered[1:]] == block.group[ordered[:-1]]
-    )
-    if equal.any():
-        new_tie = np.concatenate(([True], ~equal))
-        tie = np.cumsum(new_tie)
-        in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-        numbers = _tie_order(block.block.doc.take(ordered[in_tie]), rule)
-        by_id = np.lexsort((numbers, tie[in_tie]))
-        ordered[in_tie] = ordered[in_tie][by_id]
-    return ordered
-
-
-def _tie_order(docs: Ids, rule: Ties) -> Ints:
-    """Return numbers by which documents of the same score are sorted, lowest first."""
-    numbers = docs.numbers()
-    return numbers if rule == "ascending" else ~numbers
 
 
 # ---- dicts ----------------------------------------------------------------------------------
 
 
-def _match_dicts(
-    qrels: Qrels, nested: Nested, order: Order, scores: Precision, ties: Ties
-) -> _Match:
+def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: Ties) -> _Match:
     """Match a dict of dicts, which is turned round: look the judged documents up in the run.
 
     The scores alone are sorted; a document's rank is one more than the number of scores above its
@@ -409,6 +451,8 @@ def _match_dicts(
     if order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
     match = _Match.none(qrels)
+    match.left_out = run.left_out
+    nested: Nested = run.nested or {}
     starts = qrels.starts.tolist()
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
@@ -426,30 +470,19 @@ def _match_dicts(
         if len(rows) == 0:
             continue
         found = found.take(rows)
-        wide = bool(values[-1] > _LARGEST_SINGLE or values[0] < -_LARGEST_SINGLE)
+        wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
         if scores == "single":
-            values, found = _single(values, wide), _single(found, wide)
+            values, found = single(values, wide), single(found, wide)
         above = len(values) - values.searchsorted(found, "right")
         if np.count_nonzero(values[1:] == values[:-1]):
             hits = [docs[i] for i in rows.tolist()]
-            every = _single(every, wide) if scores == "single" else every
+            every = single(every, wide) if scores == "single" else every
             above += _tied_above(ranking, every, values, hits, found, ties)
         match.row.append(rows + starts[code])
         match.rank.append(above + 1)
     if np.count_nonzero(match.in_run) < len(nested):
         match.unknown.update(nested.keys() - set(qrels.query_ids))
     return match
-
-
-def _single(values: Floats, wide: bool = True) -> Floats:
-    """Return scores as 32-bit floats have them; not `wide`: none is beyond their range."""
-    if wide:
-        values = np.where(np.abs(values) > _LARGEST_SINGLE, np.copysign(np.inf, values), values)
-    return values.astype(np.float32).astype(np.float64)
-
-
-# What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.
-_LARGEST_SINGLE = float.fromhex("0x1.fffffefffffffp127")
 
 
 def _tied_above(
@@ -474,7 +507,7 @@ def _tied_above(
     wanted = np.sort(found[shared])
     wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])]  # np.unique takes 8 ms to import
     tied = wanted[np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)] == every
-    numbers = _tie_order(Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]), ties)
+    numbers = tie_order(Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]), ties)
     n_tied = int(np.count_nonzero(tied))
     theirs, mine = numbers[:n_tied], numbers[n_tied:]
     if len(wanted) == 1:

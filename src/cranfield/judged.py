@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from cranfield.errors import ContradictionError, MeasureError
-from cranfield.formats.objects import whole_numbers
+from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.ranked import Floats, Ints, Ranked, ratio

@@ -65,6 +65,7 @@ class Scores(_Frames):
     values: Floats
     counts: Counts
     recipe: Mapping[str, Any]
+    remarks: tuple[str, ...] = ()  # what else to know of the data
 
     def _column(self, measure: Measure | str) -> int:
         wanted = parse(measure) if isinstance(measure, str) else measure
@@ -218,7 +219,7 @@ class Systems(Mapping[str, Scores], _Frames):
         """Return what to know beside the numbers: the queries, what was left out, the options."""
         notes: dict[str, list[str]] = {}
         for one in self.values():
-            for note in one.counts.notes():
+            for note in [*one.counts.notes(), *one.remarks]:
                 notes.setdefault(note, []).append(one.name)
         said = []
         for note, names in notes.items():

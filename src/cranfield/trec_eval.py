@@ -14,14 +14,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cranfield.errors import CranfieldError, NothingSharedError, OptionError
+from cranfield.formats.groups import GroupsFormat, zscore_lines
 from cranfield.formats.source import Source
-from cranfield.formats.trec import QrelsFormat, zscore_lines
+from cranfield.formats.trec import run_tag
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.registry import FAMILIES, variant
 from cranfield.ranked import Bools, Floats, floored_log, mean, total
 from cranfield.tables import read_qrels, read_run
+
+RelInfo = Literal["qrels"] | GroupsFormat
+RELATIONS = ("qrels", *get_args(GroupsFormat))
 
 # Exit statuses, as trec_eval's.
 USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7
@@ -140,8 +144,8 @@ NICKNAMES: Mapping[str, Sequence[str]] = {
 # The judgments that a measure needs, where it is not -R qrels.
 _PREFERENCES = ("prefs", "qrels_prefs")
 _FORMATS: Mapping[str, tuple[str, ...]] = {
-    "runid": get_args(QrelsFormat),
-    "num_q": get_args(QrelsFormat),
+    "runid": RELATIONS,
+    "num_q": RELATIONS,
     **dict.fromkeys(_ALL_PREFS[2:], _PREFERENCES),
     **dict.fromkeys(("map_avgjg", "P_avgjg", "Rprec_mult_avgjg"), ("qrels_jg",)),
 }
@@ -301,7 +305,7 @@ class Options:
     depth: int | None = None  # -M
     judged_only: bool = False  # -J
     n_documents: int = 0  # -N
-    qrels_format: QrelsFormat = "qrels"  # -R
+    qrels_format: RelInfo = "qrels"  # -R
     zscores: str | None = None  # -Z
     topic: str | None = None  # of -D: only this one
     version: int = 10
@@ -325,7 +329,7 @@ def trec_eval(
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
     judgments = read_qrels(qrels, options.qrels_format)
     zscores = None if options.zscores is None else zscore_lines(Source(options.zscores))
-    ranking = read_run(run)
+    ranking = read_run(run, format="trec")
     try:
         meeting = judge(
             judgments,
@@ -347,7 +351,9 @@ def trec_eval(
         for i, column in enumerate(columns):
             if not column.measure.definition.is_text:
                 values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
-    tag = ranking.tag  # also where nobody asks for it: a run without has too few columns
+    tag = run_tag(
+        ranking.sources[-1]
+    )  # also where nobody asks for it: a run without has too few columns
     lines = [("runid", "all", tag or "")] if "runid" in wanted else []
     return _lines(lines, meeting, columns, values, topics, options)
 

@@ -1,20 +1,19 @@
 """`cranfield evaluate QRELS RUN...`."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import click
 
-from cranfield.cli.terminal import Reading, is_terminal, note, say, show
-from cranfield.errors import InputError
+from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs, size_of
+from cranfield.cli.terminal import Reading, as_json, is_terminal, note, say, show
 from cranfield.evaluation import DEFAULT_MEASURES, evaluate
-from cranfield.formats.source import Source
-from cranfield.formats.trec import Order, QrelsFormat
-from cranfield.judge import Precision, Queries, Ties
+from cranfield.formats.block import Order
+from cranfield.judge import Queries
 from cranfield.measures import Measure, parse_all
+from cranfield.ranking import Precision, Ties
 from cranfield.render import delimited
 from cranfield.scores import Systems
-from cranfield.tables import Run, read_qrels, read_run
 
 Format = Literal["table", "tsv", "csv", "json", "jsonl"]
 
@@ -76,13 +75,7 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
     show_default=True,
     help="Rank equal scores by document id, descending, or ascending; not with --order given.",
 )
-@click.option(
-    "--qrels-format",
-    type=click.Choice(get_args(QrelsFormat)),
-    default="qrels",
-    show_default=True,
-    help="What the judgments are: grades, or grades or preferences by groups (trec_eval -R).",
-)
+@data_options
 @click.option(
     "--format",
     "form",
@@ -101,27 +94,30 @@ def command(
     order: Order,
     scores: Precision,
     ties: Ties,
-    qrels_format: QrelsFormat,
+    data: DataOptions,
     form: Format | None,
 ) -> None:
     """Score runs against judgments.
 
-    QRELS is a TREC qrels file (query_id iteration doc_id grade), RUN a TREC run file (query_id Q0
-    doc_id rank score tag, or query_id doc_id in order); `-` reads the standard input. Compressed
-    files are read as they are. Several runs make one table.
+    QRELS holds judgments (TREC: query_id iteration doc_id grade), RUN what a system returned (TREC:
+    query_id Q0 doc_id rank score tag). BEIR, MS MARCO, CSV, TSV, JSON, JSON lines, Parquet and
+    Arrow are recognised, too, compressed or not; a folder or a quoted glob is one table; `-` reads
+    the standard input. Several runs make one table.
 
     \b
     cranfield evaluate qrels.txt bm25.run
-    cranfield evaluate qrels.txt *.run -m nDCG@10 -m AP -m 'P(rel=2)@5'
+    cranfield evaluate qrels.tsv *.parquet -m nDCG@10 -m AP -m 'P(rel=2)@5'
+    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item,score=pred
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     """  # noqa: D301 - click's mark for lines to keep
-    if (qrels, *runs).count("-") > 1:
-        raise InputError("the standard input, `-`, can be read only once")
+    refuse_two_inputs(qrels, *runs)
     measures = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
-    with Reading(_size(runs)) as progress:
+    judgments = data.read_qrels(qrels)
+    named = data.read_runs(runs)
+    with Reading(size_of(named)) as progress:
         systems = evaluate(
-            read_qrels(qrels, qrels_format),
-            _named(runs),
+            judgments,
+            named,
             measures,
             queries=queries,
             order=order,
@@ -139,11 +135,11 @@ def command(
         show(systems.table(per_query=per_query))
         return
     if form == "json":
-        say(_json(_document(systems, per_query), indent=2) + "\n")
+        say(as_json(_document(systems, per_query), indent=2) + "\n")
         return
     rows = _rows(systems, per_query)
     if form == "jsonl":
-        say("".join(_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
+        say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
     else:
         say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
     for line in systems.notes():
@@ -151,21 +147,6 @@ def command(
 
 
 _COLUMNS = ("run", "measure", "query_id", "value")
-
-
-def _named(paths: Sequence[str]) -> list[Run]:
-    """Open the runs, each named by its file; by its whole path where two files have one name."""
-    runs = [read_run(path) for path in paths]
-    names = [run.name for run in runs]
-    for run, path in zip(runs, paths, strict=True):
-        if names.count(run.name) > 1:
-            run.name = path
-    return runs
-
-
-def _size(paths: Sequence[str]) -> int | None:
-    sizes = [Source(path).size for path in paths]
-    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int | str]]:
@@ -184,7 +165,13 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
     for name, scores in systems.items():
         numbers = [m for m in scores.measures if not m.definition.is_text]
         overall = {str(m): _plain(m, scores[m]) for m in numbers}
-        run: dict[str, Any] = {"run": name, "counts": vars(scores.counts), "all": overall}
+        run: dict[str, Any] = {
+            "run": name,
+            "read_as": scores.recipe["run"],
+            "counts": vars(scores.counts),
+            "remarks": list(scores.remarks),
+            "all": overall,
+        }
         if per_query:
             run["queries"] = {
                 query: {
@@ -193,20 +180,11 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
                 for query, row in zip(scores.query_ids, scores.values.tolist(), strict=True)
             }
         runs.append(run)
-    return {"recipe": dict(next(iter(systems.values())).recipe), "runs": runs}
+    recipe = dict(next(iter(systems.values())).recipe)
+    del recipe["run"]  # each run says its own
+    return {"recipe": recipe, "runs": runs}
 
 
 def _plain(measure: Measure, value: float | str) -> float | int | str:
     """Return every digit of a value; counts are whole."""
     return int(value) if measure.definition.aggregation == "sum" else value
-
-
-def _json(content: Any, indent: int | None = None) -> str:
-    import json
-
-    shown = json.dumps(content, ensure_ascii=False, indent=indent)
-    try:
-        shown.encode()
-    except UnicodeEncodeError:  # an id of bytes that are no UTF-8
-        return json.dumps(content, indent=indent)
-    return shown

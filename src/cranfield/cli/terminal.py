@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,11 +45,24 @@ def note(content: str) -> None:
         click.echo(f"note: {printable(content)}", err=True)
 
 
+def as_json(content: Any, indent: int | None = None) -> str:
+    """Return content as JSON; an id of bytes that are no UTF-8 is escaped."""
+    import json
+
+    shown = json.dumps(content, ensure_ascii=False, indent=indent)
+    try:
+        shown.encode()
+    except UnicodeEncodeError:
+        return json.dumps(content, indent=indent)
+    return shown
+
+
 class Reading:
     """Shows how far a long reading is, on a terminal, after the first second."""
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self, total: int | None, what: str = "reading runs") -> None:
         self._total = total
+        self._what = what
         self._done = 0
         self._since = monotonic()
         self._bar: Progress | None = None
@@ -62,7 +75,7 @@ class Reading:
             from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
             self._bar = Progress(
-                "reading runs",
+                self._what,
                 BarColumn(),
                 DownloadColumn(),
                 TimeRemainingColumn(),

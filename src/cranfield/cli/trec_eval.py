@@ -1,6 +1,6 @@
 """`cranfield trec-eval`, in place of trec_eval."""
 
-from typing import Any, get_args
+from typing import Any
 
 import click
 
@@ -9,13 +9,14 @@ from cranfield.cli.terminal import Reading, say
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.source import Source
-from cranfield.formats.trec import QrelsFormat
 from cranfield.measures import find
 from cranfield.trec_eval import (
     CALCULATION,
     FILE,
+    RELATIONS,
     USAGE,
     Options,
+    RelInfo,
     TrecEvalError,
     requested,
     trec_eval,
@@ -121,7 +122,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     "-R",
     "--Rel_info_format",
     "qrels_format",
-    type=click.Choice(get_args(QrelsFormat)),
+    type=click.Choice(RELATIONS),
     default="qrels",
     show_default=True,
     help="What the judgments are.",
@@ -188,7 +189,7 @@ def command(
     judged_only: bool,
     n_documents: int,
     measures: tuple[str, ...],
-    qrels_format: QrelsFormat,
+    qrels_format: RelInfo,
     zscores: str | None,
     topic: str | None,
     version_9: bool,

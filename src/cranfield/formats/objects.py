@@ -1,40 +1,33 @@
-"""Python objects: dicts, and anything that hands out Arrow data (pandas, polars, pyarrow, ...)."""
+"""Judgments and runs as dicts: {query: {document: number}}, and what is as good as one."""
 
 import math
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.formats.block import LARGEST_GRADE, Block, Load
-from cranfield.ids import Ids, decode
+from cranfield.formats.block import (
+    LARGEST_GRADE,
+    Block,
+    Errors,
+    Faults,
+    LeftOut,
+    Load,
+    Number,
+    Progress,
+)
+from cranfield.formats.columns import BLOCK_ROWS, What, whole_numbers
+from cranfield.ids import Ids, encode
 from cranfield.ranked import Floats, Ints
-
-BLOCK_ROWS = 131_072
 
 Nested = dict[str, dict[str, Any]]
 # {query: {group: [{document: level}, ...]}}, a dict for each subgroup
 Grouping = dict[str, dict[str, list[dict[str, float]]]]
-
-
-class ArrowTable(Protocol):
-    """A table that hands out Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a capsule with an Arrow stream."""
-
-
-def is_table(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object hands out Arrow data."""
-    return hasattr(data, "__arrow_c_stream__")
-
-
-# ---- dicts ----------------------------------------------------------------------------------
 
 
 def nested_run(data: Mapping[Any, Any]) -> Nested:
@@ -92,7 +85,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
         raise InputError(f"{where}: holds no judgment")
     levels = _with_text_ids(part, where)
     for doc, level in levels.items():
-        if not _is_number(level) or abs(level) > LARGEST_GRADE:
+        if not is_number(level) or abs(level) > LARGEST_GRADE:
             raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
 
@@ -153,13 +146,14 @@ def _are_ids(keys: Mapping[Any, Any]) -> bool:
 
 
 def _with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    texts = {_as_text(key, where): value for key, value in data.items()}
+    texts = {as_text(key, where): value for key, value in data.items()}
     if len(texts) < len(data):
         raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")
     return texts
 
 
-def _as_text(key: Any, where: str) -> str:
+def as_text(key: Any, where: str) -> str:
+    """Return an id as text; InputError, which says where, for what may be none."""
     if isinstance(key, str):
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
@@ -179,14 +173,15 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     in_order = scores.copy()
     in_order.sort()
     if in_order[-1] != in_order[-1]:  # not-a-number sorts last
-        doc, score = next((d, s) for d, s in ranking.items() if not _is_number(s))
+        doc, score = next((d, s) for d, s in ranking.items() if not is_number(s))
         raise InputError(
             f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
         )
     return scores, in_order
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether the value is a number that a score may be."""
     try:
         struct.pack("d", value)
         return not math.isnan(value)
@@ -208,150 +203,62 @@ def grades_of(values: Iterable[Any]) -> Ints | None:
     return whole_numbers(grades)
 
 
-def whole_numbers(values: NDArray[Any]) -> Ints | None:
-    """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
-    if values.dtype.kind not in "biuf" or values.ndim != 1:
-        return None
-    fits = (values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE)  # not-a-number does not
-    if not fits.all() or (values.dtype.kind == "f" and (values != np.floor(values)).any()):
-        return None
-    return values.astype(np.int64, copy=False)
+def without_faults(data: Nested, what: What) -> tuple[Nested, LeftOut]:
+    """Return a dict of dicts without the documents that have no number, and what was left out."""
+    faults = Faults("skip")
+    good: Nested = {}
+    for query, docs in data.items():
+        good[query] = {}
+        for doc, number in docs.items():
+            if is_number(number) if what == "a run" else grades_of([number]) is not None:
+                good[query][doc] = number
+                continue
+            kind = "number as the score" if what == "a run" else "whole number as the grade"
+            problem = f"query {query!r}, document {doc!r}: expected a {kind}, got {number!r:.80}"
+            name = "the run" if what == "a run" else "the qrels"
+            faults.add("number", partial(InputError, problem, source=name, kind="number"))
+    return good, faults.left_out
 
 
-# ---- Arrow data -----------------------------------------------------------------------------
+class NestedRows:
+    """The rows of a dict of dicts {query: {document: number}} with text ids."""
 
+    form = "dict of dicts"
+    is_ranking = False
 
-class TableRows:
-    """The rows of Arrow data with columns query_id and doc_id, and values in another.
+    def __init__(self, data: Nested, what: What) -> None:
+        self._data = data
+        self._number: Number = "score" if what == "a run" else "grade"
+        self.numbers: frozenset[Number] = frozenset([self._number])
 
-    `what` is "run" or "qrels". Raises InputError for what cannot be read.
-    """
+    def blocks(
+        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks of whole queries."""
+        queries: list[str] = []
+        n_rows = 0
+        for query, docs in self._data.items():
+            queries.append(query)
+            n_rows += len(docs)
+            if n_rows >= BLOCK_ROWS:
+                yield partial(self._block, queries)
+                queries, n_rows = [], 0
+        if queries:
+            yield partial(self._block, queries)
 
-    def __init__(self, data: ArrowTable, what: str) -> None:
-        import pyarrow as pa
+    def _block(self, queries: list[str]) -> Block:
+        lengths = [len(self._data[query]) for query in queries]
+        docs = [doc for query in queries for doc in self._data[query]]
+        numbers = [scores_of(query, self._data[query])[0] for query in queries if self._data[query]]
+        rows = np.repeat(np.arange(len(queries)), lengths)
 
-        self._what = what
-        try:
-            # Not pa.table(), which imports pandas wherever it is installed.
-            self._table = pa.RecordBatchReader.from_stream(data).read_all()
-        except (pa.ArrowException, ValueError, TypeError) as error:
-            raise self._unreadable(error) from None
-        self._query, self._doc = self._column("query_id", _ids), self._column("doc_id", _ids)
-        if len(self._query) == 0:
-            raise InputError(f"the {what}: holds no rows")
+        def where(row: int) -> tuple[None, str]:
+            return None, f"query {queries[rows[row]]!r}, document {docs[row]!r}"
 
-    def blocks(self, value_name: str, *, required: bool = True) -> Iterator[Load]:
-        """Yield blocks with the values of a column; without values if it need not be there."""
-        value = None
-        if required or value_name in self._table.column_names:
-            value = self._column(value_name, _values)
-        begins = self._query.begins()
-        begin = 0
-        while begin < len(self._query):
-            after = np.searchsorted(begins, begin + BLOCK_ROWS)
-            end = int(begins[after]) if after < len(begins) else len(self._query)
-            yield partial(_slice, self._query, self._doc, value, begin, end)
-            begin = end
-
-    def _column(self, name: str, read: Callable[[Any, str, str], Any]) -> Any:
-        """Read a column that must be there, once."""
-        import pyarrow as pa
-
-        names = self._table.column_names
-        if names.count(name) != 1:
-            problem = "has two columns" if name in names else "has no column"
-            raise InputError(
-                f"the {self._what}: {problem} {name!r}; "
-                f"its columns are {', '.join(map(repr, names))}",
-                hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
-                "and relevance.",
-            )
-        try:
-            return read(self._table.column(name), name, self._what)
-        except pa.ArrowException as error:
-            raise self._unreadable(error) from None
-
-    def _unreadable(self, error: Exception) -> InputError:
-        return InputError(f"the {self._what}: cannot be read as a table: {error}")
-
-
-def _slice(query: Ids, doc: Ids, value: Floats | Ints | None, begin: int, end: int) -> Block:
-    def where(row: int) -> tuple[None, str]:
-        q, d = (decode(column[begin + row]) for column in (query, doc))
-        return None, f"row {begin + row}: query {q!r}, document {d!r}"
-
-    rows = slice(begin, end)
-    values = None if value is None else value[rows]
-    return Block(query.take(rows), doc.take(rows), values, None, where)
-
-
-def _refuse_missing(column: Any, name: str, what: str) -> None:
-    if column.null_count:
-        row = column.is_null().to_pylist().index(True)
-        count = f"{column.null_count} missing values, the first in row {row}"
-        raise InputError(f"the {what}: column {name!r} has {count}")
-
-
-def _ids(column: Any, name: str, what: str) -> Ids:
-    import pyarrow as pa
-
-    coded = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if coded else column.type
-    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-    data = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view()
-    if not (texts or data or pa.types.is_integer(kind)):
-        raise InputError(
-            f"the {what}: column {name!r} holds {kind}, expected text or whole numbers"
-        )
-    _refuse_missing(column, name, what)
-
-    def read(chunk: Any) -> Ids:
-        if pa.types.is_integer(kind):
-            chunk = chunk.cast(pa.large_string())
-        return Ids.of_arrow(chunk.cast(pa.large_binary()))
-
-    parts = [
-        read(chunk.dictionary).take(np.from_dlpack(chunk.indices.cast(pa.int64())))
-        if coded
-        else read(chunk)
-        for chunk in column.chunks
-    ]
-    ids = Ids.joined(parts or [Ids.of([])])
-    spoilt = ids.find_spoilt()
-    if spoilt is not None:
-        raise InputError(
-            f"the {what}: column {name!r}, row {spoilt}: the id {decode(ids[spoilt])!r} is empty "
-            "or holds a null byte"
-        )
-    return ids
-
-
-def _values(column: Any, name: str, what: str) -> Floats | Ints:
-    import pyarrow as pa
-
-    kind = column.type
-    _refuse_missing(column, name, what)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise InputError(f"the {what}: column {name!r} holds {kind}, expected numbers")
-    as_float = name == "score" or pa.types.is_floating(kind)
-    # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
-    column = column.cast(pa.float64() if as_float else pa.int64(), safe=not as_float)
-    dtype = np.float64 if as_float else np.int64
-    chunks = [
-        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset)
-        for chunk in column.chunks
-        if len(chunk)
-    ]
-    values = np.concatenate([*chunks, np.zeros(0, dtype)])
-    if name == "score":
-        if np.isnan(values).any():
-            row = int(np.argmax(np.isnan(values)))
-            raise InputError(f"the {what}: row {row} has no number (NaN) as its score")
-        return values
-    numbers = whole_numbers(values)
-    if numbers is None:
-        row = next(i for i in range(len(values)) if whole_numbers(values[i : i + 1]) is None)
-        raise InputError(
-            f"the {what}: row {row}: expected a whole number as the {name}, got {values[row]}"
-        )
-    return numbers
+        source = "the run" if self._number == "score" else "the qrels"
+        value = np.concatenate([*numbers, np.zeros(0)])
+        empty = [encode(query) for query in queries if not self._data[query]]
+        if self._number == "grade":
+            value = value.astype(np.int64)
+        ids = Ids.of_texts(queries).take(rows)
+        return Block(ids, Ids.of_texts(docs), value, source, where, empty=empty)

@@ -1,0 +1,797 @@
+"""Time and memory of one evaluation from every form the data may have, beside other tools.
+
+    pip install '.[bench]'
+    python benchmarks/formats.py [--quick] [--repeats 3] [--huge] [--only WORD...]
+
+The data is made here, from a stated seed, in a temporary folder (TMPDIR says where): MS MARCO's
+size, 6,980 queries with 1,000 documents each, ids that are numbers as text, two judgments for each
+query, no two equal scores in a query. All sides take turns, on two cores; what is printed are
+medians. A side is a process of its own. It imports what it needs, holds in memory what comes from
+memory, makes the call once on a tiny collection (so that no import inside the call and no
+compilation counts), and then times that call alone. The peak is that of the call, with what the
+process held before it. A side that fails is a line that says why.
+"""
+
+import argparse
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SEED = 20_261_120
+MEASURES = ["nDCG@10", "AP", "RR"]
+DEPTH = 1000
+QUERIES_IN_BLOCK = 500  # made and written at once
+# What one process prints, and another reads, stands in the last line after this.
+MARK = "measured: "
+
+# The three measures as one would write them in SQL; polars and DuckDB both take it. A 1.0 would be
+# a decimal of few digits in polars.
+SQL = """
+WITH ranked AS (
+    SELECT query_id, doc_id,
+        ROW_NUMBER() OVER (PARTITION BY query_id ORDER BY score DESC) AS place
+    FROM run
+), found AS (
+    SELECT r.query_id AS query_id, r.place AS place, q.relevance AS relevance,
+        ROW_NUMBER() OVER (PARTITION BY r.query_id ORDER BY r.place) AS nth
+    FROM ranked AS r JOIN qrels AS q ON r.query_id = q.query_id AND r.doc_id = q.doc_id
+    WHERE q.relevance > 0
+), scored AS (
+    SELECT query_id,
+        SUM(CASE WHEN place <= 10 THEN relevance / LOG2(place + 1) ELSE 0 END) AS dcg,
+        SUM(CAST(nth AS DOUBLE) / place) AS precisions,
+        1 / CAST(MIN(place) AS DOUBLE) AS rr
+    FROM found GROUP BY query_id
+), best AS (
+    SELECT query_id, relevance,
+        ROW_NUMBER() OVER (PARTITION BY query_id ORDER BY relevance DESC) AS nth
+    FROM qrels WHERE relevance > 0
+), ideal AS (
+    SELECT query_id, COUNT(*) AS n,
+        SUM(CASE WHEN nth <= 10 THEN relevance / LOG2(nth + 1) ELSE 0 END) AS dcg
+    FROM best GROUP BY query_id
+)
+SELECT AVG(COALESCE(s.dcg, 0) / i.dcg), AVG(COALESCE(s.precisions, 0) / i.n) AS ap,
+    AVG(COALESCE(s.rr, 0)) AS rr
+FROM ideal AS i LEFT JOIN scored AS s ON i.query_id = s.query_id
+"""
+
+# ---- the data --------------------------------------------------------------------------------
+
+
+def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield a run in the order of its ranks, some queries at a time, and their judgments."""
+    chance = np.random.default_rng(SEED)
+    queries = np.sort(chance.choice(1_100_000, n_queries, replace=False))
+    for begin in range(0, n_queries, QUERIES_IN_BLOCK):
+        query = queries[begin : begin + QUERIES_IN_BLOCK]
+        docs = chance.integers(0, 8_841_823, (len(query), depth))
+        again = np.arange(len(query))
+        while len(again):  # queries with a document twice are drawn once more
+            ordered = np.sort(docs[again], axis=1)
+            again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+            docs[again] = chance.integers(0, 8_841_823, (len(again), depth))
+        # Scores of six decimals, as whole millionths, each lower than the one above.
+        millionths = np.sort((chance.normal(20, 5, docs.shape) * 1e6).astype(np.int64))[:, ::-1]
+        place = np.arange(depth)
+        millionths = np.minimum.accumulate(millionths + place, axis=1) - place
+        run = {
+            "query_id": _text(np.repeat(query, depth)),
+            "doc_id": _text(docs.ravel()),
+            "rank": _text(np.tile(place + 1, len(query))),
+            "score": pa.array(millionths.ravel() / 1e6),
+        }
+        # One judged document that the run finds, and one that it does not.
+        found = docs[np.arange(len(query)), chance.integers(0, depth, len(query))]
+        missed = chance.integers(8_841_823, 9_000_000, len(query))
+        qrels = {
+            "query_id": _text(np.repeat(query, 2)),
+            "doc_id": _text(np.column_stack([found, missed]).ravel()),
+            "relevance": pa.array(chance.integers(1, 4, 2 * len(query))),
+        }
+        yield pa.table(run), pa.table(qrels)
+
+
+def _text(numbers: Any) -> pa.Array:
+    return pa.array(numbers).cast(pa.string())
+
+
+Write = Callable[[Path, Iterable[pa.Table]], None]
+
+
+def lines(out: IO[bytes], parts: list[Any], separator: str = " ", end: str = "\n") -> None:
+    """Write a line for each row, of columns and of texts that are the same in all rows."""
+    *others, last = parts
+    ended = pc.binary_join_element_wise(last, end, "")
+    joined = pc.binary_join_element_wise(*others, ended, separator)
+    out.write(joined.buffers()[2])  # the texts lie there one after the other
+
+
+def decimals(table: pa.Table) -> pa.Array:
+    """Return the scores as they stand in texts, with six decimals."""
+    return _whole(table["score"]).cast(pa.decimal128(12, 6)).cast(pa.string())
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks)
+
+
+def trec(
+    path: Path,
+    blocks: Iterable[pa.Table],
+    separator: str = " ",
+    end: str = "\n",
+    opened: Callable[[Path], IO[bytes]] = lambda path: path.open("wb"),
+) -> None:
+    """Write the six columns of a TREC run."""
+    with opened(path) as out:
+        for block in blocks:
+            query, doc, rank = (_whole(block[name]) for name in ("query_id", "doc_id", "rank"))
+            parts = [query, "Q0", doc, rank, decimals(block), "bm25"]
+            lines(out, parts, separator, end)
+
+
+def _gzip(path: Path) -> IO[bytes]:
+    return gzip.GzipFile(path, "wb", compresslevel=1)  # type: ignore[return-value]
+
+
+def _zstd(path: Path) -> IO[bytes]:
+    stream: IO[bytes] = pa.CompressedOutputStream(str(path), "zstd")
+    return stream
+
+
+def shuffled(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write a TREC run with all its rows in random order."""
+    whole = pa.concat_tables(list(blocks)).combine_chunks()
+    order = np.random.default_rng(SEED).permutation(len(whole))
+    trec(
+        path,
+        (whole.take(pa.array(some)) for some in np.array_split(order, len(whole) // 10**6 + 1)),
+    )
+
+
+def shuffled_within(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write a TREC run with the rows of each query in random order."""
+    chance = np.random.default_rng(SEED)
+
+    def mixed(block: pa.Table) -> pa.Table:
+        query = block["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        return block.take(pa.array(np.lexsort((chance.random(len(query)), query))))
+
+    trec(path, map(mixed, blocks))
+
+
+def comma_separated(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write a CSV file with a header."""
+    with path.open("wb") as out:
+        out.write(b"query_id,doc_id,score\n")
+        for block in blocks:
+            lines(out, [_whole(block["query_id"]), _whole(block["doc_id"]), decimals(block)], ",")
+
+
+def ms_marco(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write the three columns of an MS MARCO run, which has ranks and no scores."""
+    with path.open("wb") as out:
+        for block in blocks:
+            lines(out, [_whole(block[name]) for name in ("query_id", "doc_id", "rank")], "\t")
+
+
+def json_dict(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write one JSON object {query: {document: score}}."""
+    with path.open("w") as out:
+        mark = "{"
+        for block in blocks:
+            entries = pc.binary_join_element_wise(
+                '"', _whole(block["doc_id"]), '": ', decimals(block), ""
+            )
+            query = block["query_id"].to_numpy()
+            begins = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+            bounds = pa.array(np.append(begins, len(query)).astype(np.int32))
+            texts = pc.binary_join(pa.ListArray.from_arrays(bounds, entries), ", ")
+            for name, text in zip(query[begins], texts.to_pylist(), strict=True):
+                out.write(f'{mark}"{name}": {{{text}}}')
+                mark = ",\n"
+        out.write("}\n")
+
+
+def json_lines(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write a JSON object for each row."""
+    with path.open("wb") as out:
+        for block in blocks:
+            query, doc = _whole(block["query_id"]), _whole(block["doc_id"])
+            parts = ['{"query_id": "', query, '", "doc_id": "', doc, '", "score": ']
+            lines(out, [*parts, decimals(block), "}"], "")
+
+
+def parquet(path: Path, blocks: Iterable[pa.Table], compression: str = "snappy") -> None:
+    """Write the three columns as Parquet, as pandas does."""
+    writer = None
+    for block in map(_three, blocks):
+        writer = writer or pq.ParquetWriter(path, block.schema, compression=compression)
+        writer.write_table(block)
+    assert writer is not None
+    writer.close()
+
+
+def _three(block: pa.Table) -> pa.Table:
+    return block.select(["query_id", "doc_id", "score"])
+
+
+def arrow(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write the three columns as an Arrow IPC file, as they lie in memory."""
+    table = pa.concat_tables(map(_three, blocks))
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+def feather(path: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write the three columns as Feather does, compressed."""
+    from pyarrow.feather import write_feather
+
+    write_feather(pa.concat_tables(map(_three, blocks)), str(path))
+
+
+# The forms of a run as a file: what they are called, the file's name, how it is written.
+FILES: dict[str, tuple[str, Write]] = {
+    "TREC text": ("text.run", trec),
+    "TREC text, all rows shuffled": ("shuffled.run", shuffled),
+    "TREC text, shuffled within queries": ("within.run", shuffled_within),
+    "TREC text, tabs and CRLF": ("crlf.run", partial(trec, separator="\t", end="\r\n")),
+    "TREC text, gzip -1": ("text.run.gz", partial(trec, opened=_gzip)),
+    "TREC text, zstd": ("text.run.zst", partial(trec, opened=_zstd)),
+    "CSV with a header": ("run.csv", comma_separated),
+    "MS MARCO, three columns": ("run.tsv", ms_marco),
+    "JSON, a dict of dicts": ("run.json", json_dict),
+    "JSON lines": ("run.jsonl", json_lines),
+    "Parquet, snappy": ("run.parquet", parquet),
+    "Parquet, zstd": ("zstd.parquet", partial(parquet, compression="zstd")),
+    "Arrow IPC": ("run.arrow", arrow),
+    "Feather, lz4": ("run.feather", feather),
+}
+
+
+def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> None:
+    """Write a collection in some forms; the judgments are TREC text, and Parquet."""
+    folder.mkdir()
+    forms = list(forms)
+    stream = n_queries > 10_000  # then it is made anew for each form, and never held
+    kept = [] if stream else list(made(n_queries, depth))
+    for form in forms:
+        name, writer = FILES[form]
+        writer(folder / name, (run for run, _ in (made(n_queries, depth) if stream else kept)))
+    qrels = pa.concat_tables(judged for _, judged in (kept or made(n_queries, depth)))
+    qrels = qrels.combine_chunks()
+    with (folder / "qrels.txt").open("wb") as out:
+        grade = _whole(qrels["relevance"]).cast(pa.string())
+        lines(out, [_whole(qrels["query_id"]), "0", _whole(qrels["doc_id"]), grade])
+    pq.write_table(qrels, folder / "qrels.parquet")
+
+
+# ---- the sides -------------------------------------------------------------------------------
+
+Call = Callable[[], Any]  # returns cranfield's Scores, or the means of MEASURES, or nothing
+Side = Callable[[Path], Call]  # imports and holds what is needed; the call is what is timed
+
+
+def cranfield_file(name: str, folder: Path) -> Call:
+    """Return the call that evaluates a file."""
+    from cranfield import evaluate
+
+    qrels, run = str(folder / "qrels.txt"), str(folder / name)
+    return lambda: evaluate(qrels, run, MEASURES)
+
+
+def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
+    """Return the call that evaluates what is in memory; the judgments are of the same kind."""
+    from cranfield import evaluate
+
+    qrels, run = load(folder / "qrels.parquet"), load(folder / "run.parquet")
+    return lambda: evaluate(qrels, run, MEASURES)
+
+
+def without_duplicate_check(folder: Path) -> Call:
+    """Return the call that evaluates the text, but does not sort to find duplicates.
+
+    The function `grouped` sorts for nothing else; it gets a numpy whose `sort` returns nothing.
+    """
+    import cranfield
+
+    call = cranfield_file("text.run", folder)
+    modules = [m for name, m in sys.modules.items() if name.split(".")[0] == cranfield.__name__]
+    sorts = 0
+
+    class Numpy:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        @staticmethod
+        def sort(keys: Any, *_: Any, **__: Any) -> Any:
+            nonlocal sorts
+            sorts += 1
+            return keys[:0]
+
+    true = next(m.grouped for m in modules if hasattr(m, "grouped"))
+    code, names = true.__code__, {**true.__globals__, "np": Numpy()}
+    patched = types.FunctionType(code, names, true.__name__, true.__defaults__, true.__closure__)
+    patched.__kwdefaults__ = true.__kwdefaults__
+    for module in modules:
+        if getattr(module, "grouped", None) is true:
+            setattr(module, "grouped", patched)  # noqa: B010 - no name that a module declares
+
+    def checked() -> Any:
+        result = call()
+        if not sorts:
+            raise RuntimeError("`grouped` does not call np.sort any more: change this side")
+        return result
+
+    return checked
+
+
+def arrow_table(path: Path) -> Any:
+    """Read an Arrow table."""
+    return pq.read_table(path)
+
+
+def pandas_frame(path: Path) -> Any:
+    """Read a pandas frame; its texts are Arrow's."""
+    import pandas as pd
+
+    frame = pd.read_parquet(path)
+    if pd.api.types.is_object_dtype(frame["doc_id"]):  # before pandas 3
+        frame = frame.astype({"query_id": "string[pyarrow]", "doc_id": "string[pyarrow]"})
+    return frame
+
+
+def object_frame(path: Path) -> Any:
+    """Read a pandas frame; its texts are Python's."""
+    return pandas_frame(path).astype({"query_id": object, "doc_id": object})
+
+
+def polars_frame(path: Path) -> Any:
+    """Read a polars frame."""
+    import polars as pl
+
+    return pl.read_parquet(path)
+
+
+def nested(path: Path) -> dict[str, dict[str, Any]]:
+    """Read a dict of dicts."""
+    result: dict[str, dict[str, Any]] = {}
+    columns = [column.to_pylist() for column in arrow_table(path).columns]
+    for query, doc, value in zip(*columns, strict=True):
+        result.setdefault(query, {})[doc] = value
+    return result
+
+
+def structured(path: Path) -> Any:
+    """Read a numpy array with named fields."""
+    table = arrow_table(path)
+    columns = [np.array(column.to_pylist()) for column in table.columns]
+    kinds = [(name, c.dtype) for name, c in zip(table.column_names, columns, strict=True)]
+    result = np.empty(len(table), kinds)
+    for name, column in zip(table.column_names, columns, strict=True):
+        result[name] = column
+    return result
+
+
+def arrow_csv(folder: Path) -> Call:
+    """Return the call that only reads the text's three columns, with pyarrow and all threads."""
+    from pyarrow import csv
+
+    kinds = {"query": pa.binary(), "doc": pa.binary(), "score": pa.float64()}
+    names = ["query", "q0", "doc", "rank", "score", "tag"]
+    read = csv.ReadOptions(column_names=names)
+    parse = csv.ParseOptions(delimiter=" ", quote_char=False)
+    convert = csv.ConvertOptions(column_types=kinds, include_columns=list(kinds))
+
+    def call() -> None:
+        csv.read_csv(folder / "text.run", read, parse, convert)
+
+    return call
+
+
+def _their_means(scores: dict[str, dict[str, float]]) -> list[float]:
+    return [
+        sum(values[name] for values in scores.values()) / len(scores)
+        for name in ("ndcg_cut_10", "map", "recip_rank")
+    ]
+
+
+def pytrec_eval_text(folder: Path) -> Call:
+    """Return the call that reads the text with pytrec_eval's reader and evaluates it."""
+    import pytrec_eval
+
+    def call() -> list[float]:
+        with (folder / "qrels.txt").open() as of_qrels, (folder / "text.run").open() as of_run:
+            qrels, run = pytrec_eval.parse_qrel(of_qrels), pytrec_eval.parse_run(of_run)
+        names = {"map", "ndcg_cut.10", "recip_rank"}
+        return _their_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
+
+    return call
+
+
+def pytrec_eval_dicts(folder: Path) -> Call:
+    """Return the call that evaluates dicts with pytrec_eval."""
+    import pytrec_eval
+
+    qrels, run = nested(folder / "qrels.parquet"), nested(folder / "run.parquet")
+
+    def call() -> list[float]:
+        names = {"map", "ndcg_cut.10", "recip_rank"}
+        return _their_means(pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run))
+
+    return call
+
+
+def ir_measures_text(folder: Path) -> Call:
+    """Return the call that reads and evaluates the text with ir_measures."""
+    import ir_measures
+
+    theirs: Any = ir_measures  # its readers have no types
+    measures = [theirs.parse_measure(name) for name in MEASURES]
+
+    def call() -> list[float]:
+        qrels = theirs.read_trec_qrels(str(folder / "qrels.txt"))
+        run = theirs.read_trec_run(str(folder / "text.run"))
+        means = theirs.calc_aggregate(measures, qrels, run)
+        return [means[measure] for measure in measures]
+
+    return call
+
+
+def ranx_text(folder: Path) -> Call:
+    """Return the call that reads and evaluates the text with ranx."""
+    import ranx
+
+    names = ["ndcg@10", "map", "mrr"]
+
+    def call() -> list[float]:
+        qrels = ranx.Qrels.from_file(str(folder / "qrels.txt"), kind="trec")
+        run = ranx.Run.from_file(str(folder / "text.run"), kind="trec")
+        means = ranx.evaluate(qrels, run, names)
+        return [float(means[name]) for name in names]
+
+    return call
+
+
+def polars_text(folder: Path) -> Call:
+    """Return the call that does it in SQL with polars on the text; it takes the ids as numbers."""
+    import polars as pl
+
+    def call() -> list[float]:
+        names = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
+        run = pl.scan_csv(
+            folder / "text.run", separator=" ", has_header=False, new_columns=names, quote_char=None
+        )
+        names = ["query_id", "iteration", "doc_id", "relevance"]
+        qrels = pl.scan_csv(
+            folder / "qrels.txt", separator=" ", has_header=False, new_columns=names
+        )
+        return list(pl.SQLContext(run=run, qrels=qrels).execute(SQL).collect().row(0))
+
+    return call
+
+
+def duckdb_parquet(folder: Path) -> Call:
+    """Return the call that does it in SQL with DuckDB on Parquet."""
+    import duckdb
+
+    def call() -> list[float]:
+        with duckdb.connect() as database:
+            database.execute(f"SET threads = {cores()}")
+            for name in ("run", "qrels"):
+                file = folder / f"{name}.parquet"
+                database.execute(f"CREATE VIEW {name} AS FROM read_parquet('{file}')")
+            means = database.execute(SQL).fetchone()
+        assert means is not None
+        return list(means)
+
+    return call
+
+
+TEXT, SHUFFLED, PARQUET = "TREC text", "TREC text, all rows shuffled", "Parquet, snappy"
+PANDAS, POLARS = "pandas, texts in Arrow", "polars"
+CRANFIELD: dict[str, Side] = {
+    **{form: partial(cranfield_file, name) for form, (name, _) in FILES.items()},
+    PANDAS: partial(cranfield_object, pandas_frame),
+    "pandas, texts as objects": partial(cranfield_object, object_frame),
+    POLARS: partial(cranfield_object, polars_frame),
+    "pyarrow table": partial(cranfield_object, arrow_table),
+    "dict of dicts": partial(cranfield_object, nested),
+    "numpy, structured": partial(cranfield_object, structured),
+}
+UNCHECKED = "TREC text, duplicates not looked for"
+ARROW_CSV, PYTREC_EVAL = "pyarrow.csv, reads only", "pytrec_eval, its reader"
+PYTREC_EVAL_DICTS = "pytrec_eval, dict of dicts"
+PEERS: dict[str, Side] = {
+    UNCHECKED: without_duplicate_check,
+    ARROW_CSV: arrow_csv,
+    PYTREC_EVAL: pytrec_eval_text,
+    PYTREC_EVAL_DICTS: pytrec_eval_dicts,
+    "ir_measures, TREC text": ir_measures_text,
+    "ranx, TREC text": ranx_text,
+    "polars, SQL on TREC text": polars_text,
+    "DuckDB, SQL on Parquet": duckdb_parquet,
+}
+# In turns, what is compared comes at about the same time.
+FIRST = [TEXT, UNCHECKED, ARROW_CSV, SHUFFLED, PARQUET, PYTREC_EVAL]
+FIRST += [PANDAS, POLARS, PYTREC_EVAL_DICTS]
+EVERY = CRANFIELD | PEERS
+SIDES = {side: EVERY[side] for side in dict.fromkeys([*FIRST, *EVERY])}
+
+
+# ---- one side, in a process of its own -------------------------------------------------------
+
+
+def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
+    """Measure one call in this process; what goes wrong is returned, too."""
+    try:
+        SIDES[side](tiny)()
+        call = SIDES[side](folder)
+        held = _forget_peak()
+        cpu, wall = time.process_time(), time.perf_counter()
+        result = call()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        measured: dict[str, Any] = {"wall": wall, "cpu": cpu, "peak": _peak(), "held": held}
+    except ImportError as error:
+        return {"error": f"not installed: {error}"}
+    except Exception as error:  # noqa: BLE001 - whatever a form or a peer stumbles over is told
+        return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
+    if isinstance(result, list):
+        measured["means"] = result
+    elif result is not None:
+        measured["means"] = list(result.means().values())
+        each = "\n".join(result.query_ids).encode() + np.asarray(result.values, float).tobytes()
+        measured["each"] = hashlib.sha256(each).hexdigest()
+    return measured
+
+
+def _forget_peak() -> float:
+    """Let the peak of the memory count from now on; return what is held now, in MB."""
+    with contextlib.suppress(OSError):  # elsewhere than on Linux it is that of the whole process
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> float:
+    """Return the most memory held, in MB; getrusage would count the parent's before the exec."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+# ---- all sides in turn -----------------------------------------------------------------------
+
+
+@dataclass
+class Cost:
+    """What the call of one side took, as medians, and what it returned."""
+
+    wall: float  # seconds
+    cpu: float  # seconds, of all threads
+    peak: float  # MB, at most
+    held: float  # MB, before the call
+    means: list[float] | None
+    each: str | None  # a hash of every query's values
+
+
+Results = dict[str, Cost | str]  # by side; a text says what went wrong
+
+
+def measure(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
+    """Measure one side in a fresh process."""
+    process = subprocess.run(
+        [sys.executable, __file__, "--side", side, str(folder), str(tiny)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "POLARS_MAX_THREADS": str(cores())},
+    )
+    last = process.stdout.rpartition(MARK)
+    if process.returncode or not last[1]:
+        said = " ".join(process.stderr.split())[-200:]
+        return {"error": f"the process ended with {process.returncode}: {said}"}
+    result: dict[str, Any] = json.loads(last[2])
+    return result
+
+
+def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Results:
+    """Measure sides in turn; one that fails is not tried again."""
+    several: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+    wrong: dict[str, str] = {}
+    for turn in range(repeats):
+        for side, before in several.items():
+            if side in wrong:
+                continue
+            print(f"turn {turn + 1}: {side}", file=sys.stderr, flush=True)
+            result = measure(side, folder, tiny)
+            if "error" in result:
+                wrong[side] = result["error"]
+            elif before and result.get("each") != before[0].get("each"):
+                wrong[side] = "other values than in the first turn"
+            else:
+                before.append(result)
+    return {
+        side: wrong[side]
+        if side in wrong
+        else Cost(
+            statistics.median(one["wall"] for one in results),
+            statistics.median(one["cpu"] for one in results),
+            max(one["peak"] for one in results),
+            max(one["held"] for one in results),
+            results[0].get("means"),
+            results[0].get("each"),
+        )
+        for side, results in several.items()
+    }
+
+
+def show(title: str, results: Results, of: str) -> None:
+    """Print what each side took, and how many times what side `of` takes that is."""
+    print(f"\n{title}")
+    base = results.get(of)
+    for side, cost in results.items():
+        if isinstance(cost, str):
+            print(f"  {side:36} error: {cost:.200}")
+            continue
+        times = f"{cost.wall / base.wall:7.2f} x" if isinstance(base, Cost) else ""
+        print(
+            f"  {side:36} {cost.wall:8.3f} s wall {cost.cpu:8.3f} s cpu {cost.peak:7.0f} MB peak"
+            f" ({cost.held:5.0f} MB before) {times}"
+        )
+
+
+def bars(results: Results) -> None:
+    """Print which bars are met."""
+    print("\nbars")
+    for what, side, beside, bar, at_least in [
+        ("text, times pyarrow.csv alone", TEXT, ARROW_CSV, 2.2, False),
+        ("pytrec_eval with its reader, times text", PYTREC_EVAL, TEXT, 8.0, True),
+        ("Parquet, times text", PARQUET, TEXT, 1.0, False),
+        ("all rows shuffled, times text", SHUFFLED, TEXT, 2.5, False),
+        ("pandas, times pytrec_eval on dicts", PANDAS, PYTREC_EVAL_DICTS, 0.2, False),
+        ("polars, times pytrec_eval on dicts", POLARS, PYTREC_EVAL_DICTS, 0.2, False),
+    ]:
+        mine, other = results.get(side), results.get(beside)
+        if isinstance(mine, Cost) and isinstance(other, Cost):
+            _bar(what, mine.wall / other.wall, bar, at_least)
+        else:
+            print(f"  {what}: not measured")
+    whole, rest = results.get(TEXT), results.get(UNCHECKED)
+    what = "the duplicate check, share of text's time"
+    if isinstance(whole, Cost) and isinstance(rest, Cost):
+        _bar(what, 1 - rest.wall / whole.wall, 0.3, False)
+    else:
+        print(f"  {what}: not measured")
+
+
+def _bar(what: str, figure: float, bar: float, at_least: bool) -> None:
+    met = figure >= bar if at_least else figure <= bar
+    said = "at least" if at_least else "at most"
+    print(f"  {what}: {figure:.2f}, bar {said} {bar:.2f}: {'met' if met else 'NOT MET'}")
+
+
+def compare(results: Results) -> None:
+    """Print whether all of cranfield's forms have the same values, and how far others' are off."""
+    print("\nvalues")
+    done = {side: cost for side, cost in results.items() if isinstance(cost, Cost)}
+    mine = {side: cost for side, cost in done.items() if cost.each is not None}
+    asked = [side for side in CRANFIELD if side in results]
+    failed = [side for side in asked if side not in mine]
+    if not mine:
+        print("  no form was evaluated")
+        return
+    first, truth = next(iter(mine.items()))
+    assert truth.means is not None
+    shown = ", ".join(f"{name} {mean!r}" for name, mean in zip(MEASURES, truth.means, strict=True))
+    print(f"  cranfield, {first}: {shown}")
+    means = [side for side, cost in mine.items() if cost.means != truth.means]
+    each = [side for side, cost in mine.items() if cost.each != truth.each]
+    for what, others in [("means", means), ("every query's values", each)]:
+        if others:
+            print(f"  {what}: NOT the same from {', '.join(others)}")
+        else:
+            n = len(asked) - len(failed)
+            print(f"  {what}: bit-identical from {n} forms of {len(asked)}; {len(failed)} failed")
+    for side, cost in done.items():
+        if side not in mine and cost.means is not None:
+            off = max(abs(a - b) for a, b in zip(cost.means, truth.means, strict=True))
+            print(f"  {side}: at most {off:.1e} from cranfield's means")
+
+
+def show_sizes(sizes: dict[int, Results]) -> None:
+    """Print how time and memory grow with the rows."""
+    print("\nby rows")
+    for side in (TEXT, PARQUET):
+        for rows, results in sorted(sizes.items()):
+            cost = results.get(side)
+            if isinstance(cost, str):
+                print(f"  {side:20} {rows:12,} rows  error: {cost:.200}")
+            elif cost is not None:
+                print(
+                    f"  {side:20} {rows:12,} rows {cost.wall:8.3f} s wall,"
+                    f" {cost.wall / rows * 1e6:7.4f} s for a million {cost.peak:7.0f} MB peak"
+                )
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--huge", action="store_true", help="ten times the rows, too")
+    parser.add_argument(
+        "--only", nargs="+", metavar="WORD", help="only sides whose names hold one of these"
+    )
+    parser.add_argument("--side", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.side:
+        side, folder, tiny = given.side
+        print(MARK + json.dumps(measure_here(side, Path(folder), Path(tiny))))
+        return
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    words = [word.lower() for word in given.only or [""]]
+    wanted = [side for side in SIDES if any(word in side.lower() for word in words)]
+    n_queries = 698 if given.quick else 6980
+    rows = n_queries * DEPTH
+    print(f"on {cores()} cores; medians of {given.repeats} turns; seed {SEED}")
+    print(f"measures {', '.join(MEASURES)}; in process, after imports and a call on tiny data")
+    with tempfile.TemporaryDirectory() as name:
+        tiny, base = Path(name, "tiny"), Path(name, "base")
+        began = time.perf_counter()
+        write(tiny, 5, 20, FILES)
+        write(base, n_queries, DEPTH, FILES)
+        os.sync()
+        print(
+            f"{rows:,} rows, written in {len(FILES)} forms in {time.perf_counter() - began:.1f} s"
+        )
+        results = in_turn(wanted, base, tiny, given.repeats)
+        sizes = {rows: results}
+        for times in (0.1, 10) if given.huge else (0.1,):
+            sides = [side for side in (TEXT, PARQUET) if side in wanted]
+            if sides:
+                folder = Path(name, f"by {times}")
+                write(folder, int(n_queries * times), DEPTH, sides)
+                os.sync()
+                sizes[int(rows * times)] = in_turn(sides, folder, tiny, given.repeats)
+    show("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
+    others = {s: results[s] for s in (TEXT, *PEERS) if s in results}
+    show(f"beside cranfield, {TEXT}", others, TEXT)
+    bars(results)
+    compare(results)
+    if len(sizes) > 1:
+        show_sizes(sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,495 @@
+"""Look for input that the readers cannot bear: python scripts/fuzz.py --seconds 60.
+
+What is promised, and tried here: whatever a file holds, reading it ends in a result, or in a
+CranfieldError that can be printed, within ten seconds and 2 GB of memory.
+
+An input is a few bytes that choose how a file is read (as judgments or as a run, the format, the
+other options, the file's suffix and its compression), followed by what the file holds. Atheris
+makes such inputs out of the seeds below, and goes on from those that reach new parts of the code:
+
+    pip install '.[fuzz]'
+    python scripts/fuzz.py --seconds 60       exits with 1 if it found something, and says what
+    python scripts/fuzz.py --replay FILE      once more the input in FILE; needs no Atheris
+    python scripts/fuzz.py --corpus DIR       keep the inputs there, and go on from them
+"""
+
+import argparse
+import bz2
+import contextlib
+import gzip
+import hashlib
+import inspect
+import io
+import json
+import lzma
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import cranfield  # the rest of it comes when it is used first: Atheris has to see it coming
+
+SECONDS = 10  # for one input
+MEGABYTES = 2048
+LONGEST = 8192  # bytes of an input
+JUDGED = {"q1": {"d1": 1}}
+MEASURES = "AP nDCG@10"
+
+READERS: dict[str, Callable[..., Any]] = {
+    "run": lambda *args, **options: cranfield.read_run(*args, **options),
+    "qrels": lambda *args, **options: cranfield.read_qrels(*args, **options),
+}
+ORDERS = ("score", "rank", "given")
+SUFFIXES = (
+    *("", ".run", ".qrels", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"),
+    *(".parquet", ".arrow", ".feather", ".gz", ".bz2", ".xz", ".zst", ".lz4", ".csv.gz"),
+)
+
+
+def _by_arrow(content: bytes, codec: str) -> bytes:
+    import pyarrow as pa
+
+    packed: bytes = pa.compress(content, codec=codec, asbytes=True)
+    return packed
+
+
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "gz": lambda content: gzip.compress(content, 1, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lambda content: lzma.compress(content, preset=0),
+    "zst": lambda content: _by_arrow(content, "zstd"),
+    "lz4": lambda content: _by_arrow(content, "lz4"),
+}
+
+
+# ---- an input -------------------------------------------------------------------------------
+
+
+@cache
+def choices(reader: str, option: str) -> tuple[Any, ...]:
+    """Return what a reader's option may be, its default first; nothing if there is no such option.
+
+    The library says so itself, in its annotations.
+    """
+    function = getattr(cranfield, f"read_{reader}")
+    parameter = inspect.signature(function).parameters.get(option)
+    if parameter is None:
+        return ()
+    literals = _literals(get_type_hints(function)[option])
+    if not literals:
+        raise TypeError(f"read_{reader}: no Literal says what {option} may be")
+    return tuple(dict.fromkeys([parameter.default, *literals]))
+
+
+def _literals(hint: Any) -> list[Any]:
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [value for part in get_args(hint) for value in _literals(part)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, and how it is read. An option that is None is not given."""
+
+    reader: str
+    content: bytes
+    format: str | None = None
+    errors: str | None = None
+    order: str = "score"
+    suffix: str = ""
+    packing: str = "none"
+
+    @property
+    def stored(self) -> bytes:
+        """What stands in the file."""
+        return PACKINGS[self.packing](self.content)
+
+    def options(self) -> dict[str, str]:
+        """Return the options that are given to the reader."""
+        given = {"format": self.format, "errors": self.errors}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def encode(self) -> bytes:
+        """Return the case as an input; an option that the reader does not know gets lost."""
+        head = []
+        for values, value in zip(_fields(self.reader), self._values(), strict=True):
+            head.append(values.index(value) if value in values else 0)
+        return bytes(head) + self.content
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.reader, self.format, self.errors, self.order, self.suffix, self.packing
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Case":
+        """Return the case that any bytes stand for."""
+        head, content = data[:6].ljust(6, b"\0"), data[6:]
+        readers = list(READERS)
+        fields = _fields(readers[head[0] % len(readers)])
+        reader, *others = (values[i % len(values)] for i, values in zip(head, fields, strict=True))
+        form, errors, order, suffix, packing = others
+        return cls(reader, content, form, errors, order, suffix, packing)
+
+
+def _fields(reader: str) -> list[tuple[Any, ...]]:
+    options = [choices(reader, option) or (None,) for option in ("format", "errors")]
+    return [tuple(READERS), *options, ORDERS, SUFFIXES, tuple(PACKINGS)]
+
+
+class BrokenPromiseError(AssertionError):
+    """What should be equal is not, or what should be printable is not."""
+
+
+def check(case: Case, folder: Path) -> Exception | None:
+    """Read the case from a file in the folder; return the CranfieldError that refused it, if any.
+
+    Whatever else is raised is a fault: a warning that is not cranfield's own, too.
+    """
+    path = folder / f"case{case.suffix}"
+    path.write_bytes(case.stored)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", UserWarning)
+            _read(case, path)
+    except cranfield.CranfieldError as error:
+        for character in str(error):
+            if character != "\n" and not character.isprintable():
+                raise BrokenPromiseError(f"an error shows {character!r}") from error
+        return error
+    return None
+
+
+def _read(case: Case, path: Path) -> None:
+    """Read the file: as often as it is read, it says the same."""
+    options = case.options()
+    result = _result(case, path, options)
+    if options.get("errors") == "skip":
+        return
+    for errors in ("strict", "skip"):
+        if errors in choices(case.reader, "errors"):
+            options["errors"] = errors
+        if _result(case, path, options) != result:
+            raise BrokenPromiseError(f"read once more, with {options}, it says something else")
+
+
+def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
+    data = READERS[case.reader](path, **options)
+    if case.reader == "run":
+        with contextlib.suppress(cranfield.CranfieldError):
+            repr(data.tag)
+        return cranfield.evaluate(JUDGED, data, MEASURES, order=case.order).to_dict()  # type: ignore[call-overload] # any order
+    repr(data)
+    judgments = data.to_dict()
+    if cranfield.Qrels(judgments).to_dict() != judgments:
+        raise BrokenPromiseError("the judgments do not survive as a dict")
+    return judgments
+
+
+# ---- what is known to be good, and what may spoil it ----------------------------------------
+
+RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 3\n"
+RUN_ROWS = [("q1", "d1", 1, 3.5), ("q1", "d2", 2, 2.5), ("q2", "d1", 1, 0.001)]
+QRELS_ROWS = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", 3)]
+
+
+def _table(reader: str) -> dict[str, list[Any]]:
+    names = ("query_id", "doc_id", "rank", "score")
+    rows: list[Any] = RUN_ROWS
+    if reader == "qrels":
+        names, rows = ("query_id", "doc_id", "relevance"), QRELS_ROWS  # type: ignore[assignment]
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _records(reader: str) -> list[dict[str, Any]]:
+    table = _table(reader)
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def _separated(reader: str, separator: str, quote: str = "") -> str:
+    table = _table(reader)
+    rows = [tuple(table), *zip(*table.values(), strict=True)]
+    return "".join(separator.join(f"{quote}{v}{quote}" for v in row) + "\n" for row in rows)
+
+
+def _columnar(table: Any, form: str) -> bytes:
+    """Return an Arrow table as the bytes of a file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = io.BytesIO()
+    if form == "parquet":
+        parquet.write_table(table, sink, compression="none", store_schema=False)
+    else:
+        new = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
+        with new(sink, table.schema) as writer:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def good() -> dict[str, Case]:
+    """Return a good file of every kind, by name."""
+    import pyarrow as pa
+
+    run, qrels = "run", "qrels"
+    nested_run = {"q1": {"d1": 3.5, "d2": 2.5}, "q2": {"d1": 0.001}}
+    nested_qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 3}}
+    found = {
+        "trec run": Case(run, RUN.encode(), "trec", suffix=".run"),
+        "trec run of two columns": Case(run, b"q1 d1\nq1 d2\nq2 d1\n", suffix=".run"),
+        "trec run with CRLF": Case(run, RUN.replace("\n", "\r\n").encode(), suffix=".txt"),
+        "trec run with a BOM": Case(run, b"\xef\xbb\xbf" + RUN.encode()),
+        "trec run, aligned": Case(run, b"# a run\n\n" + RUN.replace(" ", "\t  ").encode()),
+        "trec run, mixed": Case(run, RUN.encode() + b"q1  Q0 d3 4 -inf t\nq3 Q0 d1 1 1e999 t"),
+        "trec qrels": Case(qrels, QRELS.encode(), "trec", suffix=".qrels"),
+        "trec qrels, trec_eval's name": Case(qrels, QRELS.encode(), "qrels"),
+        "trec qrels with CRLF": Case(qrels, QRELS.replace("\n", "\r\n").encode()),
+        "qrels_jg": Case(qrels, b"q1 ann d1 1\nq1 bob d1 0\nq1 bob d2 1\n", "qrels_jg"),
+        "qrels_prefs": Case(qrels, b"q1 ann d1 1.5\nq1 ann d2 1\nq2 bob d1 3\n", "qrels_prefs"),
+        "prefs": Case(qrels, b"q1 ann 0 d1 1.5\nq1 ann 1 d2 1\nq1 ann 1 d1 2\n", "prefs"),
+        "msmarco run": Case(run, b"q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", "msmarco", suffix=".tsv"),
+        "msmarco qrels": Case(qrels, b"q1\t0\td1\t1\nq2\t0\td1\t2\n", "msmarco", suffix=".tsv"),
+        "beir qrels": Case(
+            qrels, b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t2\n", "beir", suffix=".tsv"
+        ),
+        "beir run": Case(
+            run, b"query-id\tcorpus-id\tscore\nq1\td1\t1.5\nq2\td1\t2\n", "beir", suffix=".tsv"
+        ),
+    }
+    for reader, nested in ((run, nested_run), (qrels, nested_qrels)):
+        records = _records(reader)
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        comma = _separated(reader, ",")
+        table = pa.table(_table(reader))
+        coded = pa.table(
+            {
+                **_table(reader),
+                "query_id": pa.array(_table(reader)["query_id"]).dictionary_encode(),
+                "doc_id": pa.array([1, 2, 1], pa.int32()),
+            }
+        )
+        found |= {
+            f"csv {reader}": Case(reader, comma.encode(), "csv", suffix=".csv"),
+            f"csv {reader}, quoted": Case(
+                reader, _separated(reader, ",", '"').encode(), "csv", suffix=".csv"
+            ),
+            f"csv {reader}, BOM and CRLF": Case(
+                reader,
+                b"\xef\xbb\xbf" + comma.replace("\n", "\r\n").encode(),
+                "csv",
+                suffix=".csv",
+            ),
+            f"tsv {reader}": Case(reader, _separated(reader, "\t").encode(), "tsv", suffix=".tsv"),
+            f"json {reader}": Case(reader, json.dumps(nested).encode(), "json", suffix=".json"),
+            f"json {reader}, pretty": Case(
+                reader, json.dumps(nested, indent=2).encode(), "json", suffix=".json"
+            ),
+            f"json {reader}, records": Case(
+                reader, json.dumps(records, indent=1).encode(), "json", suffix=".json"
+            ),
+            f"jsonl {reader}": Case(reader, lines.encode(), "jsonl", suffix=".jsonl"),
+        }
+        for form in ("parquet", "arrow", "stream"):
+            suffix = ".parquet" if form == "parquet" else ".arrow"
+            name = "arrow" if form == "stream" else form
+            found[f"{form} {reader}"] = Case(reader, _columnar(table, form), name, suffix=suffix)
+            found[f"{form} {reader}, other types"] = Case(
+                reader, _columnar(coded, form), name, suffix=suffix
+            )
+    found["json run of lists"] = Case(
+        run, json.dumps({"q1": ["d1", "d2"], "q2": ["d1"]}).encode(), "json", suffix=".json"
+    )
+    for base in ("trec run", "trec qrels", "csv run", "json qrels", "jsonl run"):
+        for packing in list(PACKINGS)[1:]:
+            packed = replace(found[base], packing=packing)
+            found[f"{base}, {packing}"] = packed
+            found[f"{base}, {packing}, as it stands"] = replace(
+                packed, content=packed.stored, packing="none"
+            )
+    for name, case in list(found.items()):
+        if case.format is not None and "_" not in case.format and case.format != "prefs":
+            found[f"{name}, recognised"] = replace(case, format=None)
+    return found
+
+
+def odd() -> dict[str, Case]:
+    """Return files that are to be refused, or may be, by name: where the good ones do not lead."""
+    import pyarrow as pa
+
+    found = {
+        "UTF-16": Case("run", RUN.encode("utf-16"), "trec", suffix=".run"),
+        "UTF-16, csv": Case("qrels", _separated("qrels", ",").encode("utf-16"), suffix=".csv"),
+        "a document twice": Case("run", (RUN + RUN).encode(), "trec"),
+        "no number": Case("run", RUN.replace("2.5", "nan").encode(), "trec"),
+        "a short line": Case("qrels", QRELS.encode() + b"q3 0\n", "trec"),
+        "a key twice": Case("run", b'{"q1": {"d1": 1, "d1": 2}, "q1": {}}', "json"),
+        "deep": Case("run", b"[" * 5000, "json", suffix=".json"),
+        "long number": Case("qrels", b'{"q1": {"d1": ' + b"9" * 5000 + b"}}", "json"),
+        "nothing": Case("run", b""),
+    }
+    ids = pa.array(["q1", "q1", "q2"])
+    columns = {
+        "nulls": pa.array([1.0, None, 2.0]),
+        "no numbers": pa.array([1.0, float("nan"), 2.0]),
+        "texts": ids,
+        "lists": pa.array([[1.0], [], [2.0]]),
+        "structs": pa.array([{"a": 1}] * 3),
+        "decimals": pa.array([1, 2, 3]).cast(pa.decimal128(38, 2)),
+        "times": pa.array([1, 2, 3], pa.timestamp("us")),
+        "half floats": pa.array([1, 2, 3]).cast(pa.float16()),
+        "none": pa.nulls(3),
+    }
+    for name, column in columns.items():
+        table = pa.table({"query_id": ids, "doc_id": ["d1", "d2", "d1"], "score": column})
+        for form in ("parquet", "arrow"):
+            if form == "arrow" or name != "half floats":
+                case = Case("run", _columnar(table, form), form, suffix=f".{form}")
+                found[f"{name}, {form}"] = case
+    empty = pa.table({"query_id": ids, "doc_id": ids, "score": columns["nulls"]}).slice(0, 0)
+    twice = pa.table([ids, ids, ids], names=["query_id", "query_id", "doc_id"])
+    for form in ("parquet", "arrow"):
+        found[f"no rows, {form}"] = Case("run", _columnar(empty, form), form)
+        found[f"a column twice, {form}"] = Case("run", _columnar(twice, form), form)
+    return found
+
+
+def seeds() -> list[bytes]:
+    """Return what the search begins with: inputs, each once."""
+    cases = list({**good(), **odd()}.values())
+    cases += [replace(case, errors="skip") for case in cases]
+    cases += [replace(case, order=order) for case in cases[:8] for order in ORDERS[1:]]
+    return list(dict.fromkeys(case.encode() for case in cases))
+
+
+TOKENS = (
+    *(b"query_id", b"doc_id", b"score", b"rank", b"relevance", b"query-id", b"corpus-id"),
+    *(b"query", b"qid", b"docno", b"iteration", b"group", b"tag", b"Q0", b"q1", b"d1"),
+    *(b"nan", b"NaN", b"inf", b"-inf", b"Infinity", b"1e999", b"-0.0", b"1e-400", b"0x1p3"),
+    *(b"2147483647", b"-2147483648", b"9223372036854775808", b"1_000", b"+1", b".5", b"null"),
+    *(b"true", b'"', b'""', b"'", b"\\", b"\\u0000", b"\\ud800", b"{", b"}", b"[", b"]", b"{}"),
+    *(b'":', b'": {"', b'": [', b"},", b", ", b",", b"\t", b"\n", b"\r\n", b"\r", b"\n\n", b"#"),
+    *(b"\0", b"\x1b[31m", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xe2\x80\xa8", b"\x85"),
+    *(b"\xa0", b"\xed\xa0\x80", b"\xc0\x80", b"\x1f\x8b", b"BZh9", b"BZh91AY&SY", b"\xfd7zXZ\0"),
+    *(b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"),
+)
+
+
+def dictionary() -> str:
+    """Return the tokens as libFuzzer reads them."""
+    lines = ("".join(f"\\x{byte:02x}" for byte in token) for token in TOKENS)
+    return "".join(f'"{line}"\n' for line in lines)
+
+
+# ---- the search -----------------------------------------------------------------------------
+
+
+def workplace() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for a while, in memory where the system has such."""
+    memory = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own
+    return tempfile.TemporaryDirectory(
+        prefix="cranfield-fuzz-", dir=memory if os.access(memory, os.W_OK) else None
+    )
+
+
+def hunt(folder: Path, arguments: list[str]) -> None:
+    """Run libFuzzer in this process, which it ends."""
+    import atheris
+
+    def one(data: bytes) -> None:
+        check(Case.decode(data), folder)
+
+    with atheris.instrument_imports(include=["cranfield"]):
+        one(b"")  # imports what reading takes
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        # What is not touched does not count as resident; asking for it is a MemoryError now.
+        limit = pages * resource.getpagesize() + 2 * MEGABYTES * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        atheris.Setup([sys.argv[0], *arguments], one)
+        atheris.Fuzz()
+
+
+def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Path) -> int:
+    """Look for faults for so long; return the exit status."""
+    findings.mkdir(parents=True, exist_ok=True)
+    before = set(findings.iterdir())
+    with workplace() as place:
+        folder = Path(place)
+        corpus = corpus or folder / "corpus"
+        corpus.mkdir(parents=True, exist_ok=True)
+        for one in seeds():
+            (corpus / hashlib.sha256(one).hexdigest()[:16]).write_bytes(one)
+        tokens = folder / "tokens"
+        tokens.write_text(dictionary(), "ascii")
+        options = {
+            "max_total_time": seconds,
+            "seed": seed,
+            "runs": runs,
+            "max_len": LONGEST,
+            "timeout": SECONDS,
+            "rss_limit_mb": MEGABYTES,
+            "malloc_limit_mb": MEGABYTES,
+            "dict": tokens,
+            "artifact_prefix": f"{findings}{os.sep}",
+            "print_final_stats": 1,
+            "reload": 0,
+        }
+        arguments = [f"-{name}={value}" for name, value in options.items()]
+        command = [sys.executable, __file__, "--hunt", place, *arguments, str(corpus)]
+        try:
+            # Where libFuzzer itself is stuck, it is ended.
+            status = subprocess.run(command, check=False, timeout=seconds * 2 + 120).returncode  # noqa: S603 - this file
+        except subprocess.TimeoutExpired:
+            status = -1
+    found = sorted(set(findings.iterdir()) - before)
+    for path in found:
+        show(path)
+    if status == 0 and not found:
+        print("nothing found")
+        return 0
+    print(f"ended with status {status}; {len(found)} inputs found, in {findings.resolve()}")
+    return 1
+
+
+def show(path: Path) -> Case:
+    """Print the input in a file; return it."""
+    case = Case.decode(path.read_bytes())
+    print(f"{path}: {case}\nOnce more: python scripts/fuzz.py --replay {path}")
+    return case
+
+
+def main() -> int:
+    """Do what the command line says; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=int, default=60, help="for how long")
+    parser.add_argument("--runs", type=int, default=-1, help="no more than so many inputs")
+    parser.add_argument("--seed", type=int, default=1, help="0: another one every time")
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="keep the inputs there")
+    parser.add_argument("--findings", type=Path, metavar="DIR", default=Path("fuzz-findings"))
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="read the input in FILE")
+    parser.add_argument("--hunt", type=Path, help=argparse.SUPPRESS)
+    options, others = parser.parse_known_args()
+    if options.hunt is not None:
+        hunt(options.hunt, others)
+    elif others:
+        parser.error(f"unknown: {' '.join(others)}")
+    elif options.replay is not None:
+        with workplace() as place:
+            print(check(show(options.replay), Path(place)) or "read without an error")
+    elif find_spec("atheris") is None:
+        parser.error("there is no Atheris here: pip install '.[fuzz]'")
+    else:
+        return search(options.seconds, options.runs, options.seed, options.corpus, options.findings)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""`cranfield convert IN OUT`."""
+
+from typing import Any
+
+import click
+
+from cranfield.cli.data import DataOptions, data_options, size_of
+from cranfield.cli.terminal import Reading, note
+from cranfield.formats import QRELS_FORMATS, what_is
+from cranfield.formats.block import LeftOut
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--qrels", "is_qrels", is_flag=True, help="IN holds judgments.")
+@click.option("--run", "is_run", is_flag=True, help="IN holds a run.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(QRELS_FORMATS),
+    help="The format to write.  [default: what OUT's suffix names]",
+)
+@data_options
+def command(
+    source: str, target: str, is_qrels: bool, is_run: bool, form: Any, data: DataOptions
+) -> None:
+    """Write a run or judgments in another format.
+
+    The format of IN is found out, that of OUT is what its suffix names: .run, .qrels, .txt and
+    .trec are TREC files; .tsv, .csv, .json, .jsonl, .parquet, .arrow and .feather are others; .gz,
+    .bz2, .xz, .zst and .lz4 behind these compress. Whether IN is a run or judgments is told from
+    its columns; where that cannot be, --run or --qrels says it. A round trip changes nothing.
+
+    \b
+    cranfield convert bm25.run bm25.parquet
+    cranfield convert qrels.txt qrels.tsv --to beir
+    cranfield convert predictions.csv predictions.run.gz --run-columns query_id=user,doc_id=item
+    """  # noqa: D301 - click's mark for lines to keep
+    if is_qrels and is_run:
+        raise click.UsageError("--qrels and --run exclude each other")
+    if not (is_qrels or is_run):
+        what = what_is(source)
+        if what is None:
+            raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
+        is_qrels = what == "qrels"
+    if is_qrels:
+        judgments = data.read_qrels(source)
+        judgments.write(target, form)
+        _say(judgments.form, judgments.left_out, len(judgments), target)
+        return
+    (run,) = data.read_runs([source])
+    with Reading(size_of([run]), "reading the run") as progress:
+        written = run.write(target, form, progress=progress)
+    _say(run.form, written.left_out, written.rows, target)
+    if written.without_rank:
+        note("JSON has no place for the rank column: it was left out")
+
+
+def _say(form: str, left_out: LeftOut, n_rows: int, target: str) -> None:
+    """Say what was understood, and what was left out."""
+    note(
+        f"read as {form}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
+    )
+    if left_out.count:
+        note(left_out.said("IN"))

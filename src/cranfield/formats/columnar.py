@@ -1,0 +1,144 @@
+"""Parquet and Arrow (IPC files, streams, Feather): read batch by batch, only the needed columns."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from cranfield.errors import InputError, printable
+from cranfield.formats.block import Errors, Load, Number, Progress
+from cranfield.formats.columns import (
+    BLOCK_ROWS,
+    Batches,
+    ColumnsLike,
+    Role,
+    What,
+    check_types,
+    numbers_in,
+    take_columns,
+    understood,
+)
+from cranfield.formats.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ColumnarFormat = Literal["parquet", "arrow"]
+MAGIC: dict[bytes, ColumnarFormat] = {
+    b"PAR1\x15": "parquet",  # and how its first structure begins: text may begin with PAR1
+    b"ARROW1\0\0": "arrow",
+    b"\xff\xff\xff\xff": "arrow",  # a stream
+}
+FEATHER_1 = b"FEA1"
+
+
+class Columnar:
+    """A Parquet or Arrow file with named columns."""
+
+    is_ranking = False
+
+    def __init__(
+        self, source: Source, what: What, form: ColumnarFormat, stated: ColumnsLike | None
+    ) -> None:
+        self.source = source
+        self._form = form
+        with self._open() as (schema, _, _):
+            names = list(schema.names)
+            found = take_columns(names, what, stated, source.name)
+            check_types(schema, found, source.name)
+        self._names, self._found = names, found
+        kind = "Parquet" if form == "parquet" else "Arrow"
+        self.form = f"{kind} with columns {understood(names, found)}"
+        self.numbers = numbers_in(found)
+
+    def blocks(
+        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks, to be converted in any thread."""
+        roles = list(wanted)
+        columns: list[Role] = ["query", "doc", *roles]
+        names = [self._names[self._found[role]] for role in columns]
+        batches = Batches(self.source.name, self._found, self._names, roles, errors)
+        with self._open() as (_, n_rows, read):
+            empty = True
+            heard = _heard(read(names), n_rows, self.source.size, progress)
+            for load in batches.loads(heard):
+                empty = False
+                yield load
+            if empty:
+                raise InputError("holds no rows", source=self.source.name)
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+        """Open the file: its schema, its number of rows if known, and a reader of columns."""
+        import pyarrow as pa
+
+        with self.source.seekable(mapped=self._form == "arrow") as file:
+            try:
+                opened = _parquet(file, self.source) if self._form == "parquet" else _arrow(file)
+                with opened as content:
+                    yield content
+            except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+                if isinstance(error, InputError):
+                    raise
+                raise InputError(
+                    f"cannot be read as {self._form}: {printable(str(error), 300)}",
+                    source=self.source.name,
+                    kind="text",
+                ) from None
+
+
+@contextmanager
+def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+    from pyarrow import parquet
+
+    # Reading ahead pays where each reading is a question to a server; it holds more in memory.
+    with parquet.ParquetFile(file, pre_buffer=source.is_url) as opened:
+
+        def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            for batch in opened.iter_batches(BLOCK_ROWS, columns=names):
+                yield batch.select(names)
+
+        yield opened.schema_arrow, opened.metadata.num_rows, read
+
+
+@contextmanager
+def _arrow(file: Any) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+    import pyarrow as pa
+
+    start = file.read(6)
+    file.seek(0)
+    if start == b"ARROW1":
+        with pa.ipc.open_file(file) as opened:
+
+            def read_file(names: list[str]) -> "Iterator[pa.RecordBatch]":
+                for i in range(opened.num_record_batches):
+                    yield _checked(opened.get_batch(i).select(names))
+
+            yield opened.schema, None, read_file
+        return
+    with pa.ipc.open_stream(file) as stream:
+
+        def read_stream(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            for batch in stream:
+                yield _checked(batch.select(names))
+
+        yield stream.schema, None, read_stream
+
+
+def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+    """Return a batch of which no offset leads outside of it, as one from anywhere may."""
+    batch.validate(full=True)
+    return batch
+
+
+def _heard(
+    batches: "Iterator[pa.RecordBatch]",
+    n_rows: int | None,
+    size: int | None,
+    progress: Progress | None,
+) -> "Iterator[pa.RecordBatch]":
+    """Pass batches on; tell of the share of the file that they are."""
+    for batch in batches:
+        if progress is not None:
+            progress(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
+        yield batch

@@ -1,0 +1,285 @@
+"""Separated values with a header: CSV and TSV as RFC 4180 has them, and BEIR's qrels.
+
+Fields are separated by a comma, a tab, a semicolon or a bar. A field that begins with a quotation
+mark ends with one, or is refused, and may hold separators, line ends and doubled quotation marks;
+elsewhere a quotation mark is a character like any other. Blank lines are passed over; white space
+around a field belongs to it.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cranfield.errors import InputError
+from cranfield.formats.columns import (
+    PUBLIC,
+    ColumnsLike,
+    Role,
+    What,
+    find_columns,
+    state_columns,
+    stated_roles,
+    take_columns,
+    understood,
+)
+from cranfield.formats.lines import (
+    BYTE_ORDER_MARK,
+    LONGEST_LINE,
+    NEWLINE,
+    NUMBER,
+    Bytes,
+    Lines,
+    Record,
+    query_change,
+    read_csv,
+)
+from cranfield.formats.source import Source
+from cranfield.ids import Ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEPARATORS = (b"\t", b",", b";", b"|")
+_QUOTE, _RETURN = 34, 13
+
+
+class Delimited(Lines):
+    """Lines of fields with a separator between them, and their names in a header."""
+
+    decimals = True
+
+    def __init__(
+        self,
+        source: Source,
+        what: What,
+        separator: bytes,
+        names: Sequence[str],
+        begin: int,
+        stated: ColumnsLike | None,
+    ) -> None:
+        try:
+            found = take_columns(names, what, stated, source.name)
+        except InputError as error:
+            raise error.at(source.name, 1, separator.decode().join(names)) from None
+        kind = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
+        form = f"{kind} with columns {understood(names, found)}"
+        super().__init__(source, what, begin, found, form)
+        self._separator = separator
+        self._names = names
+
+    def place(self, role: Role) -> str:
+        """Return where a role stands, in words."""
+        return f"column {self._names[self.columns[role]]!r}"
+
+    def query_of(self, line: bytes) -> bytes | None:
+        """Return the line's query, None for a line that is no data."""
+        at = self.columns["query"]
+        if b'"' in line:
+            fields = next(_parsed([line], self._separator), [])
+        else:
+            fields = line.rstrip(b"\r\n").split(self._separator, at + 1)
+        if len(fields) <= at:
+            return fields[0] if fields and fields[0] else None
+        return fields[at]
+
+    def cut(self, data: Bytes) -> int:
+        """Return where the rows of the last query begin, 0 if the whole is one query's."""
+        if not (data == _QUOTE).any():
+            return super().cut(data)
+        raw = data.tobytes()
+        end = raw.rfind(b"\n") + 1
+        if _without_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
+            return query_change(raw[:end], self.query_of)
+        # Somewhere a line end or a separator is quoted: only reading it all tells where rows end.
+        lines = raw[:end].splitlines(keepends=True)
+        offset = [0, *accumulate(map(len, lines))]
+        query: bytes | None = None
+        begin = change = 0
+        for n_lines, fields, _ in _records([*lines, _SENTINEL], self._separator):
+            if n_lines > len(lines):
+                break  # the sentinel, or a field that runs into it
+            if fields:
+                other = fields[min(self.columns["query"], len(fields) - 1)]
+                if query is not None and other != query:
+                    change = offset[begin]
+                query = other
+            begin = n_lines
+        if change == 0 and end - offset[begin] > LONGEST_LINE:
+            raise InputError(
+                f"a quotation mark that opens a field is not closed within {LONGEST_LINE:,} bytes",
+                source=self.source.name,
+                text=lines[begin].decode("utf-8", "replace"),
+                kind="text",
+            )
+        return change
+
+    def records(self, raw: bytes) -> Iterator[Record]:
+        """Yield the lines of data, and what is wrong with their columns."""
+        lines = raw.splitlines(keepends=True)
+        begin = 0
+        for n_lines, fields, problem in _records([*lines, _SENTINEL], self._separator):
+            text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
+            fault = None
+            if n_lines > len(lines):
+                if begin >= len(lines):
+                    return
+                fault = InputError("a quotation mark opens a field and none closes it", kind="text")
+            elif problem is not None:
+                fault = InputError(
+                    f"a field is not as it should be: {problem}",
+                    hint="A field that begins with a quotation mark ends with one; a quotation "
+                    "mark that belongs to such a field is written twice.",
+                    kind="text",
+                )
+            elif not text:
+                begin = n_lines
+                continue
+            elif len(fields) != len(self._names):
+                names = ", ".join(self._names)
+                fault = InputError(
+                    f"expected {len(self._names)} columns, as the header has: {names:.200}; "
+                    f"got {len(fields)}",
+                    kind="columns",
+                )
+            yield Record(begin, text, fields, fault)
+            begin = n_lines
+
+    def tables(
+        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    ) -> Iterator["list[pa.Array] | None"]:
+        """Try to read the columns with Arrow; None if the block is not clean."""
+        yield self._read(raw, columns)
+        if (raw == _RETURN).any():
+            raw = np.frombuffer(raw.tobytes().replace(b"\r\n", b"\n"), np.uint8)
+            yield self._read(raw, columns)
+        bare = _without_quotes(raw, self._separator)
+        if bare is not None:
+            yield self._read(bare, columns)
+
+    def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
+        if len(raw) and raw[-1] != NEWLINE:
+            raw = np.append(raw, np.uint8(NEWLINE))
+        text = raw.tobytes()
+        if b'"' in text or b"\r" in text or b"\0" in text:
+            return None
+        arrays = read_csv(raw, self._separator.decode(), len(self._names), columns)
+        if arrays is None or any(Ids.of_arrow(array).spoilt() is not None for array in arrays[:2]):
+            return None
+        return arrays
+
+
+_SENTINEL = b'""\n'  # a record of its own, unless a field is still open
+
+
+def _parsed(lines: Iterable[bytes], separator: bytes) -> Iterator[list[bytes]]:
+    return (fields for _, fields, _ in _records(lines, separator))
+
+
+def _records(
+    lines: Iterable[bytes], separator: bytes
+) -> Iterator[tuple[int, list[bytes], str | None]]:
+    """Yield (lines read so far, fields, what is wrong) of each record."""
+    texts = (line.decode("latin-1") for line in lines)
+    reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
+    while True:
+        fields: list[str] = []
+        problem = None
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problem = str(error)
+        yield reader.line_num, [field.encode("latin-1") for field in fields], problem
+
+
+def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
+    """Return the text without quotation marks, None if they are there for a reason.
+
+    They are not, if each that opens a field is followed by the one that closes it, with no line
+    end and no separator in between.
+    """
+    quotes = np.flatnonzero(raw == _QUOTE)
+    if len(quotes) % 2 or len(quotes) == 0:
+        return None
+    opens, closes = quotes[::2], quotes[1::2]
+    ends = (raw == separator[0]) | (raw == NEWLINE)
+    before = ends[opens - 1] | (opens == 0)
+    after = np.append(ends | (raw == _RETURN), True)[closes + 1]
+    within = np.cumsum(ends)
+    if not (before.all() and after.all() and (within[opens] == within[closes]).all()):
+        return None
+    bare: Bytes = raw[raw != _QUOTE]
+    return bare
+
+
+def delimited_rows(
+    source: Source,
+    what: What,
+    sample: bytes,
+    separator: bytes | None,
+    stated: ColumnsLike | None,
+) -> Delimited | None:
+    """Return a file with a header; None if it has none that names a query and a document.
+
+    `sample` is the beginning of the file; `separator` is None if it is to be found out.
+    """
+    body = sample.removeprefix(BYTE_ORDER_MARK)
+    begin = len(sample) - len(body)
+    line = b""
+    for line in body.splitlines(keepends=True):
+        if line.strip():
+            break
+        begin += len(line)
+    for one in [separator] if separator else SEPARATORS:
+        if one not in line:
+            continue
+        fields = next(_parsed([line], one), [])
+        names = [field.decode("utf-8", "replace") for field in fields]
+        numbered = any(isinstance(at, int) for at in (stated or {}).values())
+        if numbered and separator:
+            return _numbered(source, what, one, names, begin, line, stated)
+        if separator is not None:
+            return Delimited(source, what, one, names, begin + len(line), stated)
+        roles = {PUBLIC.get(role, role): role for role in stated_roles(stated, what)}
+        plain = find_columns(names, what, None)
+        known = {"query", "doc"} <= {*plain, *roles.values()}
+        if known and all(column in names for column in (stated or {}).values()):
+            return Delimited(source, what, one, names, begin + len(line), stated)
+    if separator is not None:
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        raise InputError(
+            "expected a header of several columns",
+            source=source.name,
+            text=text,
+            hint=state_columns(what),
+            kind="columns",
+        )
+    return None
+
+
+def _numbered(
+    source: Source,
+    what: What,
+    separator: bytes,
+    first: Sequence[str],
+    begin: int,
+    line: bytes,
+    stated: ColumnsLike | None,
+) -> Delimited:
+    """Return a file whose columns are numbered; its first line may be a header or data."""
+    roles = stated_roles(stated, what)
+    numbers = [at for role, at in roles.items() if role not in ("query", "doc")]
+    is_data = all(
+        isinstance(at, int)
+        and at <= len(first)
+        and NUMBER.fullmatch(first[at - 1].strip().encode())
+        for at in numbers
+    )
+    if is_data and numbers:
+        names = [f"column {i}" for i in range(1, len(first) + 1)]
+        return Delimited(source, what, separator, names, begin, stated)
+    return Delimited(source, what, separator, first, begin + len(line), stated)

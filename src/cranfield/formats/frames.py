@@ -1,0 +1,311 @@
+"""Tables in memory: whatever hands out Arrow data, numpy and scipy arrays, lists of rows."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Errors, Load, Number, Progress
+from cranfield.formats.columns import (
+    PUBLIC,
+    Batches,
+    ColumnsLike,
+    Role,
+    What,
+    check_types,
+    numbers_in,
+    take_columns,
+    understood,
+)
+from cranfield.formats.objects import as_text, is_number
+from cranfield.ids import Ids, encode
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ArrowTable(Protocol):
+    """A table that hands out Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule with an Arrow stream."""
+
+
+def is_table(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object hands out Arrow data."""
+    return hasattr(data, "__arrow_c_stream__")
+
+
+class TableRows:
+    """The rows of Arrow data, or of what is turned into such."""
+
+    def __init__(
+        self,
+        table: "pa.Table",
+        what: What,
+        stated: ColumnsLike | None,
+        form: str,
+        is_ranking: bool = False,
+    ) -> None:
+        self.is_ranking = is_ranking
+        self._name = _called(what)
+        self._table = table
+        names = list(table.column_names)
+        found = take_columns(names, what, stated, self._name)
+        check_types(table.schema, found, self._name)
+        if len(table) == 0:
+            raise InputError("holds no rows", source=self._name)
+        self._names, self._found = names, found
+        self.form = f"{form} with columns {understood(names, found)}"
+        self.numbers = numbers_in(found)
+
+    def blocks(
+        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks, to be converted in any thread."""
+        roles = list(wanted)
+        columns: list[Role] = ["query", "doc", *roles]
+        table = self._table.select([self._found[role] for role in columns])
+        batches = Batches(self._name, self._found, self._names, roles, errors)
+        yield from batches.loads(table.to_batches())
+
+
+def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:
+    """Return the rows of what hands out Arrow data; the data are shared, not copied."""
+    import pyarrow as pa
+
+    try:
+        # Not pa.table(), which imports pandas wherever it is installed.
+        table = pa.RecordBatchReader.from_stream(data).read_all()
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        # Of a Python error below, Arrow shows the traceback, too.
+        problem = f"cannot be read as a table: {str(error).partition('. Detail: ')[0]:.300}"
+        hint = None
+        if "mixed" in str(error) or "Expected bytes" in str(error) or "convert" in str(error):
+            hint = "A column holds values of several types: ids are all texts or all whole numbers."
+        raise InputError(problem, source=_called(what), hint=hint) from None
+    return TableRows(table, what, stated, type(data).__module__.partition(".")[0] + " table")
+
+
+def array_rows(
+    data: NDArray[Any], what: What, stated: ColumnsLike | None, errors: Errors
+) -> TableRows:
+    """Return the rows of a numpy structured array, whose fields are the columns."""
+    import pyarrow as pa
+
+    names = [str(name) for name in data.dtype.names or ()]
+    found = take_columns(names, what, stated, _called(what))
+    flat = data.ravel()
+    columns = {
+        names[at]: _arrow_column(flat[names[at]], names[at], role, what, errors)
+        for role, at in found.items()
+    }
+    return TableRows(pa.table(columns), what, _named(found, names), "structured array")
+
+
+def _named(found: Mapping[Role, int], names: Sequence[str]) -> dict[str, str | int]:
+    """Return what was found as it would be stated: the columns that remain stand elsewhere."""
+    return {PUBLIC.get(role, role): names[at] for role, at in found.items()}
+
+
+def _called(what: What) -> str:
+    return "the run" if what == "a run" else "the qrels"
+
+
+def _arrow_column(
+    values: NDArray[Any], name: str, role: Role, what: What, errors: Errors
+) -> "pa.Array":
+    """Return an array as an Arrow column. Not by pa.array(), which imports pandas."""
+    import pyarrow as pa
+
+    kind = values.dtype.kind
+    is_id = role in ("query", "doc")
+    if values.ndim > 1 or kind not in ("iufbSUO" if is_id else "iufbO"):
+        several = f"{values.shape[1:]} of " if values.ndim > 1 else ""
+        expected = "text or whole numbers" if is_id else "numbers"
+        raise InputError(
+            f"field {name!r} holds {several}{values.dtype}, expected {expected}",
+            source=_called(what),
+            kind="columns",
+        )
+    if kind == "b":
+        values = values.astype(np.int8)
+    if values.dtype.kind in "iuf":
+        wide = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        if kind == "f":
+            wide = wide.astype(np.float64)
+        arrow = pa.float64() if kind == "f" else getattr(pa, wide.dtype.name)()
+        return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
+    if kind == "S":
+        return _texts(values.tolist())
+    return (_ids if is_id else _floats)(values.tolist(), name, what, errors)
+
+
+def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
+    """Return ids as an Arrow column; one that is none is empty, which is seen later."""
+    with contextlib.suppress(InputError):
+        return _texts([encode(as_text(value, "")) for value in values])
+    texts: list[bytes] = []
+    for row, value in enumerate(values):
+        where = f"row {row}: column {name!r}"
+        try:
+            texts.append(encode(as_text(value, where)))
+        except InputError as error:
+            if errors == "strict":
+                problem = error.problem.removeprefix(f"{where}: ")
+                raise InputError(f"{where}: {problem}", source=_called(what), kind="id") from None
+            texts.append(b"")
+    return _texts(texts)
+
+
+def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
+    """Return numbers as an Arrow column; what is none is not-a-number, which is seen later."""
+    import pyarrow as pa
+
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values):
+        if is_number(value):
+            numbers[row] = value
+        elif errors == "skip":
+            numbers[row] = np.nan
+        else:
+            raise InputError(
+                f"row {row}: expected a number in column {name!r}, got {value!r:.80}",
+                source=_called(what),
+                kind="number",
+            )
+    return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _texts(texts: Sequence[bytes]) -> "pa.Array":
+    return Ids.of(texts).to_arrow()
+
+
+class Sparse(Protocol):
+    """One of scipy's sparse matrices or arrays."""
+
+    def tocoo(self) -> Any:
+        """Return the entries by row and column."""
+
+
+def is_sparse(data: object) -> TypeGuard[Sparse]:
+    """Tell whether the object is one of scipy's sparse matrices or arrays."""
+    return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocoo")
+
+
+def sparse_rows(data: Sparse, what: What) -> TableRows:
+    """Return the stored entries of a sparse matrix: rows are queries, columns documents.
+
+    Their ids are their numbers, from 0. What is stored counts, a zero, too.
+    """
+    import pyarrow as pa
+
+    entries = data.tocoo()
+    row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
+    order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
+    value = "score" if what == "a run" else "relevance"
+    columns: dict[Role, tuple[str, NDArray[Any]]] = {
+        "query": ("query_id", row[order]),
+        "doc": ("doc_id", column[order]),
+        "score" if what == "a run" else "grade": (value, entries.data[order]),
+    }
+    if entries.data.dtype.kind not in "biuf":
+        raise InputError(
+            f"a sparse matrix of {entries.data.dtype}, expected real numbers",
+            source=_called(what),
+        )
+    table = {
+        name: _arrow_column(values, name, role, what, "strict")
+        for role, (name, values) in columns.items()
+    }
+    return TableRows(pa.table(table), what, None, "sparse matrix")
+
+
+def is_row(data: object) -> bool:
+    """Tell whether the object is a row: (query, document, number, ...), or has named fields."""
+    if isinstance(data, Mapping):
+        return any(
+            not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
+        ) and all(isinstance(name, str) for name in data)
+    if hasattr(data, "_fields") or hasattr(data, "query_id"):
+        return True
+    return (
+        isinstance(data, tuple | list)
+        and len(data) in (2, 3)
+        and all(isinstance(one, str | int | float | np.generic) for one in data)
+        and not all(isinstance(one, float) for one in data)
+    )
+
+
+def listed_rows(
+    data: Iterable[Any], what: What, stated: ColumnsLike | None, errors: Errors
+) -> TableRows:
+    """Return rows: tuples (query, document, number), named tuples, or dicts.
+
+    A run's rows of two, (query, document), stand in the order of the ranking.
+    """
+    import pyarrow as pa
+
+    value = "score" if what == "a run" else "relevance"
+    get: Callable[[str], Callable[[Any], Any]] | None = None
+    rows = list(data)
+    if not rows:
+        raise InputError("holds no rows", source=_called(what))
+    first = rows[0]
+    fields = getattr(first, "_fields", None)
+    if isinstance(first, Mapping):
+        names, get = list(first), itemgetter
+    elif fields is not None:
+        names, get = list(fields), attrgetter
+    elif hasattr(first, "query_id"):
+        names = [one for one in ("query_id", "doc_id", value, "rank") if hasattr(first, one)]
+        get = attrgetter
+    elif isinstance(first, tuple | list):
+        names = ["query_id", "doc_id", value][: len(first)]
+        if any(isinstance(column, int) for column in (stated or {}).values()):
+            names = [f"column {i}" for i in range(1, len(first) + 1)]
+    else:
+        raise InputError(
+            f"row 0: expected (query_id, doc_id, {value}), got {first!r:.80}",
+            source=_called(what),
+            kind="columns",
+        )
+    if get is None:
+        for i, row in enumerate(rows):
+            if not isinstance(row, tuple | list) or len(row) != len(names):
+                if errors == "skip":
+                    rows[i] = [None] * len(names)
+                    continue
+                raise InputError(
+                    f"row {i}: expected {len(names)} values, as in the first row, got {row!r:.80}",
+                    source=_called(what),
+                    kind="columns",
+                )
+    found = take_columns(names, what, stated, _called(what))
+    columns: dict[str, Any] = {}
+    for role, at in found.items():
+        column = names[at]
+        if get is None:
+            values = [row[at] for row in rows]
+        else:
+            values, read = [], get(column)
+            for i, row in enumerate(rows):
+                try:
+                    values.append(read(row))
+                except (AttributeError, KeyError, TypeError):
+                    if errors == "skip":
+                        values.append(None)
+                        continue
+                    raise InputError(
+                        f"row {i}: has no {column!r}: {row!r:.80}",
+                        source=_called(what),
+                        kind="columns",
+                    ) from None
+        to_column = _ids if role in ("query", "doc") else _floats
+        columns[column] = to_column(values, column, what, errors)
+    is_ranking = get is None and len(names) == 2
+    return TableRows(pa.table(columns), what, _named(found, names), "rows", is_ranking)

@@ -1,0 +1,460 @@
+"""Judgments and runs in memory: rows, arrays, sparse matrices, tables of every library."""
+
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from cranfield import InputError, Qrels, Run, evaluate
+from cranfield.formats import columns
+
+Row = namedtuple("Row", "query_id doc_id score")
+Short = namedtuple("Short", "qid docno rank")
+
+
+class Judgment(NamedTuple):
+    """As ir_datasets and ir_measures have it."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+@dataclass
+class Scored:
+    """A row that is neither a tuple nor a dict."""
+
+    query_id: str
+    doc_id: str
+    score: float
+
+
+TWO = {"q": {"a": 1.0, "b": 2.5}}
+ROWS: dict[str, Any] = {
+    "tuples": [("q", "a", 1), ("q", "b", 2.5)],
+    "lists": [["q", "a", 1], ["q", "b", 2.5]],
+    "numpy's numbers and texts": [
+        (np.str_("q"), np.str_("a"), np.float32(1)),
+        (np.str_("q"), np.str_("b"), np.float64(2.5)),
+    ],
+    "named tuples": [Row("q", "a", 1), Row("q", "b", 2.5)],
+    "objects": [Scored("q", "a", 1), Scored("q", "b", 2.5)],
+    "dicts": [{"qid": "q", "docno": "a", "score": 1}, {"score": 2.5, "docno": "b", "qid": "q"}],
+    "a generator": lambda: (Row("q", doc, score) for doc, score in (("a", 1), ("b", 2.5))),
+    "a tuple of tuples": (("q", "a", 1), ("q", "b", 2.5)),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_rows_are_a_run(rows: Any) -> None:
+    assert Run(rows() if callable(rows) else rows).to_dict() == TWO
+
+
+def test_rows_in_other_forms() -> None:
+    assert Run([("q", "b"), ("q", "a"), ("r", "a")]).to_dict() == {
+        "q": {"b": -1, "a": -2},
+        "r": {"a": -1},
+    }
+    assert Run([Short("q", "b", 2), Short("q", "a", 1)]).to_dict() == {"q": {"b": -2, "a": -1}}
+    assert Run([(1, 2, 3), (1, np.int64(-7), 4)]).to_dict() == {"1": {"2": 3, "-7": 4}}
+    assert Qrels([("q", "a", 1), ("q", "b", 0.0)]).to_dict() == {"q": {"a": 1, "b": 0}}
+    assert Qrels([Judgment("q", "a", 3)]).to_dict() == {"q": {"a": 3}}
+
+
+def test_a_list_of_rows_is_one_run_and_a_list_of_runs_several() -> None:
+    qrels: Any = [("q", "b", 1)]
+    run: Any = [("q", "a", 1), ("q", "b", 2.5)]
+    assert evaluate(qrels, run, "RR").means() == {"RR": 1}
+    systems = evaluate(qrels, [{"q": ["a", "b"]}, {"q": ["b"]}], "RR")
+    assert [scores["RR"] for scores in systems.values()] == [1 / 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "stated"),
+    [
+        ([{"u": "q", "i": "a", "p": 1}], {"query_id": "u", "doc_id": "i", "score": "p"}),
+        ([("a", 1, "q")], {"query_id": 3, "doc_id": 1, "score": 2}),
+        ([("x", "q", "a", 7, 1)], {"query_id": 2, "doc_id": 3, "score": 5}),
+        ([{"x": 0, "u": "q", "i": "a", "p": 1}], {"query_id": 2, "doc_id": 3, "score": 4}),
+        (
+            np.array([("x", "a", "q", 1)], [(n, "O") for n in ("x", "i", "u", "p")]),
+            {"query_id": 3, "doc_id": 2, "score": 4},
+        ),
+        (pa.table({"i": ["a"], "u": ["q"], "p": [1]}), {"query_id": 2, "doc_id": 1, "score": "p"}),
+    ],
+)
+def test_columns_in_memory_may_be_stated(rows: Any, stated: dict[str, str | int]) -> None:
+    assert Run(rows, columns=stated).to_dict() == {"q": {"a": 1}}
+
+
+BAD_ROWS: dict[str, tuple[Any, str]] = {
+    "nothing": ([], "holds no rows"),
+    "too short": ([("q", "a", 1), ("q", "b")], r"row 1: expected 3 values.*\('q', 'b'\)"),
+    "too long": ([("q", "a", 1), ("q", "b", 1, 2)], "row 1: expected 3 values"),
+    "no rows": ([("q", "a", 1), "qb1"], "row 1: expected 3 values.*'qb1'"),
+    "whole numbers": ([1, 2], r"row 0: expected \(query_id, doc_id, score\), got 1"),
+    "None": ([None], "row 0: expected .*, got None"),
+    "texts": (["a", "b"], "row 0: expected .*, got 'a'"),
+    "a key missing": (
+        [{"qid": "q", "docno": "a", "score": 1}, {"qid": "q", "docno": "b"}],
+        "row 1: has no 'score'",
+    ),
+    "no such column": ([{"u": "q", "docno": "a"}], "the run: has no column 'query_id'"),
+    "no score": ([("q", "a", 1), ("q", "b", None)], "row 1: expected a number in .*, got None"),
+    "text as score": ([("q", "a", "1")], "row 0: expected a number in column 'score', got '1'"),
+    "NaN": ([("q", "a", float("nan"))], "row 0: expected a number in column 'score', got nan"),
+    "too large": ([("q", "a", 10**400)], "row 0: expected a number in column 'score'"),
+    "no document": ([("q", "a", 1), ("q", None, 1)], "row 1: column 'doc_id': .* got None"),
+    "fraction as id": ([("q", "a", 1), (1.0, "b", 1)], "row 1: column 'query_id': .* got 1.0"),
+    "true as id": ([("q", True, 1)], "row 0: column 'doc_id': .* got True"),
+    "bytes as id": ([("q", b"a", 1)], "row 0: column 'doc_id': .* got b'a'"),
+    "empty id": ([("q", "", 1)], "row 0: column 'doc_id': the id '' is empty"),
+    "null byte": ([("q", "a\0", 1)], "row 0: column 'doc_id': .* null byte"),
+    "surrogate": ([("q", "\ud800", 1)], "row 0: column 'doc_id': .*surrogate"),
+    "twice": ([("q", "a", 1), ("r", "a", 1), ("q", "a", 1)], "'a' stands twice for query 'q'"),
+    "a text": ("run.trec", "got str"),
+    "a number": (5, "got int"),
+    "a plain array": (np.zeros((2, 3)), "got ndarray"),
+}
+
+
+@pytest.mark.parametrize(("rows", "said"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_are_refused(rows: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Run(rows).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        ([("q", "a", 1), ("q", "b", None), ("q", None, 2), ("q", "", 2), ("q", "c", "x")], 4),
+        ([("q", "a", 1), ("q", "b"), "x", (1.5, "b", 2), ("q", "a", 9)], 4),
+        ([{"qid": "q", "docno": "a", "score": 1}, {"qid": "q"}, {"qid": "q", "docno": "b"}], 2),
+        (
+            np.array([("q", "a", 1), ("q", "b", np.nan), ("", "c", 1)], "U1,U1,f4").astype(
+                [("qid", "U1"), ("docno", "U1"), ("score", "f4")]
+            ),
+            2,
+        ),
+        (pd.DataFrame({"qid": ["q", "q", None], "docno": ["a", "", "b"], "score": [1, 2, 3]}), 2),
+    ],
+)
+def test_bad_rows_are_skipped_and_counted(rows: Any, count: int) -> None:
+    scores = evaluate({"q": {"a": 1, "b": 0}}, Run(rows, errors="skip"), "NumRet RR")
+    assert scores.means() == {"NumRet": 1, "RR": 1}
+    assert scores.counts.rows_left_out == count
+    assert f"{count} rows of the run left out (errors='skip'); the first: the run: " in str(scores)
+
+
+# ---- arrays and matrices --------------------------------------------------------------------
+
+FIELDS = [("q", "a", 1), ("q", "b", 2.5)]
+
+
+@pytest.mark.parametrize("text", ["U5", "S5", "O"])
+@pytest.mark.parametrize("number", ["f8", ">f8", "f4", "f2", "g", "O"])
+def test_structured_arrays(text: str, number: str) -> None:
+    rows: list[Any] = (
+        [(t.encode(), d.encode(), s) for t, d, s in FIELDS] if text == "S5" else FIELDS
+    )
+    kind = [("query_id", text), ("docno", text), ("score", number)]
+    array = np.array(rows, np.dtype(kind))
+    assert Run(array).to_dict() == TWO
+    assert Run(array.reshape(2, 1)).to_dict() == TWO
+    assert Run(array.view(np.recarray)).to_dict() == TWO
+    assert Run(np.repeat(array, 2)[::2]).to_dict() == TWO
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", ">i4", "i8", "u8"])
+def test_structured_arrays_of_whole_numbers(kind: str) -> None:
+    array = np.array([(1, 2, 3)], [("user", kind), ("item", kind), ("rating", kind)])
+    assert Qrels(array).to_dict() == {"1": {"2": 3}}
+    assert Qrels(array.astype([("user", kind), ("item", kind), ("rating", "?")])).to_dict() == {
+        "1": {"2": 1}
+    }
+
+
+def test_fields_that_are_not_needed_may_hold_anything() -> None:
+    kind = [("qid", "U1"), ("docno", "U1"), ("score", "f8"), ("when", "M8[s]"), ("v", "f4", 3)]
+    array = np.array([("q", "a", 1, 0, (1, 2, 3))], np.dtype(kind))
+    assert Run(array).to_dict() == {"q": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ([("qid", "M8[s]"), ("docno", "i4"), ("score", "f8")], "'qid' holds datetime64"),
+        ([("qid", "c8"), ("docno", "i4"), ("score", "f8")], "'qid' holds complex64"),
+        ([("qid", "i4", 2), ("docno", "i4"), ("score", "f8")], r"'qid' holds \(2,\) of int32"),
+        ([("qid", "f8"), ("docno", "i4"), ("score", "f8")], "'qid' holds double"),
+        ([("qid", "i4"), ("docno", "i4"), ("score", "U3")], "'score' holds <U3, expected numbers"),
+    ],
+)
+def test_fields_of_other_types_are_refused(kind: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Run(np.zeros(1, np.dtype(kind)))
+
+
+SPARSE = ["csr", "csc", "coo", "lil", "bsr", "dok"]
+
+
+@pytest.mark.parametrize("form", SPARSE)
+@pytest.mark.parametrize("of", [sparse.coo_matrix, sparse.coo_array])
+def test_sparse_matrices_are_users_by_items(form: str, of: Any) -> None:
+    data = [2.0, 1.5, -3.0], ([2, 0, 0], [0, 2, 1])
+    matrix = of(data, shape=(3, 4)).asformat(form)
+    expected = {"0": {"1": -3.0, "2": 1.5}, "2": {"0": 2.0}}
+    assert Run(matrix).to_dict() == expected
+    assert evaluate({0: {1: 1}, 1: {1: 1}, 2: {0: 1}}, matrix, "RR").per_query("RR") == {
+        "0": 1 / 2,
+        "1": 0,
+        "2": 1,
+    }
+    assert Qrels(matrix.astype(np.int32)).to_dict() == {"0": {"1": -3, "2": 1}, "2": {"0": 2}}
+
+
+def test_a_stored_zero_counts_and_an_absent_one_does_not() -> None:
+    matrix = sparse.csr_array(([0.0, 1.0], ([0, 0], [3, 1])), shape=(1, 5))
+    assert Run(matrix).to_dict() == {"0": {"3": 0.0, "1": 1.0}}
+    assert Qrels(matrix).to_dict() == {"0": {"3": 0, "1": 1}}
+
+
+def test_what_stands_twice_in_a_matrix_is_refused() -> None:
+    matrix = sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 5))
+    with pytest.raises(InputError, match="'1' stands twice for query '0'"):
+        evaluate({0: {1: 1}}, matrix, "RR")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "said"),
+    [
+        (sparse.csr_array((3, 3)), "holds no rows"),
+        (sparse.csr_array(np.array([[1j]])), "complex128, expected real numbers"),
+        (sparse.csr_array(np.array([[1.5]])), "whole number in column 'relevance', got 1.5"),
+        (sparse.csr_array(np.array([[np.nan]])), "whole number in column 'relevance', got nan"),
+    ],
+)
+def test_bad_matrices_are_refused(matrix: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Qrels(matrix)
+
+
+# ---- tables of other libraries --------------------------------------------------------------
+
+FRAME = {"qid": ["q", "q", "r"], "docno": ["a", "b" * 20, "a"], "score": [1.0, 2.5, 3.0]}
+EXPECTED = {"q": {"a": 1.0, "b" * 20: 2.5}, "r": {"a": 3.0}}
+
+
+def frame(**kinds: str) -> pd.DataFrame:
+    return pd.DataFrame(FRAME).astype(kinds)
+
+
+def relation(kind: str) -> Any:
+    """Return a DuckDB relation; its connection lives as long."""
+    values = "('q', 'a', 1.0), ('q', repeat('b', 20), 2.5), ('r', 'a', 3.0)"
+    return duckdb.connect().sql(
+        f"select qid, docno, score::{kind} as score from (values {values}) t(qid, docno, score)"  # noqa: S608
+    )
+
+
+TABLE = pa.table(FRAME)
+TABLES: dict[str, Callable[[], Any]] = {
+    "pandas, objects": lambda: frame(qid="object", docno="object"),
+    "pandas, strings": lambda: frame(qid="string", docno="string"),
+    "pandas, Arrow strings": lambda: frame(qid="string[pyarrow]", docno="string[pyarrow]"),
+    "pandas, categories": lambda: frame(qid="category", docno="category"),
+    "pandas, index": lambda: frame().set_index("qid"),
+    "pandas, rows taken": lambda: pd.concat([frame(), frame()])[3:],
+    "pandas, single scores": lambda: frame(score="float32"),
+    "polars": lambda: pl.DataFrame(FRAME),
+    "polars, categories": lambda: pl.DataFrame(FRAME).with_columns(
+        pl.col("qid", "docno").cast(pl.Categorical)
+    ),
+    "polars, enum": lambda: pl.DataFrame(FRAME).with_columns(
+        pl.col("qid").cast(pl.Enum(["r", "q"]))
+    ),
+    "polars, chunks": lambda: pl.concat([pl.DataFrame(FRAME)[:1], pl.DataFrame(FRAME)[1:]]),
+    "polars, decimals": lambda: pl.DataFrame(FRAME).with_columns(
+        pl.col("score").cast(pl.Decimal(20, 3))
+    ),
+    "DuckDB, doubles": lambda: relation("double"),
+    "DuckDB, singles": lambda: relation("float"),
+    "DuckDB, decimals": lambda: relation("decimal(9, 2)"),
+    "pyarrow": lambda: TABLE,
+    "pyarrow, chunks": lambda: pa.concat_tables([TABLE[:1], TABLE[1:1], TABLE[1:]]),
+    "pyarrow, slices": lambda: pa.concat_tables([TABLE, TABLE])[3:],
+    "pyarrow, a batch": lambda: TABLE.to_batches()[0],
+    "pyarrow, a reader": lambda: TABLE.to_reader(1),
+    "pyarrow, large texts": lambda: TABLE.cast(
+        pa.schema(
+            [("qid", pa.large_string()), ("docno", pa.string_view()), ("score", pa.float64())]
+        )
+    ),
+    "pyarrow, dictionaries that differ": lambda: pa.concat_tables(
+        [
+            TABLE[i : i + 1].set_column(1, "docno", TABLE["docno"][i : i + 1].dictionary_encode())
+            for i in range(3)
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_tables_of_every_library(make: Callable[[], Any]) -> None:
+    run = Run(make())
+    assert run.to_dict() == EXPECTED
+    assert run.to_dict() == EXPECTED, "a stream is read once, the run as often as needed"
+    qrels = {"q": {"a": 2}, "r": {"a": 1}}
+    assert evaluate(qrels, make(), "RR").per_query("RR") == {"q": 1 / 2, "r": 1}
+
+
+NUMBERS = {"user": [7, 7, -1], "item": [1, 2**40, 1], "score": [1, 0, 3]}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pd.DataFrame(NUMBERS),
+        lambda: pd.DataFrame(NUMBERS).astype("Int64"),
+        lambda: pd.DataFrame(NUMBERS).astype({"user": "category", "item": "object"}),
+        lambda: pl.DataFrame(NUMBERS),
+        lambda: pa.table(NUMBERS),
+        lambda: duckdb.connect().sql(
+            "select * from "
+            "(values (7, 1, 1), (7, 1099511627776, 0), (-1, 1, 3)) t(user_id, item, score)"
+        ),
+        lambda: list(zip(*NUMBERS.values(), strict=True)),
+    ],
+    ids=["pandas", "pandas, nullable", "pandas, mixed", "polars", "pyarrow", "DuckDB", "rows"],
+)
+def test_whole_numbers_are_ids_in_every_library(make: Callable[[], Any]) -> None:
+    expected = {"7": {"1": 1, str(2**40): 0}, "-1": {"1": 3}}
+    assert Run(make()).to_dict() == expected
+    assert Qrels(make()).to_dict() == expected
+    assert evaluate({7: {1: 1}, "-1": {"1": 1}}, make(), "RR")["RR"] == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (pd.DataFrame(NUMBERS | {"user": [7.0, np.nan, 1]}), "'user' holds double, expected text"),
+        (pd.DataFrame(NUMBERS | {"user": [7, "x", 1]}), "ids are all texts or all whole numbers"),
+        (pd.DataFrame(NUMBERS | {"user": ["a", None, "b"]}), "row 1: the id in column 'user'"),
+        (pd.DataFrame(NUMBERS | {"score": [1, None, 3]}), "row 1: expected a number in .* None"),
+        (pl.DataFrame(NUMBERS | {"user": [7, None, 1]}), "row 1: the id in column 'user'"),
+        (pl.DataFrame(NUMBERS | {"score": [1.0, float("nan"), 3.0]}), "row 1: expected a number"),
+        (pl.DataFrame(NUMBERS | {"score": ["1", "2", "3"]}), "'score' holds string_view, expected"),
+        (pl.DataFrame(NUMBERS).lazy(), "got LazyFrame"),
+        (pl.Series("user", [1]), "cannot be read as a table"),
+        (pd.Series([1], name="user"), "cannot be read as a table"),
+        (pa.table(NUMBERS).schema.empty_table(), "holds no rows"),
+        (pa.array([1, 2]), "row 0: expected"),
+    ],
+)
+def test_bad_tables_of_every_library_are_refused(table: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        Run(table).to_dict()
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_reader_that_fails_is_an_error_without_a_traceback() -> None:
+    def batches() -> Any:
+        yield TABLE.to_batches()[0]
+        raise ZeroDivisionError("by hand")
+
+    with pytest.raises(InputError, match=r"cannot be read as a table: .*by hand") as caught:
+        Run(pa.RecordBatchReader.from_batches(TABLE.schema, batches()))
+    assert "Traceback" not in str(caught.value)
+
+
+def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BLOCK_ROWS", 400)
+    queries = [f"q{i // 100}" for i in range(1000)]
+    docs = pa.array([f"d{i:09}" for i in range(1000)], pa.large_string())
+    table = pa.table({"qid": queries, "docno": docs, "score": np.arange(1000.0)})
+    # Of the last block, a word would reach beyond the data.
+    block = next(Run(table).blocks())()
+    at = block.doc._data.__array_interface__["data"][0]
+    buffer = docs.buffers()[2]
+    assert buffer.address <= at < buffer.address + buffer.size
+    assert block.value is not None
+    assert (
+        block.value.__array_interface__["data"][0] == table["score"].chunk(0).buffers()[1].address
+    )
+
+
+# ---- ids of other spelling ------------------------------------------------------------------
+
+SPELLINGS = [("1", "1.0"), ("7", "007"), ("d1", "D1"), ("d1", " d1"), ("10", "10."), ("0", "000")]
+
+
+@pytest.mark.parametrize(("one", "other"), [*SPELLINGS, *((b, a) for a, b in SPELLINGS)])
+@pytest.mark.parametrize("as_table", [False, True])
+def test_ids_of_other_spelling_are_said_and_not_scored(
+    one: str, other: str, as_table: bool
+) -> None:
+    def run(query: str, doc: str) -> Any:
+        rows = {"qid": [query, query], "docno": ["other", doc], "score": [2.0, 1.0]}
+        return pa.table(rows) if as_table else {query: {"other": 2.0, doc: 1.0}}
+
+    for qrels, other_run, shown in (
+        ({one: {"d": 1}}, run(other, "d"), "share no query"),
+        ({"q": {one: 1}}, run("q", other), "share no document as they are written"),
+    ):
+        with pytest.raises(InputError, match=shown) as caught:
+            evaluate(qrels, other_run, "RR")
+        assert repr(one) in str(caught.value)
+        assert repr(other) in str(caught.value)
+        assert "They are the same but for" in str(caught.value)
+
+
+def test_other_spelling_is_found_behind_queries_without_judgments(write: Any) -> None:
+    lines = [f"other{i} Q0 d{j} 1 {-j} t\n" for i in range(5000) for j in range(20)]
+    path = write("run", "".join(lines) + "q Q0 D1 1 1 t\n")
+    with pytest.raises(InputError, match="the run has 'D1', the qrels 'd1'"):
+        evaluate({"q": {"d1": 1}}, path, "RR")
+
+
+def test_whole_numbers_meet_texts() -> None:
+    for qrels in ({1: {2: 1}}, {"1": {"2": 1}}):
+        for ids in ([1, 2], ["1", "2"], [np.int8(1), np.uint64(2)]):
+            assert evaluate(qrels, Run([(*ids, 1.0)]), "RR")["RR"] == 1
+            assert evaluate(qrels, {ids[0]: {ids[1]: 1.0}}, "RR")["RR"] == 1
+
+
+# ---- nothing is imported --------------------------------------------------------------------
+
+OTHERS = {"pandas", "polars", "scipy", "duckdb", "datasets"}
+IMPORTS = {
+    "polars": "import polars\ndata = polars.DataFrame(rows)",
+    "pandas": "import pandas\ndata = pandas.DataFrame(rows)",
+    "duckdb": "import duckdb\n"
+    "data = duckdb.connect().sql(\"select 'q' qid, 'a' docno, 1::double score, 1 relevance\")",
+    "scipy": "from scipy import sparse\ndata = sparse.csr_array([[1.0]])\nqrels = {0: {0: 1}}",
+    "numpy": "import numpy\n"
+    "data = numpy.array([('q', 'a', 1.0)], [('qid', 'O'), ('docno', 'U1'), ('score', 'f4')])",
+    "rows": "data = [('q', 'a', 1.0)]",
+}
+
+
+@pytest.mark.parametrize("library", IMPORTS)
+def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
+    code = (
+        "import sys\nqrels = {'q': {'a': 1}}\n"
+        "rows = {'qid': ['q'], 'docno': ['a'], 'score': [1.0]}\n"
+        f"{IMPORTS[library]}\nbefore = set(sys.modules)\nfrom cranfield import evaluate\n"
+        "assert evaluate(qrels, data, 'RR')['RR'] == 1\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & (OTHERS - {library})

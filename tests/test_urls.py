@@ -1,0 +1,204 @@
+"""Files by URL: read with Arrow's file systems, here from a small server of our own.
+
+The server answers what Arrow's S3 file system asks to read one object: HEAD for its length, GET
+for a range of its bytes. Nothing outside this machine is reached.
+"""
+
+import gzip
+import io
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs, parquet
+
+from cranfield import CranfieldError, evaluate, read_qrels
+
+QRELS = {"q1": {"d1": 1}}
+RUN = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"  # AP is 1/2
+TABLE = {"query_id": ["q1", "q1"], "doc_id": ["d2", "d1"], "score": [2.5, 1.5]}
+# Arrow itself tries again for six seconds, and neither URL nor environment make it less.
+PATIENCE = 30
+
+
+def parquet_bytes() -> bytes:
+    """Return the run as a Parquet file."""
+    sink = io.BytesIO()
+    parquet.write_table(pa.table(TABLE), sink)
+    return sink.getvalue()
+
+
+OBJECTS = {
+    "plain.run": RUN,
+    "packed.run.gz": gzip.compress(RUN),
+    "table.parquet": parquet_bytes(),
+    "odd name & more.run": RUN,
+    "long.run": RUN + b"".join(b"q2 Q0 d%d 1 %d t\n" % (i, -i) for i in range(300_000)),
+    "qrels.txt": b"q1 0 d1 1\nq1 0 d2 0\n",
+    "wrong.run": RUN + b"q1 Q0\n",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """An S3 that holds OBJECTS in its only bucket, `bucket`."""
+
+    daemon_threads = True
+    block_on_close = False  # clients keep their connections
+
+    def url(self, name: str) -> str:
+        """Return the URL of an object."""
+        return s3(name, self.server_port)
+
+
+def s3(name: str, port: int) -> str:
+    """Return the URL of an object of an S3 server on this machine."""
+    options = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
+    return f"s3://key:secret@bucket/{quote(name)}?{options}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """What Arrow asks to read an object, no more."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def _answer(self, *, with_body: bool) -> None:
+        path = unquote(self.path.partition("?")[0])
+        content = OBJECTS.get(path.removeprefix("/bucket/"))
+        if path.startswith("/bucket/closed"):
+            self.send_response(403)
+            content = b""
+        elif content is None:
+            self.send_response(404)
+            content = b""
+        elif wanted := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
+            begin, end = int(wanted[1]), min(int(wanted[2]) + 1, len(content))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+            content = content[begin:end]
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Last-Modified", self.date_time_string(0))
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        if with_body:
+            self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield running
+        finally:
+            running.shutdown()
+            thread.join(PATIENCE)
+
+
+@pytest.fixture
+def nowhere() -> Iterator[int]:
+    """A port that refuses connections: it is taken, and nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_the_server_serves_what_arrow_asks_for(name: str, server: Server) -> None:
+    """If this fails, the other tests here say nothing about cranfield."""
+    system, path = fs.FileSystem.from_uri(server.url(name))
+    with system.open_input_file(path) as file:
+        file.seek(3)
+        assert file.read(5) == OBJECTS[name][3:8]
+    with system.open_input_stream(path, compression=None) as stream:
+        assert stream.read() == OBJECTS[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.run", "packed.run.gz", "table.parquet", "odd name & more.run", "long.run"]
+)
+def test_a_run_is_read_from_s3(name: str, server: Server) -> None:
+    assert evaluate(QRELS, server.url(name), "AP")["AP"] == 0.5
+
+
+def test_qrels_are_read_from_s3(server: Server) -> None:
+    assert read_qrels(server.url("qrels.txt")).to_dict() == {"q1": {"d1": 1, "d2": 0}}
+
+
+@pytest.mark.parametrize("name", ["plain.run", "packed.run.gz", "table.parquet"])
+def test_a_run_is_read_by_a_file_url(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(OBJECTS[name])
+    assert evaluate(QRELS, path.as_uri(), "AP")["AP"] == 0.5
+
+
+def test_qrels_are_read_by_a_file_url(tmp_path: Path) -> None:
+    path = tmp_path / "my qrels.txt"  # a blank, which the URL writes as %20
+    path.write_bytes(OBJECTS["qrels.txt"])
+    assert read_qrels(path.as_uri()).to_dict() == {"q1": {"d1": 1, "d2": 0}}
+
+
+def test_an_error_names_the_line_of_an_object(server: Server) -> None:
+    with pytest.raises(CranfieldError, match=r"wrong\.run.*:3: expected 6 columns"):
+        evaluate(QRELS, server.url("wrong.run"), "AP")
+
+
+def test_an_error_does_not_show_the_secret(server: Server) -> None:
+    for name in ("wrong.run", "missing.run", "closed.run"):
+        with pytest.raises(CranfieldError) as caught:
+            evaluate(QRELS, server.url(name), "AP")
+        assert "secret" not in str(caught.value)
+
+
+def refusal(url: str) -> str:
+    """Return what cranfield says instead of reading the URL, which takes no longer than it may."""
+    begin = time.monotonic()
+    with pytest.raises(CranfieldError) as caught:
+        evaluate(QRELS, url, "AP")
+    assert time.monotonic() - begin < PATIENCE
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["missing.run", "closed.run"])
+def test_an_object_that_cannot_be_had_is_an_error(name: str, server: Server) -> None:
+    assert name in refusal(server.url(name))
+
+
+def test_a_refused_connection_is_an_error(nowhere: int) -> None:
+    assert "plain.run" in refusal(s3("plain.run", nowhere))
+
+
+def test_a_file_url_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    assert "missing.run" in refusal((tmp_path / "missing.run").as_uri())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense://bucket/plain.run",
+        "s3://bucket/plain.run?no_such_option=1",
+        "file://elsewhere/plain.run",
+    ],
+)
+def test_a_url_that_is_none_is_an_error(url: str) -> None:
+    assert refusal(url)
