@@ -512,6 +512,19 @@ BAD_QRELS: dict[str, tuple[str, str, int, str]] = {
 }
 
 
+@pytest.mark.parametrize("separator", [" ", "\n"])
+def test_an_error_late_in_a_large_json_file_names_its_place(separator: str, write: Any) -> None:
+    rows = [f'"document {i}":{i}' for i in range(150_000)]  # some megabytes, read in pieces
+    rows[140_000] = '"document 140000":null'
+    path = write("a.json", '{"q": {' + f",{separator}".join(rows) + "}}")
+    with pytest.raises(InputError, match="expected a number") as caught:
+        evaluate({"q": {"a": 1}}, path, "RR")
+    assert caught.value.line == (140_001 if separator == "\n" else 1)
+    assert caught.value.text is not None
+    assert '"document 140000":null' in caught.value.text
+    assert len(caught.value.text) < 300
+
+
 @pytest.mark.parametrize(("name", "content", "line", "said"), BAD_QRELS.values(), ids=BAD_QRELS)
 def test_bad_qrels_are_refused_with_file_and_line(
     name: str, content: str, line: int, said: str, write: Any

@@ -311,10 +311,8 @@ def _refuse_other_spelling(qrels: Qrels, run: Run) -> None:
             query = decode(queries[i])
             spelt = {_plain(doc): doc for doc in judged[queries[i]]}
             for doc in map(decode, block.doc.take(slice(starts[i], starts[i + 1])).to_list()):
-                other = spelt.get(_plain(doc))
-                if (
-                    other is not None and other != doc
-                ):  # the same one was left out, by errors="skip"
+                other = spelt.get(_plain(doc), doc)
+                if other != doc:  # a row of the same one was left out, by errors="skip"
                     raise NothingSharedError(
                         f"the run {run.name!r} and the qrels share no document as they are "
                         f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",

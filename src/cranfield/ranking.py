@@ -165,6 +165,7 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     """
     parts = list(in_threads(_dealt, loads))
     left_out = sum((part.block.left_out for part in parts), LeftOut())
+    empty = [query for part in parts for query in part.block.empty]
     parts = [part for part in parts if len(part.block)]
     if not parts:
         return
@@ -173,8 +174,8 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     while begin < _BUCKETS:
         before = ends[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + _PIECE_ROWS, side="right")))
-        yield partial(_piece, parts, begin, end, left_out if begin == 0 else LeftOut())
-        begin = end
+        yield partial(_piece, parts, begin, end, left_out, empty)
+        begin, left_out, empty = end, LeftOut(), []  # these are told with the first
 
 
 def _dealt(load: Load) -> _Dealt:
@@ -195,7 +196,9 @@ def _dealt(load: Load) -> _Dealt:
     return _Dealt(rows, queries, keys, np.append(begins, len(order)), bounds)
 
 
-def _piece(parts: list[_Dealt], begin: int, end: int, left_out: LeftOut) -> Block:
+def _piece(
+    parts: list[_Dealt], begin: int, end: int, left_out: LeftOut, empty: list[bytes]
+) -> Block:
     parts = [part.part(begin, end) for part in parts]
     whole = joined([part.block for part in parts])
     queries = Ids.joined([part.queries for part in parts])
@@ -209,9 +212,8 @@ def _piece(parts: list[_Dealt], begin: int, end: int, left_out: LeftOut) -> Bloc
     lengths = counts[runs]
     rows = np.repeat(counts_before[runs] - (np.cumsum(lengths) - lengths), lengths)
     rows += np.arange(len(rows))
-    return replace(
-        whole.take(rows), query=queries.take(np.repeat(runs, lengths)), left_out=left_out
-    )
+    query = queries.take(np.repeat(runs, lengths))
+    return replace(whole.take(rows), query=query, left_out=left_out, empty=empty)
 
 
 def spread(words: Words) -> Words:

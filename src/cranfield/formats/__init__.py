@@ -6,7 +6,7 @@ Nothing else reads or writes data. It knows no Qrels and no Run.
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, cast, get_args
 
 from cranfield.errors import InputError, one_of
@@ -18,7 +18,7 @@ from cranfield.formats.delimited import delimited_rows
 from cranfield.formats.groups import GroupsFormat
 from cranfield.formats.json import JsonLines, JsonList, JsonRows
 from cranfield.formats.lines import BYTE_ORDER_MARK, NO_DATA, WHOLE, Lines, refuse_binary
-from cranfield.formats.source import Source
+from cranfield.formats.source import SUFFIXES, Source
 from cranfield.formats.trec import is_data
 
 TableFormat = Literal["trec", "msmarco", "beir", "csv", "tsv", "json", "jsonl", "parquet", "arrow"]
@@ -32,18 +32,6 @@ QRELS_FORMATS: tuple[str, ...] = (
 )
 Path = str | os.PathLike[str]
 
-_SUFFIXES: Mapping[str, TableFormat] = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 26  # comments, before the first line of data
 
@@ -182,7 +170,7 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
         form = _columnar(source, sample)
     if form is None:
         _refuse_no_text(source, sample)
-        form = _SUFFIXES.get(source.suffix) or _json_form(sample)
+        form = _named(source) or _json_form(sample)
     if form in ("parquet", "arrow"):
         return Columnar(source, what, cast(ColumnarFormat, form), columns)
     _refuse_no_text(source, sample)
@@ -206,6 +194,12 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
         if delimited is not None:
             return delimited
     return _white_space(source, what, form, columns, sample)
+
+
+def _named(source: Source) -> str | None:
+    """Return the format that the name says, unless it may hold columns of several kinds."""
+    form = SUFFIXES.get(source.suffix)
+    return None if form in ("trec", "tsv") else form
 
 
 def _refuse_no_text(source: Source, sample: bytes) -> None:

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cranfield.errors import InputError, printable
 from cranfield.formats.block import Errors, Load, Number, Progress
-from cranfield.formats.columns import (
-    BLOCK_ROWS,
-    Batches,
-    ColumnsLike,
-    Role,
-    What,
-    check_types,
-    numbers_in,
-    take_columns,
-    understood,
-)
+from cranfield.formats.columns import BLOCK_ROWS, ColumnsLike, NamedColumns, What
 from cranfield.formats.source import Source
 
 if TYPE_CHECKING:
@@ -31,37 +21,28 @@ MAGIC: dict[bytes, ColumnarFormat] = {
 FEATHER_1 = b"FEA1"
 
 
-class Columnar:
+class Columnar(NamedColumns):
     """A Parquet or Arrow file with named columns."""
-
-    is_ranking = False
 
     def __init__(
         self, source: Source, what: What, form: ColumnarFormat, stated: ColumnsLike | None
     ) -> None:
         self.source = source
         self._form = form
-        with self._open() as (schema, _, _):
-            names = list(schema.names)
-            found = take_columns(names, what, stated, source.name)
-            check_types(schema, found, source.name)
-        self._names, self._found = names, found
         kind = "Parquet" if form == "parquet" else "Arrow"
-        self.form = f"{kind} with columns {understood(names, found)}"
-        self.numbers = numbers_in(found)
+        with self._open() as (schema, _, _):
+            super().__init__(schema, what, stated, source.name, kind)
 
     def blocks(
         self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks, to be converted in any thread."""
         roles = list(wanted)
-        columns: list[Role] = ["query", "doc", *roles]
-        names = [self._names[self._found[role]] for role in columns]
-        batches = Batches(self.source.name, self._found, self._names, roles, errors)
-        with self._open() as (_, n_rows, read):
+        with self._open() as (schema, n_rows, read):
+            batches = read([schema.names[at] for at in self.places(roles)])
+            heard = _heard(batches, n_rows, self.source.size, progress)
             empty = True
-            heard = _heard(read(names), n_rows, self.source.size, progress)
-            for load in batches.loads(heard):
+            for load in self.loads(heard, roles, errors):
                 empty = False
                 yield load
             if empty:

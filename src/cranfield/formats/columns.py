@@ -159,20 +159,46 @@ def understood(names: Sequence[str], found: Mapping[Role, int]) -> str:
 # ---- Arrow data -----------------------------------------------------------------------------
 
 
-class Batches:
-    """Loads of rows that come in Arrow batches, each query's rows together if they stand so."""
+class NamedColumns:
+    """The named columns of Arrow data, of which some are ids and numbers."""
+
+    is_ranking = False
 
     def __init__(
-        self,
-        source: str,
-        found: Mapping[Role, int],
-        names: Sequence[str],
-        wanted: Iterable[Number],
-        errors: Errors,
+        self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
+    ) -> None:
+        self.name = source
+        self._names = list(schema.names)
+        self._found = take_columns(self._names, what, stated, source)
+        _check_types(schema, self._found, source)
+        self.form = f"{form} with columns {understood(self._names, self._found)}"
+        self.numbers = numbers_in(self._found)
+
+    def places(self, wanted: Iterable[Number]) -> list[int]:
+        """Return where the ids stand, and the numbers that are wanted."""
+        roles: tuple[Role, ...] = ("query", "doc", *wanted)
+        return [self._found[role] for role in roles]
+
+    def loads(
+        self, batches: "Iterable[pa.RecordBatch]", wanted: Sequence[Number], errors: Errors
+    ) -> Iterator[Load]:
+        """Yield loads of the rows that come in batches of these columns."""
+        names = [self._names[at] for at in self.places(wanted)]
+        return Batches(self.name, names, wanted, errors).loads(batches)
+
+
+class Batches:
+    """Loads of rows that come in Arrow batches, each query's rows together if they stand so.
+
+    `names` are the columns of the batches: the two ids, and the numbers that are wanted.
+    """
+
+    def __init__(
+        self, source: str, names: Sequence[str], wanted: Sequence[Number], errors: Errors
     ) -> None:
         self._source = source
-        self._names = [names[found[role]] for role in ("query", "doc")]
-        self._numbers: list[tuple[Number, str]] = [(role, names[found[role]]) for role in wanted]
+        self._names = names[:2]
+        self._numbers = list(zip(wanted, names[2:], strict=True))
         self._errors: Errors = errors
 
     def loads(self, batches: "Iterable[pa.RecordBatch]") -> Iterator[Load]:
@@ -316,7 +342,7 @@ def _row_text(
     return None, f"row {_row_number(pieces, row)}: query {q!r}, document {d!r}"
 
 
-def check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
+def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and numbers numbers."""
     import pyarrow as pa
 

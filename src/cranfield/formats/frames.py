@@ -10,17 +10,7 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Errors, Load, Number, Progress
-from cranfield.formats.columns import (
-    PUBLIC,
-    Batches,
-    ColumnsLike,
-    Role,
-    What,
-    check_types,
-    numbers_in,
-    take_columns,
-    understood,
-)
+from cranfield.formats.columns import PUBLIC, ColumnsLike, NamedColumns, Role, What, take_columns
 from cranfield.formats.objects import as_text, is_number
 from cranfield.ids import Ids, encode
 
@@ -40,7 +30,7 @@ def is_table(data: object) -> TypeGuard[ArrowTable]:
     return hasattr(data, "__arrow_c_stream__")
 
 
-class TableRows:
+class TableRows(NamedColumns):
     """The rows of Arrow data, or of what is turned into such."""
 
     def __init__(
@@ -51,27 +41,18 @@ class TableRows:
         form: str,
         is_ranking: bool = False,
     ) -> None:
-        self.is_ranking = is_ranking
-        self._name = _called(what)
-        self._table = table
-        names = list(table.column_names)
-        found = take_columns(names, what, stated, self._name)
-        check_types(table.schema, found, self._name)
+        super().__init__(table.schema, what, stated, _called(what), form)
         if len(table) == 0:
-            raise InputError("holds no rows", source=self._name)
-        self._names, self._found = names, found
-        self.form = f"{form} with columns {understood(names, found)}"
-        self.numbers = numbers_in(found)
+            raise InputError("holds no rows", source=self.name)
+        self.is_ranking = is_ranking
+        self._table = table
 
     def blocks(
         self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks, to be converted in any thread."""
         roles = list(wanted)
-        columns: list[Role] = ["query", "doc", *roles]
-        table = self._table.select([self._found[role] for role in columns])
-        batches = Batches(self._name, self._found, self._names, roles, errors)
-        yield from batches.loads(table.to_batches())
+        yield from self.loads(self._table.select(self.places(roles)).to_batches(), roles, errors)
 
 
 def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:

@@ -1,11 +1,12 @@
 """JSON: a dict of dicts, {query: {document: number}}, and rows: JSON lines, a list of objects."""
 
+import contextlib
 import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PIECE = 1 << 20
+_AROUND = 100  # bytes of a line that are shown before a name, and behind it
 _BLANK = re.compile(r"[ \t\n\r]*")
 # An object whose first value is a list.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
@@ -230,37 +232,53 @@ class JsonRows:
 
         `line` is the query's; `above` says how often the document stands there before.
         """
-        names = {} if doc is None else {json.dumps(doc), json.dumps(doc, ensure_ascii=False)}
-        first = ""
+        queries, docs = _spellings(query), _spellings(doc) if doc is not None else set()
+        first = None
         with self.source.open() as stream:
-            for number, text in enumerate(_text_lines(stream), 1):
-                if number < line:
-                    continue
-                begin = 0
-                if number == line:
-                    begin = max(text.find(json.dumps(query)), 0)
-                    first = text[max(0, begin - 60) : begin + 100].strip()
-                    begin += 1
-                for found in sorted(m.start() for name in names for m in _all(name, text, begin)):
+            for number, name, text in _occurrences(stream, queries | docs):
+                if first is None:
+                    if number == line and name in queries:
+                        first = text
+                        if doc is None:
+                            break
+                elif name in docs:
                     if above == 0:
-                        return number, text[max(0, found - 60) : found + 100].strip()
+                        return number, text
                     above -= 1
-                if doc is None:
-                    break
-        return line, first
+        return line, first or ""
 
 
-def _all(name: str, text: str, begin: int) -> Iterator[re.Match[str]]:
-    return re.compile(re.escape(name)).finditer(text, begin)
+def _spellings(text: str) -> set[bytes]:
+    """Return how a text may stand in a JSON file."""
+    spellings = {json.dumps(text).encode()}
+    with contextlib.suppress(UnicodeEncodeError):  # half of a surrogate pair stands escaped
+        spellings.add(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogateescape"))
+    return spellings
 
 
-def _text_lines(stream: Any) -> Iterator[str]:
-    rest = b""
-    while piece := stream.read(_PIECE):
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in lines:
-            yield line.decode("utf-8", "surrogateescape")
-    yield rest.decode("utf-8", "surrogateescape")
+def _occurrences(stream: IO[bytes], names: set[bytes]) -> Iterator[tuple[int, bytes, str]]:
+    """Yield (number of the line, name, text around) wherever one of the names stands."""
+    any_name = re.compile(b"|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    margin = max(map(len, names)) + _AROUND
+    window, line, begin = b"", 1, 0
+    while True:
+        piece = stream.read(_PIECE)
+        window += piece
+        whole = max(0, len(window) - margin) if piece else len(window)  # a name may be cut off
+        for found in any_name.finditer(window, begin):
+            if found.start() >= whole:
+                break
+            begin = found.start()
+            above = window[max(0, begin - _AROUND) : begin].rpartition(b"\n")[2]
+            text = above + window[begin : begin + margin].partition(b"\n")[0]
+            shown = text[: len(above) + _AROUND].decode("utf-8", "replace").strip()
+            yield line + window.count(b"\n", 0, begin), found[0], shown
+            begin = found.end()
+        if not piece:
+            return
+        cut = max(0, whole - _AROUND)
+        line += window.count(b"\n", 0, cut)
+        window, begin = window[cut:], max(begin, whole) - cut
 
 
 def _bytes(text: Any) -> bytes | None:

@@ -115,10 +115,6 @@ class Lines(ABC):
     def query_of(self, line: bytes) -> bytes | None:
         """Return what tells the line's query from another's; None for a line that is no data."""
 
-    def hint(self, record: Record) -> str | None:
-        """Return what to do about a line that has too few or too many columns, or no number."""
-        return None
-
     def cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if the whole is one query's."""
         if len(data) > TAIL:  # look at the end first
@@ -269,7 +265,7 @@ class Lines(ABC):
         shown = field[:80].decode("utf-8", "replace")
         kind = "number" if role == "score" else "whole number"
         hint = None
-        if role == "grade" and NUMBER.fullmatch(field):
+        if role == "grade" and NUMBER.fullmatch(field) and not WHOLE.fullmatch(field):
             hint = (
                 "Grades are whole numbers; trec_eval would cut this one off without a word. "
                 "Rescale the judgments, for instance by 10 or 100."

@@ -27,9 +27,20 @@ _MAGIC = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
-_RUN_SUFFIXES = {
-    *(".run", ".txt", ".trec", ".res", ".tsv", ".csv", ".json", ".jsonl", ".ndjson"),
-    *(".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"),
+# What the end of a file's name says that the file holds.
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    **dict.fromkeys((".run", ".trec", ".qrels", ".txt", ".res"), "trec"),
 }
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -58,7 +69,7 @@ class Source:
         if suffix.lower() in _COMPRESSED_SUFFIXES:
             name = root
         root, suffix = os.path.splitext(name)
-        return root if suffix.lower() in _RUN_SUFFIXES and root else name
+        return root if suffix.lower() in SUFFIXES and root else name
 
     @property
     def size(self) -> int | None:
@@ -147,9 +158,7 @@ class Source:
             system, path = fs.FileSystem.from_uri(self.path)
             return cast(IO[bytes], system.open_input_file(path))
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(
-                f"cannot be read: {printable(str(error), 300)}", source=self.name
-            ) from None
+            raise self._broken("cannot be read", error) from None
 
     @contextlib.contextmanager
     def open(self, progress: Callable[[int], None] | None = None) -> Iterator[IO[bytes]]:
@@ -169,16 +178,12 @@ class Source:
         except InputError:
             raise
         except (OSError, EOFError) as error:
-            raise InputError(
-                f"cannot be read: {printable(str(error), 300)}", source=self.name
-            ) from None
+            raise self._broken("cannot be read", error) from None
         except Exception as error:
             # zlib.error, lzma.LZMAError, ArrowInvalid: each decompressor has an error of its own.
             if type(error).__module__ not in {"zlib", "_lzma", "lzma", "pyarrow.lib"}:
                 raise
-            raise InputError(
-                f"cannot be decompressed: {printable(str(error), 300)}", source=self.name
-            ) from None
+            raise self._broken("cannot be decompressed", error) from None
 
     def _broken(self, problem: str, error: Exception) -> InputError:
         return InputError(f"{problem}: {printable(str(error), 300)}", source=self.name)

@@ -13,26 +13,11 @@ from cranfield.formats.block import Block
 from cranfield.formats.columns import What
 from cranfield.formats.lines import BYTE_ORDER_MARK
 from cranfield.formats.objects import Grouping
-from cranfield.formats.source import Source, written
+from cranfield.formats.source import SUFFIXES, Source, written
 from cranfield.ids import Ids, decode, encode
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_FORMS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrows",
-    **dict.fromkeys((".run", ".trec", ".qrels", ".txt", ".res", ""), "trec"),
-}
 
 
 class NotTextError(Exception):
@@ -42,14 +27,13 @@ class NotTextError(Exception):
 def form_of(path: str | os.PathLike[str], form: str | None) -> str:
     """Return the format to write: the one stated, or the one that the file's suffix names."""
     suffix = Source(path).suffix
-    if form == "arrow" and suffix == ".arrows":
-        return "arrows"
-    if form is not None:
-        return "trec" if form == "qrels" else form
-    if suffix not in _FORMS:
-        known = ", ".join(one for one in _FORMS if one)
+    if form is None and suffix and suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
         raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
-    return _FORMS[suffix]
+    form = form or SUFFIXES.get(suffix, "trec")
+    if form == "arrow" and suffix == ".arrows":
+        return "arrows"  # a stream
+    return "trec" if form == "qrels" else form
 
 
 def write_rows(
