@@ -1025,6 +1025,24 @@ def test_what_only_begins_like_columns_is_refused(name: str, content: bytes, wri
     assert str(caught.value).count("\n") <= 2
 
 
+def test_other_bytes_are_not_taken_for_the_length_of_an_arrow_message(write: Any) -> None:
+    path = write("run", b"\xff\x16\x00{" * 9)  # two gigabytes, as a length
+    with pytest.raises(InputError, match="neither an Arrow file nor a stream"):
+        run_of(path, format="arrow")
+
+
+def test_columns_that_ask_for_too_much_memory_are_refused(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_stream(file: Any) -> None:
+        raise MemoryError
+
+    path = write("run", b"\xff" * 8)
+    monkeypatch.setattr(pa.ipc, "open_stream", open_stream)
+    with pytest.raises(InputError, match="asks for more memory than there is"):
+        run_of(path)
+
+
 # ---- any damage -----------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from cranfield import (
     read_run,
 )
 from cranfield.measures.registry import Depth
-from cranfield.tables import as_run
+from cranfield.runs import as_run
 
 # The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.
 TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}

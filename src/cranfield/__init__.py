@@ -20,9 +20,9 @@ _HOME = {
     "MeasureError": "errors",
     "OptionError": "errors",
     "Finding": "checking",
-    "Qrels": "tables",
+    "Qrels": "qrels",
     "Report": "checking",
-    "Run": "tables",
+    "Run": "runs",
     "Scores": "scores",
     "Systems": "scores",
     "definitions": "measures",
@@ -30,8 +30,8 @@ _HOME = {
     "evaluate": "evaluation",
     "parse": "measures",
     "parse_all": "measures",
-    "read_qrels": "tables",
-    "read_run": "tables",
+    "read_qrels": "qrels",
+    "read_run": "runs",
 }
 
 __all__ = [
@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, parse, parse_all
+    from cranfield.qrels import Qrels, read_qrels
+    from cranfield.runs import Run, read_run
     from cranfield.scores import Scores, Systems
-    from cranfield.tables import Qrels, Run, read_qrels, read_run
 
     def __getattr__(name: str) -> Measure: ...
 

@@ -16,18 +16,10 @@ from cranfield.formats.source import Source
 from cranfield.ids import Ids, decode
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Plan, parse
+from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
 from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
-from cranfield.tables import (
-    Qrels,
-    QrelsLike,
-    Run,
-    RunLike,
-    SeveralRuns,
-    as_qrels,
-    as_run,
-    several_runs,
-)
+from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 
 Severity = Literal["error", "warning", "info"]
 

@@ -7,9 +7,10 @@ from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Order, Progress
 from cranfield.judge import Queries, judge_all
 from cranfield.measures import Measure, Plan, parse_all
+from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranking import Precision, Ties
+from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import Scores, Systems
-from cranfield.tables import QrelsLike, Run, RunLike, SeveralRuns, as_qrels, as_run, several_runs
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"

@@ -20,6 +20,7 @@ from cranfield.formats.block import Errors, LeftOut, Load, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of
 from cranfield.ids import Ids, Words, decode, encode, keyed
 from cranfield.judged import Judged, Parts
+from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import (
     LARGEST_SINGLE,
@@ -35,7 +36,7 @@ from cranfield.ranking import (
     spread,
     tie_order,
 )
-from cranfield.tables import Qrels, Run
+from cranfield.runs import Run
 
 Queries = Literal["judged", "both"]
 

@@ -13,8 +13,8 @@ from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
+from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, Ranked, ratio
-from cranfield.tables import Qrels
 
 
 @dataclass(eq=False, repr=False)

@@ -22,8 +22,9 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judge import judge
 from cranfield.measures import Measure, Plan
+from cranfield.qrels import Qrels
 from cranfield.ranked import floored_log
-from cranfield.tables import Qrels, Run
+from cranfield.runs import Run
 from cranfield.trec_eval import (
     NICKNAMES,
     TrecEvalError,

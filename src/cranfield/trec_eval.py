@@ -21,8 +21,9 @@ from cranfield.judge import Meeting, judge
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.registry import FAMILIES, variant
+from cranfield.qrels import read_qrels
 from cranfield.ranked import Bools, Floats, floored_log, mean, total
-from cranfield.tables import read_qrels, read_run
+from cranfield.runs import read_run
 
 RelInfo = Literal["qrels"] | GroupsFormat
 RELATIONS = ("qrels", *get_args(GroupsFormat))

@@ -14,7 +14,8 @@ from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.source import Source
-from cranfield.tables import Qrels, Run, read_qrels, read_run
+from cranfield.qrels import Qrels, read_qrels
+from cranfield.runs import Run, read_run
 
 
 def _columns(ctx: click.Context, option: click.Parameter, value: str | None) -> ColumnsLike | None:

@@ -7,7 +7,9 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
 
 from cranfield.errors import InputError, one_of
 from cranfield.formats import trec
@@ -15,8 +17,17 @@ from cranfield.formats.block import Errors, Load, Number, Progress, Rows
 from cranfield.formats.columnar import FEATHER_1, MAGIC, Columnar, ColumnarFormat
 from cranfield.formats.columns import ColumnsLike, What, stated_roles
 from cranfield.formats.delimited import delimited_rows
+from cranfield.formats.frames import (
+    array_rows,
+    arrow_rows,
+    is_sparse,
+    is_table,
+    listed_rows,
+    sparse_rows,
+)
 from cranfield.formats.groups import GroupsFormat
-from cranfield.formats.json import JsonLines, JsonList, JsonRows
+from cranfield.formats.json import JsonNested
+from cranfield.formats.jsonl import JsonLines, JsonList
 from cranfield.formats.lines import BYTE_ORDER_MARK, NO_DATA, WHOLE, Lines, refuse_binary
 from cranfield.formats.source import SUFFIXES, Source
 from cranfield.formats.trec import is_data
@@ -34,6 +45,25 @@ Path = str | os.PathLike[str]
 
 SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 26  # comments, before the first line of data
+
+
+def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> Rows:
+    """Return the rows of a table in memory, of any kind."""
+    if type(data).__module__.startswith("datasets.") and hasattr(data, "with_format"):
+        data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed
+    if is_table(data):
+        return arrow_rows(data, what, columns)
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return array_rows(data, what, columns, errors)
+    if is_sparse(data):
+        return sparse_rows(data, what)
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
+        return listed_rows(data, what, columns, errors)
+    name = "the run" if what == "a run" else "the judgments"
+    raise InputError(
+        f"expected {name} as a dict of dicts, a table, a list of rows, a structured array or a "
+        f"sparse matrix, got {type(data).__name__}"
+    )
 
 
 class Files:
@@ -180,7 +210,7 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
     if form == "json" and sample.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
         return JsonList(source, what, sample, columns)
     if form == "json":
-        return JsonRows(source, what, sample)
+        return JsonNested(source, what, sample)
     if form == "jsonl":
         return JsonLines(source, what, sample, columns)
     separators = {"csv": None, "tsv": b"\t", "beir": b"\t"}

@@ -55,14 +55,16 @@ class Columnar(NamedColumns):
 
         with self.source.seekable(mapped=self._form == "arrow") as file:
             try:
-                opened = _parquet(file, self.source) if self._form == "parquet" else _arrow(file)
+                parquet = self._form == "parquet"
+                opened = (_parquet if parquet else _arrow)(file, self.source)
                 with opened as content:
                     yield content
-            except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-                if isinstance(error, InputError):
-                    raise
+            except InputError:
+                raise
+            except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+                reason = printable(str(error), 300) or "it asks for more memory than there is"
                 raise InputError(
-                    f"cannot be read as {self._form}: {printable(str(error), 300)}",
+                    f"cannot be read as {self._form}: {reason}",
                     source=self.source.name,
                     kind="text",
                 ) from None
@@ -83,12 +85,15 @@ def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | Non
 
 
 @contextmanager
-def _arrow(file: Any) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     import pyarrow as pa
 
-    start = file.read(6)
+    start = file.read(8)
     file.seek(0)
-    if start == b"ARROW1":
+    if MAGIC.get(start) != "arrow" and MAGIC.get(start[:4]) != "arrow":
+        # Arrow would take the first bytes of anything for a length, and make room for it.
+        raise InputError("is neither an Arrow file nor a stream", source=source.name, kind="text")
+    if start in MAGIC:
         with pa.ipc.open_file(file) as opened:
 
             def read_file(names: list[str]) -> "Iterator[pa.RecordBatch]":

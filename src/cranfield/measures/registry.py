@@ -21,8 +21,9 @@ from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import by_position, graded_one
 from cranfield.judge import judge
 from cranfield.judged import Judged
+from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
-from cranfield.tables import Qrels, Run
+from cranfield.runs import Run
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 Kernel = Callable[..., Any]

@@ -1,0 +1,237 @@
+"""JSON rows: JSON lines, and a list of objects, with the names of columns."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Errors, Load, Number, Progress
+from cranfield.formats.columns import (
+    BLOCK_ROWS,
+    ColumnsLike,
+    Role,
+    What,
+    take_columns,
+    understood,
+)
+from cranfield.formats.json import RECORDS, Repeated, Window, WrittenNumber, id_bytes
+from cranfield.formats.lines import BYTE_ORDER_MARK, Bytes, Lines, Record
+from cranfield.formats.source import Source
+from cranfield.ids import Ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class JsonLines(Lines):
+    """Lines of which each is a JSON object with the names of columns."""
+
+    decimals = True
+    kind = "JSON lines"
+
+    def __init__(
+        self, source: Source, what: What, sample: bytes, stated: ColumnsLike | None
+    ) -> None:
+        begin = 3 if sample.startswith(BYTE_ORDER_MARK) else 0
+        number, text, first = self.first(source, sample[begin:])
+        names = list(first)
+        try:
+            found = take_columns(names, what, stated, source.name)
+        except InputError as error:
+            raise error.at(source.name, number, text) from None
+        self._names = {role: names[at] for role, at in found.items()}
+        # Ids that are numbers in the first line are expected to be numbers in all.
+        self._whole = {name for name, value in first.items() if isinstance(value, WrittenNumber)}
+        order = {role: i for i, role in enumerate(self._names)}
+        super().__init__(source, what, begin, order, f"{self.kind} with {understood(names, found)}")
+
+    def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
+        """Return the first row: the number of its line, its text, and its values."""
+        lines = sample.split(b"\n")
+        number, line = next((i, line) for i, line in enumerate(lines, 1) if line.strip())
+        text = line.decode("utf-8", "replace")
+        try:
+            return number, text, dict(_record_of(line))
+        except InputError as error:
+            raise error.at(source.name, number, text) from None
+
+    def place(self, role: Role) -> str:
+        """Return where a role stands, in words."""
+        return repr(self._names[role])
+
+    def query_of(self, line: bytes) -> bytes | None:
+        """Return the line's query, None for a line that is no data."""
+        if not line.strip():
+            return None
+        try:
+            return _id_of(dict(_record_of(line)).get(self._names["query"]), "")
+        except InputError:
+            return line
+
+    def records(self, raw: bytes) -> Iterator[Record]:
+        """Yield the lines of data, and what is wrong with their columns."""
+        for i, line in enumerate(raw.split(b"\n")):
+            text = line.rstrip(b"\r")
+            if text.strip():
+                try:
+                    yield self.record(i, text, _record_of(text))
+                except InputError as error:
+                    yield Record(i, text, (), error)
+
+    def record(self, line: int, text: bytes, pairs: Iterable[tuple[str, Any]]) -> Record:
+        """Return an object as a record of the columns that are wanted."""
+        fields: list[bytes] = []
+        try:
+            for role, wanted in self._names.items():
+                values = [value for name, value in pairs if name == wanted]
+                if len(values) != 1:
+                    number = "no" if not values else "more than one"
+                    raise InputError(f"has {number} {wanted!r}", kind="columns")
+                read = _id_of if role in ("query", "doc") else _number_of
+                fields.append(read(values[0], wanted))
+        except InputError as error:
+            return Record(line, text, (), error)
+        return Record(line, text, fields)
+
+    def tables(
+        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    ) -> Iterator["list[pa.Array] | None"]:
+        """Try to read the columns with Arrow; None if the block is not clean."""
+        import pyarrow as pa
+        from pyarrow import json as arrow_json
+
+        names, roles = list(self._names.values()), list(self._names)
+        fields = []
+        for at in columns:
+            kind = pa.float64() if roles[at] == "score" else pa.int64()
+            if roles[at] in ("query", "doc") and names[at] not in self._whole:
+                kind = pa.string()
+            fields.append((names[at], kind))
+        if len(raw) == 0 or (raw == 0).any():
+            return
+        try:
+            table = arrow_json.read_json(
+                pa.BufferReader(pa.py_buffer(raw)),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(raw) + 1),
+                arrow_json.ParseOptions(
+                    explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+                ),
+            )
+        except (pa.ArrowException, ValueError):
+            return
+        n_lines = sum(map(bool, map(bytes.strip, raw.tobytes().split(b"\n"))))
+        if len(table) != n_lines:  # Arrow takes several objects on a line
+            return
+        arrays = []
+        for i, (name, kind) in enumerate(fields):
+            column = table.column(name)
+            if column.num_chunks != 1 or column.null_count:
+                return
+            array = column.chunk(0)
+            if kind == pa.int64():
+                array = array.cast(pa.string())  # ids, or whole numbers still to be looked at
+            elif i < 2 and Ids.of_arrow(array).spoilt() is not None:
+                return
+            arrays.append(array)
+        yield arrays
+
+
+class JsonList(JsonLines):
+    """A JSON list of objects with the names of columns."""
+
+    kind = "JSON list with objects"
+
+    def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
+        """Return the first row: the number of its line, its text, and its values."""
+        for line, text, value in _elements(source, None):
+            if isinstance(value, dict):
+                return line, text, value
+            raise InputError("expected a JSON object", source=source.name, line=line, text=text)
+        raise InputError("holds no rows", source=source.name)
+
+    def blocks(
+        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks."""
+        roles = tuple(wanted)
+        held: list[Record] = []
+        for line, text, value in _elements(self.source, progress):
+            raw = text.encode("utf-8", "replace")
+            if not isinstance(value, dict | Repeated):
+                fault = InputError("expected a JSON object", kind="columns")
+                record = Record(line, raw, (), fault)
+            else:
+                pairs = list(value.items()) if isinstance(value, dict) else value
+                record = self.record(line, raw, pairs)
+            at = self.columns["query"]
+            ends = held and record.columns and held[-1].columns[at:] != record.columns[at:]
+            if len(held) >= BLOCK_ROWS and ends:
+                yield partial(self._by_line, held, roles, _where_in(held), errors)
+                held = []
+            held.append(record)
+        yield partial(self._by_line, held, roles, _where_in(held), errors)
+
+
+def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | None]]:
+    def where(row: int, kept: list[int] | None = None) -> tuple[int, str]:
+        record = records[row if kept is None else kept[row]]
+        return record.line, record.text.decode("utf-8", "replace")
+
+    return where
+
+
+def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, str, Any]]:
+    """Yield (number of the line, text, value) of a JSON list's elements."""
+    with source.open(progress) as stream:
+        text = Window(stream, source, RECORDS)
+        text.take("[")
+        if text.next() == "]":
+            text.take("]")
+        else:
+            while True:
+                text.next()
+                line = text.line
+                value = text.value()
+                yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
+                if text.next() == "]":
+                    text.take("]")
+                    break
+                text.take(",")
+        text.end()
+
+
+def _record_of(line: bytes) -> list[tuple[str, Any]]:
+    try:
+        value = RECORDS.decode(line.decode("utf-8", "surrogateescape"))
+    except json.JSONDecodeError as error:
+        problem = f"is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise InputError(problem, kind="text") from None
+    except (RecursionError, ValueError):
+        raise InputError("is no JSON: nested too deeply", kind="text") from None
+    if not isinstance(value, dict | Repeated):
+        raise InputError("expected a JSON object", kind="text")
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def _id_of(value: Any, name: str) -> bytes:
+    """Return an id's bytes: a text's, or those of a whole number as it is written."""
+    whole = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
+    found = id_bytes(value) if whole else None
+    if found is None:
+        shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
+        raise InputError(
+            f"expected a text or a whole number as {name!r}, got {shown:.80}", kind="id"
+        )
+    return found
+
+
+_INTEGER = re.compile(r"-?\d+")
+
+
+def _number_of(value: Any, name: str) -> bytes:
+    """Return a number as it is written; of what is none, what is no number either."""
+    if isinstance(value, WrittenNumber):
+        return value.encode()
+    return f"{value!r:.80}".encode("utf-8", "replace")
