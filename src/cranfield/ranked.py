@@ -202,6 +202,15 @@ class Ranked:
             return flat[1:] - flat[self.starts[self.query]]
         return self._accumulate(np.add.accumulate, values)
 
+    def before(self, values: Numbers) -> Floats:
+        """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
+        return self._accumulate(np.multiply.accumulate, self._above(values, 1.0))
+
+    def _above(self, values: Numbers, first: float) -> Floats:
+        """Return what stands in the row above, `first` where a query begins: (rows,)."""
+        above = np.concatenate(([first], values[:-1]))[: len(values)]
+        return np.where(self.ordinal == 1, first, above)
+
     @property
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
