@@ -16,6 +16,9 @@ from cranfield.preferences import Contradiction, Levels, Preferences, preference
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, Ranked, ratio
 
+ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
+_DEEPEST = 1_000_000
+
 
 @dataclass(eq=False, repr=False)
 class Judged:
@@ -51,6 +54,21 @@ class Judged:
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
         return Ranked(len(n_retrieved), query, rank, grade, known=judged).top(k)
+
+    def filled(self, k: Ints) -> Ranked:
+        """Return a ranking with the top grade at every rank down to k."""
+        down_to = k.max(axis=1)
+        if int(down_to.max(initial=0)) > _DEEPEST:
+            raise MeasureError(f"a cutoff beyond {_DEEPEST:,}: every rank above it is looked at")
+        n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
+        query = np.repeat(np.arange(len(n_rows)), n_rows)
+        rank = np.arange(1, len(query) + 1) - (np.cumsum(n_rows) - n_rows)[query]
+        grade = np.full(len(query), self.top_grade)
+        return Ranked(len(n_rows), query, rank, grade)
+
+    def down_to(self, k: Ints | None) -> Ints:
+        """Return the cutoff; where there is none, the number of documents retrieved."""
+        return self.n_retrieved if k is None else np.where(k >= ENDLESS, self.n_retrieved, k)
 
     @cached_property
     def groups(self) -> "Groups":

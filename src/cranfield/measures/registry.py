@@ -20,7 +20,7 @@ from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import by_position, graded_one
 from cranfield.judge import judge
-from cranfield.judged import Judged
+from cranfield.judged import ENDLESS, Judged
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.runs import Run
@@ -490,7 +490,7 @@ class Alike:
         self._cutoffs = [one.cutoff for one in measures]
         self._k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
-            depths = [c if isinstance(c, Depth) else Depth(_ENDLESS) for c in self._cutoffs]
+            depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
             self._depths = depths
             if not any(depth.at_relevant for depth in depths):
                 self._k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
@@ -523,9 +523,6 @@ def _span(numbers: list[int]) -> slice | list[int]:
     """Return adjacent numbers as a slice, which numpy takes quicker."""
     adjacent = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return slice(numbers[0], numbers[-1] + 1) if adjacent else numbers
-
-
-_ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
 
 
 @lru_cache(maxsize=64)
