@@ -531,8 +531,8 @@ def ncu(
     pool = sorted((grade for grade in grades if gain_of(grade, gain) > 0), reverse=True)
     pool.sort(key=lambda grade: -gain_of(grade, gain))
     weights, weight = 0.0, 1.0
-    for grade in pool:
-        weights += gain_of(grade, stops) if users == "gu" else weight
+    for each in pool:
+        weights += gain_of(each, stops) if users == "gu" else weight
         weight *= base
     found = [grade for grade in ranking if gain_of(grade, gain) > 0]
     total, weight = 0.0, 1.0
@@ -544,8 +544,8 @@ def ncu(
 
 def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
     good = [grade is not None and grade >= rel for grade in ranking[:k]]
-    in_order = sum(a and not b for i, a in enumerate(good) for b in good[i + 1 :])
-    return divide(in_order, sum(good) * (len(good) - sum(good)))
+    above = sum(b and not a for i, a in enumerate(good) for b in good[i + 1 :])
+    return 1 - divide(above, sum(good) * (len(good) - sum(good))) if any(good) else 0.0
 
 
 def fall_out(

@@ -98,8 +98,8 @@ ARITHMETIC = {
     "Pplus": ((1 + 2) / (1 + 3) + (2 + 5) / (4 + 7)) / 2,
     "NCU": (2 * ((1 + 2) / (1 + 3)) + 3 * ((2 + 5) / (4 + 7))) / (3 + 2 + 1 + 1),
     "NCU(users='rb', gamma=0.5, beta=0)": (1 * 1 / 1 + 0.5 * 2 / 4) / (1 + 0.5 + 0.25 + 0.125),
-    # Relevant at 1 and 4 of 5: 3 others, one of them below the second.
-    "AUC": (3 + 1) / (2 * 3),
+    # Relevant at 1 and 4 of 5: 3 others, two of them above the second.
+    "AUC": 1 - 2 / (2 * 3),
     "FallOut@4": 2 / 3,
     "FallOut(collection=104)@4": 2 / (104 - 4),
     "WSS@0.5": (5 - 4) / 5 - (1 - 0.5),

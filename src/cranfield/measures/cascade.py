@@ -152,6 +152,7 @@ def _thresholds(value: Any) -> str | Gains:
     aliases=("graded_AP",),
     exempt={
         "perfect is 1 at k": "divided by all relevant documents, also where k is smaller",
+        "perfect is 1 with share given": "nobody may take the highest grade there is for relevant",
     },
 )
 def graded_average_precision(

@@ -7,13 +7,16 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import Gain, best_first, check_gain, gains
-from cranfield.measures.registry import Cutoff, Parameter, between, measure
+from cranfield.measures.registry import Cutoff, Gains, Parameter, between, measure
 from cranfield.ranked import Floats, Ranked, powers, ratio
 
 Beta = Annotated[
     float,
     Parameter("how much gain counts beside the number of relevant documents", between(0, 1e6)),
 ]
+
+
+_OWN = {"0 without relevant documents with own gains": "grade 0 may be worth something"}
 
 
 def _relevant(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
@@ -35,6 +38,7 @@ def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta
     "(i + beta * ideal gain so far), divided by min(k, R)",
     source="Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure",
     aliases=("Q_measure", "Q-measure", "Qmeasure"),
+    exempt=_OWN,
 )
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
@@ -53,14 +57,12 @@ def q_measure(
     return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
 
 
-_ONE_ENOUGH = {"perfect is 1": "a run may end, and a rank be passed over, before the best"}
-
-
 @measure(
     "O_measure",
     formula="(1 + beta * gain) / (i + beta * ideal gain down to i), i = the first relevant rank",
     source="Sakai, IPSJ TOD 2007; NTCIREVAL O-measure",
     aliases=("O-measure", "Omeasure"),
+    exempt=_OWN,
 )
 def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.
@@ -84,6 +86,7 @@ def _first_best(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -
     formula="blended ratio at the first of the best documents retrieved (see Q)",
     source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-measure",
     aliases=("P-measure", "Pmeasure"),
+    exempt=_OWN,
 )
 def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
@@ -102,6 +105,7 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     formula="mean of the blended ratio over the relevant documents down to the first of the best",
     source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus",
     aliases=("P-plus", "P_plus", "P+"),
+    exempt=_OWN,
 )
 def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
@@ -113,6 +117,13 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
     above = hits.rank <= hits.spread(_first_best(judged, hits, gain))
     blended = _blended(judged, hits, gain, beta)
     return ratio(hits.total(np.where(above, blended, 0)), hits.total(above * 1))
+
+
+def _weights(value: Any) -> str | Gains:
+    weights = check_gain(value)
+    if isinstance(weights, Gains) and any(weight < 0 for _, weight in weights):
+        raise ValueError("'linear', 'exp2' or a mapping as {1: 1, 2: 3}, of weights from 0 up")
+    return weights
 
 
 def _users(value: Any) -> str:
@@ -130,6 +141,10 @@ def _users(value: Any) -> str:
         "NCUgu_BR": {},
         "NCUrb_P": {"users": "rb", "beta": 0},
         "NCUrb_BR": {"users": "rb"},
+    },
+    exempt={
+        **_OWN,
+        "perfect is 1 with own gains": "what gains something may have a weight of 0 in `stops`",
     },
 )
 def normalized_cumulative_utility(
@@ -151,7 +166,7 @@ def normalized_cumulative_utility(
     gain: Gain = "linear",
     stops: Annotated[
         str | Mapping[int, float],
-        Parameter("of users='gu': the weight of each grade, written as `gain` is", check_gain),
+        Parameter("of users='gu': the weight of each grade, written as `gain` is", _weights),
     ] = "linear",
 ) -> Floats:
     """Normalized cumulative utility: what users have who stop at different relevant documents.

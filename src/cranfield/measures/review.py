@@ -24,28 +24,26 @@ def _size(judged: Judged, collection: int) -> Ints:
 
 @measure(
     "AUC",
-    formula="pairs of a relevant and a nonrelevant document retrieved, in this order / all such "
-    "pairs",
+    formula="1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and a "
+    "nonrelevant document, among those retrieved",
     source="Hanley & McNeil, Radiology 1982; ir_measures Accuracy",
     aliases=("AUROC", "Accuracy"),
     exempt={
-        "perfect is 1": "where nothing else was retrieved, there are no pairs, and it is 0",
         "unjudged documents at the end": "they count as nonrelevant: more pairs in order",
-        "cutoff beyond the depth": "it is the whole list then",
     },
 )
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant stands above nonrelevant.
 
     Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
-    Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 0
-    where there is no pair.
+    Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
+    where only relevant ones were retrieved, 0 where none was.
     """
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
     above = hits.total(hits.rank - hits.ordinal)
-    return ratio(hits.count() * n_others - above, hits.count() * n_others)
+    return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 
 
 @measure(
