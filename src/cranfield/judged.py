@@ -6,6 +6,7 @@ What a measure receives; `judge` makes it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints, Ranked, ratio
+from cranfield.ranked import Floats, Ints, Numbers, Ranked, ratio
 
 
 @dataclass(eq=False, repr=False)
@@ -31,7 +32,7 @@ class Judged:
     ideal: Ranked
     n_retrieved: Ints
     top_grade: int
-    in_groups: bool = False  # then the grades in hits and ideal are the best level's sign
+    in_groups: bool = False  # then the grades in hits and ideal are the best of any group
     _parts: Callable[[], "Parts"] | None = None
 
     def n_relevant(self, rel: int = 1) -> Ints:
@@ -72,16 +73,50 @@ class Groups:
     """A run seen through each judgment group by itself.
 
     In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
+    `weight` (n_groups,) is what each counts among its query's, None if that was not said.
     """
 
     judged: Judged
     query: Ints
+    weight: Floats | None = None
+    _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
+
+    def novel_first(self, alpha: float, rel: int) -> Ranked:
+        """Return the ranking that greedily takes the document that adds most, group by group."""
+        if self._best is None:  # with a single group, what is relevant adds most
+            return self.judged.ideal.relevant(rel)
+        best = self._best
+        return self.judged.ideal.once(
+            f"novel first, {alpha}, {rel}",
+            lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
+        )
+
+    def most_first(self) -> Ranked:
+        """Return the ranking by what a document is worth to all groups, group by group."""
+        if self._best is None:
+            return self.judged.ideal.relevant(1)
+        best = self._best
+        return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
+
+    def spread(self, k: Any) -> Any:
+        """Give each group the cutoffs of its query: (1 or n_queries, n_cutoffs), or None."""
+        return k if k is None or len(k) == 1 else k[self.query]
+
+    def total(self, values: Numbers) -> Floats:
+        """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        return np.column_stack([np.bincount(self.query, column) for column in values.T])
+
+    def expected(self, values: Floats, rel: int = 1) -> Floats:
+        """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
+
+        Without weights, every group with a document of grade >= rel counts the same, and no other.
+        """
+        weight = self.judged.n_relevant(rel) > 0 if self.weight is None else self.weight[:, None]
+        return ratio(self.total(weight * values), self.total(weight))
 
     def mean(self, values: Floats) -> Floats:
         """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
-        count = np.bincount(self.query)[:, None]
-        columns = [np.bincount(self.query, column) for column in values.T]
-        return ratio(np.column_stack(columns), count)
+        return ratio(self.total(values), np.bincount(self.query)[:, None])
 
 
 @dataclass(eq=False, repr=False)
@@ -109,9 +144,13 @@ class Parts:
                 "fractions; measures of preferences (Prefs) take them"
             )
         n_groups = len(levels.query)
-        found = np.flatnonzero(self.rank)
-        found = found[np.lexsort((self.rank[found], levels.group[found]))]
-        hits = Ranked(n_groups, levels.group[found], self.rank[found], grade[found])
+
+        def ranked(rank: Ints) -> Ranked:
+            found = np.flatnonzero(rank)
+            found = found[np.lexsort((rank[found], levels.group[found]))]
+            return Ranked(n_groups, levels.group[found], rank[found], grade[found])
+
+        hits = ranked(self.rank)
         best = np.lexsort((-grade, levels.group))
         every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
         n_retrieved = judged.n_retrieved[levels.query]
@@ -120,7 +159,12 @@ class Parts:
             hits = replace(hits, rank=hits.ordinal)
             n_retrieved = hits.count()
         ideal = replace(every, rank=every.ordinal)
-        return Groups(Judged(hits, ideal, n_retrieved, judged.top_grade), levels.query)
+        in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
+
+        def best(order: Callable[[Qrels], Ints]) -> Ranked:
+            return ranked(order(self.qrels)[levels.row])
+
+        return Groups(in_groups, levels.query, levels.weight, best)
 
     def preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""

@@ -1,5 +1,6 @@
 """Qrels: a checked table of relevance judgments."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -29,6 +30,7 @@ from cranfield.ids import Ids, Words, decode, encode
 from cranfield.preferences import Levels
 from cranfield.ranked import Ints, Ranked
 from cranfield.ranking import grouped, joined, together
+from cranfield.subtopics import most_first, novel_first
 
 QrelsLike = Union[
     "Qrels",
@@ -64,13 +66,14 @@ class Qrels:
 
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
-    grade: Ints  # (rows,)
+    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
     left_out = LeftOut()  # by errors="skip"
     form = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text = False  # whether these are lines of text
     _groups: Grouping | None = None
-    _levels: Levels | None = None  # judgments in groups; then `grade` is the best level's sign
+    _levels: Levels | None = None  # judgments in groups
+    _best: dict[tuple[float, int] | None, Ints]  # the best rankings that were asked for
     # The documents, as they came; the other form is made when it is asked for.
     _lists: list[list[str]] | None = None
     _ids: Ids | None = None
@@ -144,7 +147,7 @@ class Qrels:
                 groups.append(code)
                 names.append(name)
             self._lists.append(docs)
-            grades += [(best[doc] > 0) - (best[doc] < 0) for doc in docs]
+            grades += [math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs]
         self.starts = np.cumsum([0, *map(len, self._lists)])
         self.grade = np.array(grades, np.int64)
         whole = np.array([numbers for *numbers, _ in rows]).T
@@ -234,6 +237,24 @@ class Qrels:
             self.grade * 1.0,
             ["all"] * len(self.query_ids),
         )
+
+    def novel_first(self, alpha: float, rel: int) -> Ints:
+        """The ranks of subtopics' documents in the greedy ranking: (rows,), 0 if not in it."""
+        return self._best_ranking((alpha, rel))
+
+    def most_first(self) -> Ints:
+        """The ranks of documents by what they are worth to all subtopics: (rows,), 0 for nothing."""
+        return self._best_ranking(None)
+
+    def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:
+        known = self.__dict__.setdefault("_best", {})
+        if greedy not in known:
+            levels, query = self.levels, self.query
+            known[greedy] = (
+                most_first(levels, query) if greedy is None else novel_first(levels, query, *greedy)
+            )
+        ranks: Ints = known[greedy]
+        return ranks
 
     def __repr__(self) -> str:
         if self._levels is not None:
