@@ -26,7 +26,7 @@ from cranfield.measures.registry import Depth
 
 Write = Callable[[str, str], str]
 NAMES = [one.name for one in definitions() if one.takes_groups == "subtopics"]
-SEEDS = range(40)
+SEEDS = range(20)
 
 # Subtopic 1 wants a or b, subtopic 2 b or c; nothing was found for subtopic 3. The run has a first,
 # then an unjudged document, then b. The greedy ideal is b, c, a: c before a, as its id is greater.
@@ -195,3 +195,180 @@ def test_a_judged_run_holds_the_cutoffs_of_its_queries() -> None:
     judged = judge(Qrels({"q": JUDGED}), Run({"q": FOUND})).judged
     assert judged.n_relevant().tolist() == [[3]]
     assert judged.n_relevant(2).tolist() == [[2]]
+
+
+# ---- judgments by subtopic, read and written ------------------------------------------------
+
+ROWS = [("q1", "s1", "a", 2), ("q1", "s1", "b", 0), ("q1", "s2", "b", 1), ("q0", "s1", "c", 1)]
+AS_DICT = {"q1": {"s1": [{"a": 2, "b": 0}], "s2": [{"b": 1}]}, "q0": {"s1": [{"c": 1}]}}
+HEADER = "query_id,subtopic,doc_id,relevance"
+
+
+def table(header: str, rows: Any = ROWS) -> str:
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows), ""])
+
+
+@pytest.mark.parametrize("name", ["subtopic", "subtopic_id", "Intent", "aspect", "group"])
+def test_a_column_of_subtopics(name: str, write: Write) -> None:
+    qrels = read_qrels(write("qrels.csv", table(f"query_id,{name},doc_id,relevance")))
+    assert qrels.to_dict() == AS_DICT
+    assert qrels.form == f"CSV with columns query_id, doc_id, relevance, {name}"
+
+
+def test_every_kind_of_table_has_subtopics(write: Write, tmp_path: Any) -> None:
+    import collections
+    import json
+
+    import numpy as np
+    import polars as pl
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = HEADER.split(",")
+    dicts = [dict(zip(names, row, strict=True)) for row in ROWS]
+    tsv = write("qrels.tsv", table(HEADER).replace(",", "\t"))
+    lines = write("qrels.jsonl", "".join(json.dumps(row) + "\n" for row in dicts))
+    listed = write("qrels.json", json.dumps(dicts))
+    trec = write("qrels.txt", "".join(" ".join(map(str, row)) + "\n" for row in ROWS))
+    for path in (tsv, lines, listed):
+        assert read_qrels(path).to_dict() == AS_DICT, path
+    assert read_qrels(trec, "subtopics").to_dict() == AS_DICT
+    numbered = {"query_id": 1, "subtopic": 2, "doc_id": 3, "relevance": 4}
+    assert read_qrels(trec, columns=numbered).to_dict() == AS_DICT
+    arrow = pa.Table.from_pylist(dicts)
+    parquet.write_table(arrow, tmp_path / "qrels.parquet")
+    assert read_qrels(tmp_path / "qrels.parquet").to_dict() == AS_DICT
+    structured = np.array(ROWS, [(name, "i8" if name == "relevance" else "U9") for name in names])
+    named = collections.namedtuple("TrecSubQrel", "query_id doc_id relevance subtopic_id")  # type: ignore[misc] # noqa: PYI024
+    tuples = [named(query, doc, grade, subtopic) for query, subtopic, doc, grade in ROWS]
+    for data in (arrow, pl.DataFrame(dicts), structured, dicts, tuples):
+        assert Qrels(data).to_dict() == AS_DICT
+
+
+def test_weights_add_up_to_1_in_each_query(write: Write) -> None:
+    weighted = [(*row, 3 if row[1] == "s1" else 1) for row in ROWS]
+    qrels = read_qrels(write("qrels.csv", table(f"{HEADER},weight", weighted)))
+    assert qrels.levels.names == ["s1", "s1", "s2"]
+    assert qrels.levels.weight is not None
+    assert qrels.levels.weight.tolist() == [1, 0.75, 0.25]
+    score = evaluate(qrels, {"q1": ["b"], "q0": ["c"]}, "P_IA@1")
+    assert score.per_query("P_IA@1") == {"q0": 1, "q1": 0.75 * 0 + 0.25 * 1}
+
+
+def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_all() -> None:
+    judged = {"q": {"1": {"a": 1}, "2": {"b": 0}}}
+    run = {"q": ["a"]}
+    assert evaluate(judged, run, "P_IA@1")["P_IA@1"] == 1
+    weighted = list(rows(judged, {"q": {"1": 1, "2": 3}}))
+    assert evaluate(weighted, run, "P_IA@1")["P_IA@1"] == 1 / (1 + 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("q", "s", "a", 1, -1)], r"qrels.csv:2: expected a weight of 0 or more.* got -1.0"),
+        ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "inf")], r"qrels.csv:3: .* got inf"),
+        ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "nan")], "qrels.csv:3: expected a number"),
+        ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "")], "qrels.csv:3: expected a number"),
+        ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, 2)], "qrels.csv:3: .*weight 2.0 here, and 1.0"),
+        ([("q", "s", "a", 1, 0), ("q", "t", "b", 1, 0)], "query 'q' add up to 0"),
+        ([("q", "s", "a", 1, 1), ("q", "s", "a", 1, 1)], "qrels.csv:3: the document 'a' stands"),
+        ([("q", "", "a", 1, 1)], "qrels.csv:2: the subtopic is empty"),
+        ([("q", "s", "a", 1.5, 1)], "qrels.csv:2: expected a whole number as the grade"),
+        ([("q", "s", "a", 1)], "qrels.csv:2: expected 5 columns"),
+    ],
+)
+def test_what_is_refused_says_where(rows: Any, said: str, write: Write) -> None:
+    with pytest.raises(InputError, match=said):
+        read_qrels(write("qrels.csv", table(f"{HEADER},weight", rows)))
+
+
+def test_frames_that_are_refused_say_the_row() -> None:
+    good = {"query_id": "q", "subtopic": "s", "doc_id": "a", "relevance": 1, "weight": 1.0}
+    for change, said in (
+        ({"weight": float("nan")}, "row 1: expected a number in column 'weight'"),
+        ({"weight": -0.5, "doc_id": "b"}, "row 1.*'b'|got -0.5"),
+        ({"subtopic": ""}, "row 1: column 'subtopic': the id '' is empty"),
+        ({}, "stands twice"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Qrels([good, {**good, **change}])
+
+
+def test_rows_that_cannot_be_used_may_be_left_out(write: Write) -> None:
+    bad = [("q", "s", "a", 1, 1), ("q", "s", "b", 1, 2), ("q", "s", "c", "x", 1), ("q", "s")]
+    path = write("qrels.csv", table(f"{HEADER},weight", bad))
+    qrels = read_qrels(path, errors="skip")
+    assert qrels.to_dict() == {"q": {"s": [{"a": 1}]}}
+    assert qrels.left_out.count == 3
+    with pytest.raises(InputError, match="hold no judgment"):
+        read_qrels(write("none.csv", table(f"{HEADER},weight", bad[2:])), errors="skip")
+
+
+def test_a_weight_without_subtopics(write: Write) -> None:
+    path = write("qrels.csv", "query_id,doc_id,relevance,weight\nq,a,1,7\n")
+    assert read_qrels(path).to_dict() == {"q": {"a": 1}}, "a weight of something else"
+    with pytest.raises(OptionError, match="state the column subtopic, too"):
+        read_qrels(path, columns={"weight": "weight"})
+
+
+def test_files_with_and_without_subtopics_are_no_one_table(write: Write) -> None:
+    paths = [write("a.csv", table(HEADER)), write("b.csv", "query_id,doc_id,relevance\nq,a,1\n")]
+    with pytest.raises(InputError, match="all have subtopics, or none has"):
+        read_qrels(paths)
+    assert read_qrels([paths[0]]).to_dict() == AS_DICT
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".qrels"])
+def test_what_is_written_is_read_again(suffix: str, tmp_path: Any) -> None:
+    path = tmp_path / f"out{suffix}"
+    form: Any = "subtopics" if suffix == ".qrels" else None
+    for seed in range(5):
+        judged, _ = oracle.subtopic_collection(seed)
+        qrels = Qrels(judged)
+        qrels.write(path, form)
+        assert read_qrels(path, form).to_dict() == qrels.to_dict()
+        if form:
+            continue
+        weights = {q: {s: 0.1 + i for i, s in enumerate(docs)} for q, docs in judged.items()}
+        weighted = Qrels(rows(judged, weights))
+        weighted.write(path)
+        again = read_qrels(path)
+        assert again.to_dict() == weighted.to_dict()
+        assert again.levels.weight is not None
+        assert weighted.levels.weight is not None
+        assert again.levels.weight.tolist() == weighted.levels.weight.tolist()
+
+
+def test_a_format_without_a_place_for_weights_is_refused(tmp_path: Any) -> None:
+    qrels = Qrels(rows({"q": {"s": {"a": 1}}}, {"q": {"s": 2.0}}))
+    for form in (None, "subtopics", "prefs", "json"):
+        with pytest.raises(OptionError, match="csv, tsv, jsonl, parquet, arrow"):
+            qrels.write(tmp_path / "qrels.txt", form)  # type: ignore[arg-type] # one of them
+    with pytest.raises(OptionError, match="cannot hold these judgments in groups"):
+        Qrels({"q": {"s": {"a": 0.5}}}).write(tmp_path / "qrels.csv")
+
+
+def test_lines_of_trec_with_a_subtopic_0() -> None:
+    """Documents judged not relevant to any subtopic stand there as of a subtopic 0."""
+    judged = {"q": {"1": {"a": 1}, "2": {"b": 1}}}
+    with_0 = {"q": {"0": {"c": 0, "d": 0}, **judged["q"]}}
+    run = {"q": ["c", "a", "x", "b"]}
+    names = [f"{name}@3" if Measure(name).definition.cutoff != "none" else name for name in NAMES]
+    assert evaluate(with_0, run, names).to_dict() == evaluate(judged, run, names).to_dict()
+
+
+def test_on_the_command_line(write: Write) -> None:
+    from click.testing import CliRunner
+
+    from cranfield.cli import cli
+
+    lines = "1 1 a 1\n1 1 b 1\n1 2 b 1\n1 2 c 1\n1 0 d 0\n"
+    qrels = write("diversity.qrels", lines)
+    run = write("run", "1 Q0 a 1 3 tag\n1 Q0 x 2 2 tag\n1 Q0 b 3 1 tag\n")
+    options = ["--qrels-format", "subtopics", "-m", "alpha-nDCG@3", "-m", "strec@1"]
+    result = CliRunner().invoke(cli, ["evaluate", qrels, run, *options])
+    shown = {line.split("\t")[1]: line.split("\t")[3] for line in result.stdout.splitlines()[1:]}
+    assert shown["StRecall@1"] == "0.5"
+    ideal = 2 / math.log2(2) + 0.5 / math.log2(3) + 0.5 / math.log2(4)
+    assert float(shown["alpha_nDCG@3"]) == pytest.approx((1 + 1.5 / 2) / ideal)
