@@ -23,6 +23,7 @@ from cranfield import (
 )
 from cranfield.judge import judge
 from cranfield.measures.registry import Depth
+from cranfield.subtopics import novel_first
 
 Write = Callable[[str, str], str]
 NAMES = [one.name for one in definitions() if one.takes_groups == "subtopics"]
@@ -149,16 +150,13 @@ def test_queries_in_both_and_a_depth_and_only_what_is_judged(name: str) -> None:
 
 
 def test_the_best_ranking_is_reckoned_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cranfield import qrels as module
-
     calls = []
-    greedy = module.novel_first
 
     def counted(*arguments: Any) -> Any:
         calls.append(arguments)
-        return greedy(*arguments)
+        return novel_first(*arguments)
 
-    monkeypatch.setattr(module, "novel_first", counted)
+    monkeypatch.setattr("cranfield.qrels.novel_first", counted)
     judged = Qrels({"q": JUDGED})
     runs = [Run({"q": FOUND}, name="a"), Run({"q": ["c"]}, name="b")]
     evaluate(judged, runs, "alpha_nDCG@1 alpha_nDCG@2 nERR_IA nNRBP alpha_nDCG(alpha=0.2)")
@@ -239,8 +237,8 @@ def test_every_kind_of_table_has_subtopics(write: Write, tmp_path: Any) -> None:
     parquet.write_table(arrow, tmp_path / "qrels.parquet")
     assert read_qrels(tmp_path / "qrels.parquet").to_dict() == AS_DICT
     structured = np.array(ROWS, [(name, "i8" if name == "relevance" else "U9") for name in names])
-    named = collections.namedtuple("TrecSubQrel", "query_id doc_id relevance subtopic_id")  # type: ignore[misc] # noqa: PYI024
-    tuples = [named(query, doc, grade, subtopic) for query, subtopic, doc, grade in ROWS]
+    TrecSubQrel = collections.namedtuple("TrecSubQrel", "query_id doc_id relevance subtopic_id")
+    tuples = [TrecSubQrel(query, doc, grade, subtopic) for query, subtopic, doc, grade in ROWS]
     for data in (arrow, pl.DataFrame(dicts), structured, dicts, tuples):
         assert Qrels(data).to_dict() == AS_DICT
 
@@ -344,7 +342,7 @@ def test_a_format_without_a_place_for_weights_is_refused(tmp_path: Any) -> None:
     qrels = Qrels(rows({"q": {"s": {"a": 1}}}, {"q": {"s": 2.0}}))
     for form in (None, "subtopics", "prefs", "json"):
         with pytest.raises(OptionError, match="csv, tsv, jsonl, parquet, arrow"):
-            qrels.write(tmp_path / "qrels.txt", form)  # type: ignore[arg-type] # one of them
+            qrels.write(tmp_path / "qrels.txt", form)
     with pytest.raises(OptionError, match="cannot hold these judgments in groups"):
         Qrels({"q": {"s": {"a": 0.5}}}).write(tmp_path / "qrels.csv")
 

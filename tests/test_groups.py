@@ -158,7 +158,9 @@ def test_a_negative_level_is_no_judgment() -> None:
 
 
 def test_measures_of_one_grade_refuse_groups() -> None:
-    with pytest.raises(MeasureError, match="measures of groups, subtopics and preferences are NumQ"):
+    with pytest.raises(
+        MeasureError, match="measures of groups, subtopics and preferences are NumQ"
+    ):
         evaluate({"q": {"ann": {"a": 1}}}, {"q": ["a"]}, "AP")
     with pytest.raises(MeasureError, match="'all' or 'retrieved'"):
         parse("PrefsRnonrel(over='implied')")

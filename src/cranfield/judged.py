@@ -161,10 +161,10 @@ class Parts:
         ideal = replace(every, rank=every.ordinal)
         in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
-        def best(order: Callable[[Qrels], Ints]) -> Ranked:
+        def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
             return ranked(order(self.qrels)[levels.row])
 
-        return Groups(in_groups, levels.query, levels.weight, best)
+        return Groups(in_groups, levels.query, levels.weight, ideally)
 
     def preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""

@@ -56,8 +56,9 @@ class Qrels:
     Judgments of several users, or of anything else that may contradict each other, are groups:
     `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
     only orders some of its documents among themselves. Measures of groups and preferences take
-    them; levels may be fractions where only their order counts. The subtopics of a query are groups,
-    too; a table has them in a column `subtopic`, and the weight of each, if any, in `weight`.
+    them; levels may be fractions where only their order counts. The subtopics of a query are
+    groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
+    `weight`.
 
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
@@ -149,18 +150,20 @@ class Qrels:
                 groups.append(code)
                 names.append(name)
             self._lists.append(docs)
-            grades += [math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs]
+            grades += [
+                math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs
+            ]
         self.starts = np.cumsum([0, *map(len, self._lists)])
         self.grade = np.array(grades, np.int64)
         whole = np.array([numbers for *numbers, _ in rows]).T
         levels = np.array([level for *_, level in rows]) * 1.0
-        query = np.array(groups)
+        of_query = np.array(groups)
         shares = None
         if weights is not None:
             of = zip(groups, names, strict=True)
             shares = np.array([weights[self.query_ids[code]][name] for code, name in of])
-            shares = shares / np.bincount(query, shares)[query]
-        self._levels = Levels(query, whole[0], whole[1], whole[2], levels, names, shares)
+            shares = shares / np.bincount(of_query, shares)[of_query]
+        self._levels = Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares)
         self._groups, self._weights = data, weights
 
     def _take_rows(self, rows: Rows, errors: Errors, progress: Progress | None = None) -> None:
@@ -259,11 +262,11 @@ class Qrels:
         )
 
     def novel_first(self, alpha: float, rel: int) -> Ints:
-        """The ranks of subtopics' documents in the greedy ranking: (rows,), 0 if not in it."""
+        """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
         return self._best_ranking((alpha, rel))
 
     def most_first(self) -> Ints:
-        """The ranks of documents by what they are worth to all subtopics: (rows,), 0 for nothing."""
+        """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
         return self._best_ranking(None)
 
     def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:

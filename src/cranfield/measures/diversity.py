@@ -94,8 +94,7 @@ def alpha_ndcg(
     every document above it that is relevant to the same. The ideal ranking is greedy, as in ndeval:
     at each rank the judged document that gains most, retrieved or not; of equal ones, the one with
     the greater id. As that need not be the very best, a ranking may gain more, and be above 1.
-    Unjudged documents gain nothing. 0 for a query without relevant documents. ndeval builds its
-    ideal ranking down to 20 documents, here it goes on to the last.
+    Unjudged documents gain nothing. 0 for a query without relevant documents.
     """
     return ratio(
         _of_hits(judged, k, alpha, rel, _logarithmic),
@@ -207,7 +206,7 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1
     exempt=_NO_MAXIMUM,
 )
 def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
-    """Novelty- and rank-biased precision: the user goes on from each document with probability beta.
+    """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
 
     A document is worth what it is worth to alpha_DCG. 1 is the value of endlessly many documents
     that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
@@ -294,7 +293,7 @@ def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
     },
 )
 def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
-    """nDCG with the global gain: a document's grades for all subtopics, by their weights.
+    """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
 
     The ideal ranking holds all judged documents, retrieved or not, the highest global gain first.
     Grades below 0 and unjudged documents gain nothing. 0 for a query without relevant documents.
