@@ -62,6 +62,18 @@ class Judged:
         return self._parts().groups(self)
 
     @cached_property
+    def subtopics(self) -> "Groups":
+        """The groups as subtopics, of which a query's share one ranking.
+
+        They differ from `groups` where only judged documents count: a document that is judged for
+        one of the subtopics keeps its place in the ranking for all.
+        """
+        if not self.in_groups:
+            return self.groups
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().subtopics(self)
+
+    @cached_property
     def preferences(self) -> Preferences:
         """The run seen through preferences between documents."""
         assert self._parts is not None  # noqa: S101 - judge() gives it
@@ -165,6 +177,20 @@ class Parts:
             return ranked(order(self.qrels)[levels.row])
 
         return Groups(in_groups, levels.query, levels.weight, ideally)
+
+    def subtopics(self, judged: Judged) -> Groups:
+        """Return each group as a query of its own, with the ranks that the query's ranking has."""
+        if not self.judged_only:
+            return judged.groups
+        rank = np.zeros(len(self.qrels), np.int64)
+        rank[self.levels.row] = self.rank
+        kept = np.flatnonzero((rank > 0) & (self.qrels.grade >= 0))
+        kept = kept[np.lexsort((rank[kept], self.qrels.query[kept]))]
+        n_queries, query = len(self.qrels.query_ids), self.qrels.query[kept]
+        closed_up = np.zeros(len(self.qrels), np.int64)
+        closed_up[kept] = Ranked(n_queries, query, rank[kept], self.qrels.grade[kept]).ordinal
+        rank = closed_up[self.levels.row]
+        return replace(self, rank=rank, judged_only=False).groups(judged)
 
     def preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""

@@ -61,11 +61,15 @@ def _discounted(
 
 
 def _of_hits(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
-    return _discounted(judged.groups, judged.groups.judged.hits.relevant(rel), k, alpha, rel, by)
+    return _discounted(
+        judged.subtopics, judged.subtopics.judged.hits.relevant(rel), k, alpha, rel, by
+    )
 
 
 def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
-    return _discounted(judged.groups, judged.groups.novel_first(alpha, rel), k, alpha, rel, by)
+    return _discounted(
+        judged.subtopics, judged.subtopics.novel_first(alpha, rel), k, alpha, rel, by
+    )
 
 
 def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
@@ -84,6 +88,7 @@ def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
     source=f"{_CLARKE}; ndeval alpha-nDCG",
     aliases=("alpha-nDCG", "alphanDCG"),
     takes_groups="subtopics",
+    range=(0, None),
 )
 def alpha_ndcg(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
@@ -134,6 +139,7 @@ def _linear(rank: Ints) -> Ints:
     "ndeval nERR-IA",
     aliases=("nERR-IA",),
     takes_groups="subtopics",
+    range=(0, None),
 )
 def n_err_ia(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
@@ -183,6 +189,7 @@ _NRBP = "Clarke, Kolla & Vechtomova, ICTIR 2009"
     formula="NRBP / NRBP of the greedy ideal ranking",
     source=f"{_NRBP}; ndeval nNRBP",
     takes_groups="subtopics",
+    range=(0, None),
 )
 def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision, as a share of what the ideal ranking has.
@@ -190,7 +197,7 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1
     The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
     gain nothing. 0 for a query without relevant documents, where ndeval has not-a-number.
     """
-    groups = judged.groups
+    groups = judged.subtopics
     hits, ideal = groups.judged.hits.relevant(rel), groups.novel_first(alpha, rel)
     return ratio(
         _rank_biased(groups, hits, alpha, beta, rel), _rank_biased(groups, ideal, alpha, beta, rel)
@@ -212,8 +219,8 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) 
     that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
     relevant documents.
     """
-    hits = judged.groups.judged.hits.relevant(rel)
-    return _rank_biased(judged.groups, hits, alpha, beta, rel) * (1 - (1 - alpha) * beta)
+    hits = judged.subtopics.judged.hits.relevant(rel)
+    return _rank_biased(judged.subtopics, hits, alpha, beta, rel) * (1 - (1 - alpha) * beta)
 
 
 _AGRAWAL = "Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009"
@@ -232,7 +239,7 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
-    groups = judged.groups
+    groups = judged.subtopics
     return groups.expected(average_precision(groups.judged, groups.spread(k), rel=rel), rel)
 
 
@@ -253,7 +260,7 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
-    groups = judged.groups
+    groups = judged.subtopics
     return groups.expected(precision(groups.judged, groups.spread(k), rel=rel), rel)
 
 
@@ -272,7 +279,7 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     without a relevant document do not count; 0 for a query that has only such. Unjudged documents
     cover nothing.
     """
-    groups = judged.groups
+    groups = judged.subtopics
     covered = groups.judged.hits.relevant(rel).top(groups.spread(k)).count() > 0
     return ratio(groups.total(covered), groups.total(groups.judged.n_relevant(rel) > 0))
 
@@ -299,7 +306,7 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     Grades below 0 and unjudged documents gain nothing. 0 for a query without relevant documents.
     It does not reward diversity by itself: see Dsharp_nDCG.
     """
-    groups = judged.groups
+    groups = judged.subtopics
     hits, ideal = groups.judged.hits.relevant(1), groups.most_first()
     return ratio(_worth(groups, hits, k), _worth(groups, ideal, k))
 
