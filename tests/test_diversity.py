@@ -104,8 +104,11 @@ def test_every_measure_of_subtopics_equals_its_slow_loop_to_the_bit(name: str) -
         scores = evaluate(qrels, run, measures)
         for query, subtopics in qrels.items():
             for measure in measures:
+                value = scores.per_query(measure)[query]
                 expected = by_oracle(measure, run.get(query, []), subtopics)
-                assert scores.per_query(measure)[query] == expected, (measure, seed, query)
+                assert value == expected, (measure, seed, query)
+                low, high = measure.definition.range
+                assert low <= value <= (math.inf if high is None else high + 1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -320,6 +323,10 @@ def test_rows_that_cannot_be_used_may_be_left_out(write: Write) -> None:
 def test_a_weight_without_subtopics(write: Write) -> None:
     path = write("qrels.csv", "query_id,doc_id,relevance,weight\nq,a,1,7\n")
     assert read_qrels(path).to_dict() == {"q": {"a": 1}}, "a weight of something else"
+    with pytest.raises(OptionError, match="format='subtopics' takes one file, and no columns"):
+        read_qrels(path, "subtopics", columns={"query_id": 1})
+    with pytest.raises(OptionError, match="'subtopics' is for judgments in groups"):
+        read_qrels(path).write("never", "subtopics")
     with pytest.raises(OptionError, match="state the column subtopic, too"):
         read_qrels(path, columns={"weight": "weight"})
 

@@ -222,12 +222,11 @@ class Qrels:
         """
         if format is not None:
             one_of("format", format, QRELS_FORMATS)
-        if format == "subtopics":
-            format = "qrels_jg"  # noqa: A001 - the word for it
         if self._groups is not None:
-            write_groups(path, format, self._groups, self._weights)
+            form = "qrels_jg" if format == "subtopics" else format
+            write_groups(path, form, self._groups, self._weights)
             return
-        if format in get_args(GroupsFormat):
+        if format in (*get_args(GroupsFormat), "subtopics"):
             raise OptionError(f"format={format!r} is for judgments in groups")
         queries = Ids.of_texts(self.query_ids).take(self.query)
         empty = [
@@ -394,13 +393,12 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     one_of("errors", errors, get_args(Errors))
-    if format == "subtopics" and columns is None:
-        format = "qrels_jg"  # noqa: A001 - the word for it
-    if format in get_args(GroupsFormat):
+    if format in (*get_args(GroupsFormat), "subtopics"):
         if columns or not isinstance(path, str | os.PathLike):
             raise OptionError(f"format={format!r} takes one file, and no columns")
         qrels = Qrels.__new__(Qrels)
-        groups, qrels.left_out = group_lines(Source(path), format, errors)  # type: ignore[arg-type] # one of them
+        form: Any = "qrels_jg" if format == "subtopics" else format
+        groups, qrels.left_out = group_lines(Source(path), form, errors)
         qrels._take_groups(groups)
         qrels.form = f"judgments in groups ({format})"
         return qrels
