@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import diversity_oracle
+
 Ranking = Sequence[int | None]
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
@@ -747,6 +749,10 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "GroupP": p,
     "GroupRprec": rprec,
     **{name: of_grades(measure) for name, measure in PREFERENCES.items()},
+    **{
+        name: diversity_oracle.of_one_subtopic(measure)
+        for name, measure in diversity_oracle.DIVERSITY.items()
+    },
     "nDCG": ndcg,
     "DCG": dcg,
     "P": p,

@@ -121,6 +121,19 @@ ARITHMETIC = {
     "NumRel": 4,
     "NumRel(rel=2)": 2,
     "NumRelRet": 2,
+    # One subtopic with four relevant documents, of which the run has those of ranks 1 and 4.
+    "alpha_DCG@4": (1 / math.log2(2) + 0.5 / math.log2(5))
+    / (1 / math.log2(2) + 0.5 / math.log2(3) + 0.25 / math.log2(4) + 0.125 / math.log2(5)),
+    "alpha_nDCG@2": (1 / math.log2(2)) / (1 / math.log2(2) + 0.5 / math.log2(3)),
+    "ERR_IA@2": (1 / 1) / (1 / 1 + 0.5 / 2),
+    "nERR_IA@4": (1 / 1 + 0.5 / 4) / (1 / 1 + 0.5 / 2 + 0.25 / 3 + 0.125 / 4),
+    "NRBP": (1 + 0.5 * 0.125) * (1 - 0.5 * 0.5),
+    "nNRBP": (1 + 0.5 * 0.125) / (1 + 0.5 * 0.5 + 0.25 * 0.25 + 0.125 * 0.125),
+    "AP_IA": (1 / 1 + 2 / 4) / 4,
+    "P_IA@4": 2 / 4,
+    "StRecall@1": 1,
+    "D_nDCG": (2 / math.log2(2) + 3 / math.log2(5)) / IDEAL,
+    "Dsharp_nDCG@1": 0.5 * 1 + 0.5 * (2 / 3),
 }
 
 
@@ -174,7 +187,9 @@ def variants(name: str) -> Iterator[Measure]:
     bases = [Measure(name)]
     other: dict[str, list[Any]] = {
         "rel": [0, 2],
-        "beta": [0.5, 2],
+        "beta": [0.5, 2, 0.8],
+        "alpha": [0, 0.9, 1],
+        "gamma": [0, 0.3, 1],
         "x": [2],
         "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
         "gain": [

@@ -11,6 +11,7 @@ from cranfield.measures import (  # isort: skip
     sets,
     review,
     groups,
+    diversity,
 )
 from cranfield.measures.grammar import find, parse, parse_all
 from cranfield.measures.registry import Definition, Measure, Plan, definitions, measure
@@ -22,6 +23,7 @@ __all__ = [
     "cascade",
     "coverage",
     "definitions",
+    "diversity",
     "find",
     "gain",
     "groups",
