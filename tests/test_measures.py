@@ -210,7 +210,6 @@ def variants(name: str) -> Iterator[Measure]:
         "top": [4],
         "share": [{1: 0.25, 3: 0.75}, {2: 1}],
         "users": ["rb", "uniform"],
-        "gamma": [0.5],
         "stops": ["exp2", {1: 1, 2: 4, 3: 9}],
         "n": [3],
         "weights": [(2, -1, -0.5, 0.25)],
