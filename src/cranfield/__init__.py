@@ -15,13 +15,19 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "CranfieldError": "errors",
+    "Cutoff": "measures.registry",
     "InputError": "errors",
+    "Judged": "judged",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
     "Finding": "checking",
+    "Parameter": "measures.registry",
     "Qrels": "qrels",
+    "Ranked": "ranked",
+    "RecallPoint": "measures.registry",
+    "Rel": "measures.registry",
     "Report": "checking",
     "Run": "runs",
     "Scores": "scores",
@@ -29,22 +35,30 @@ _HOME = {
     "definitions": "measures",
     "check": "checking",
     "evaluate": "evaluation",
+    "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
     "parse_all": "measures",
+    "ratio": "ranked",
     "read_qrels": "qrels",
     "read_run": "runs",
 }
 
 __all__ = [
     "CranfieldError",
+    "Cutoff",
     "Finding",
     "InputError",
+    "Judged",
     "Measure",
     "MeasureError",
     "NuggetScores",
     "OptionError",
+    "Parameter",
     "Qrels",
+    "Ranked",
+    "RecallPoint",
+    "Rel",
     "Report",
     "Run",
     "Scores",
@@ -53,9 +67,11 @@ __all__ = [
     "check",
     "definitions",
     "evaluate",
+    "measure",
     "nugget_recall",
     "parse",
     "parse_all",
+    "ratio",
     "read_qrels",
     "read_run",
 ]
@@ -64,9 +80,12 @@ if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
-    from cranfield.measures import Measure, definitions, parse, parse_all
+    from cranfield.judged import Judged
+    from cranfield.measures import Measure, definitions, measure, parse, parse_all
+    from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.qrels import Qrels, read_qrels
+    from cranfield.ranked import Ranked, ratio
     from cranfield.runs import Run, read_run
     from cranfield.scores import Scores, Systems
 

@@ -206,6 +206,11 @@ class Definition:
         return "recall" if hint is RecallPoint else "depth"
 
     @property
+    def is_own(self) -> bool:
+        """Whether a user declared the measure."""
+        return not self.kernel.__module__.startswith("cranfield.")
+
+    @property
     def is_text(self) -> bool:
         """Whether the value of a query is a text; then there is none over all queries."""
         return self.aggregation == "none"
@@ -282,7 +287,21 @@ def measure(
     The function takes a Judged and returns a column (n_queries, 1). A second positional argument
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
-    the parameters; each is annotated with a Parameter and has a default.
+    the parameters; each is annotated with a Parameter and has a default. With cutoffs, use
+    `Ranked.top` and return (n_queries, n_cutoffs), as its methods do.
+
+    A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
+    own may be declared again, with another function. Raises MeasureError for a name that is taken,
+    and for a declaration that lacks something.
+
+    >>> from cranfield import ratio
+    >>> @measure("TopHit", formula="grade at rank 1 / top grade", source="this page")
+    ... def top_hit(judged):
+    ...     '''The grade of the first document, as a share of the highest.'''
+    ...     first = judged.hits.where(judged.hits.rank == 1)
+    ...     return ratio(first.total(first.grade), np.array([[judged.top_grade]]))
+    >>> Measure("TopHit")({"d1": 3, "d2": 2}, ["d2", "d1"])
+    0.6666666666666666
     """
 
     def register(kernel: Kernel) -> Kernel:
@@ -301,11 +320,13 @@ def measure(
             higher_is_better=higher_is_better,
             exempt=exempt or {},
         )
-        _DEFINITIONS[name] = definition
         implied: dict[str, Mapping[str, Any]] = {
             **{known: {} for known in (name, *aliases, *definition.families)},
             **(variants or {}),
         }
+        if definition.is_own:
+            _check_own(definition, implied)
+        _DEFINITIONS[name] = definition
         for known, parameters in implied.items():
             _EXACT[known] = name, parameters
             VARIANTS.setdefault(known.lower(), (name, parameters))
@@ -314,6 +335,43 @@ def measure(
         return kernel
 
     return register
+
+
+def _check_own(definition: Definition, names: Iterable[str]) -> None:
+    """Raise MeasureError unless a user's own measure is declared as it has to be."""
+    name, parameters = definition.name, definition._arguments[0]
+
+    def wrong(problem: str) -> MeasureError:
+        return MeasureError(f"@measure({name!r}): {problem}")
+
+    if not name.isidentifier():
+        raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
+    for one in names:
+        other = VARIANTS.get(one.lower(), (name,))[0]
+        if other != name:
+            raise wrong(f"the name {one!r} is one of {other}'s")
+    if name in _DEFINITIONS and not _DEFINITIONS[name].is_own:
+        raise wrong("a measure of cranfield has this name")
+    for what in ("formula", "source", "documentation"):
+        text = getattr(definition, what)
+        if not isinstance(text, str) or not text.strip():
+            needed = "a docstring that says what it measures" if what == "documentation" else what
+            raise wrong(f"it needs {needed}: every number has to tell how it was made")
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if not 1 <= len(positional) <= 2 or len(positional) + len(options) < len(parameters):
+        raise wrong(
+            "the function takes the Judged, then a cutoff if there is one, then parameters by "
+            "keyword only: def f(judged, k: Cutoff | None = None, *, rel: Rel = 1)"
+        )
+    for option in options:
+        hint = definition._arguments[1].get(option.name)
+        meta = getattr(hint, "__metadata__", ())
+        if option.default is option.empty or not (meta and isinstance(meta[0], Parameter)):
+            raise wrong(
+                f"the parameter {option.name!r} needs a default and a meaning: "
+                f"{option.name}: Annotated[int, Parameter('what it means', check)] = 1"
+            )
 
 
 def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -519,7 +577,20 @@ class Alike:
             columns = np.hstack([kernel(judged, point, **parameters) for point in self._cutoffs])
         else:
             columns = kernel(judged, **parameters)
+        if self._definition.is_own:
+            self._check(columns, judged)
         return columns
+
+    def _check(self, columns: object, judged: Judged) -> None:
+        """Raise MeasureError unless a user's function returned a column of numbers."""
+        wanted = len(judged.n_retrieved), len(self._cutoffs)
+        shape = columns.shape if isinstance(columns, np.ndarray) else ()
+        if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, wanted, strict=True)):
+            got = f"one of the shape {shape}" if shape else type(columns).__name__
+            raise MeasureError(
+                f"{self._first}: the function of @measure has to return an array of the shape "
+                f"(queries, cutoffs), here {wanted}, and returned {got}"
+            )
 
 
 def _span(numbers: list[int]) -> slice | list[int]:
