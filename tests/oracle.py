@@ -198,6 +198,40 @@ def rbp_residual(
     return (weight if any_unjudged or tail == "counts" else 0.0) + (1 - p) * total
 
 
+def compat(
+    ranking: Ranking,
+    grades: Sequence[int],
+    p: float = 0.95,
+    normalize: bool = True,
+    depth: int = 1000,
+) -> float:
+    """Add up each document's share of the overlaps; test_agreement.py has them depth by depth."""
+    weights, weight = [], 1.0
+    for i in range(1, depth + 1):
+        weights.append(weight / i)
+        weight *= p
+
+    def share(first: int) -> float:
+        total = 0.0
+        for i in range(depth, first - 1, -1):
+            total += weights[i - 1]
+        return total
+
+    found: dict[int, int] = {}
+    score = best = most = 0.0
+    for rank, grade in enumerate(ranking, 1):
+        if grade is not None and grade > 0:
+            found[grade] = found.get(grade, 0) + 1
+            score += share(max(rank, sum(g > grade for g in grades) + found[grade]))
+    for place in range(1, sum(g > 0 for g in grades) + 1):
+        best += share(place)
+    weight = 1.0
+    for _ in range(depth):
+        most += weight
+        weight *= p
+    return divide(score, best if normalize else most)
+
+
 def judged(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
     top = ranking[:k]
     return divide(sum(1 for grade in top if grade is not None), len(top))
@@ -521,6 +555,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "SetP": set_p,
     "SetR": set_r,
     "SetF": set_f,
+    "Compat": compat,
     "SetAP": set_ap,
     "SetRelP": set_rel_p,
     "NumQ": num_q,

@@ -40,6 +40,7 @@ FLOORS = [
     "measures.precision",
     "measures.coverage",
     "measures.users",
+    "measures.agreement",
     "measures.sets",
     "measures.groups",
     "measures",

@@ -80,6 +80,9 @@ ARITHMETIC = {
     "NumRel": 4,
     "NumRel(rel=2)": 2,
     "NumRelRet": 2,
+    # The ideal is a b c d: b counts from depth 2 on, a from 4 on; c and d were not retrieved.
+    "Compat(p=0.5, depth=4)": ((0.125 / 4 + 0.25 / 3 + 0.5 / 2) + 0.125 / 4)
+    / (1 + 0.5 + 0.25 + 0.125),
 }
 
 
@@ -151,6 +154,8 @@ def variants(name: str) -> Iterator[Measure]:
         "weights": [(2, -1, -0.5, 0.25)],
         "collection": [1000],
         "over": ["implied", "retrieved"],
+        "normalize": [False],
+        "depth": [1, 4, 20],
     }
     for parameter in definition.parameters:
         assert parameter in other, f"give {parameter} values to try here"

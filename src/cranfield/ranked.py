@@ -233,6 +233,21 @@ class Ranked:
         found = rows >= self.starts[other.query]
         return np.where(found, np.append(values, 0)[rows], 0)
 
+    def places(self, ideal: "Ranked") -> Ints:
+        """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
+
+        Behind all of a higher grade; of its own grade, the rows of this ranking stand first, in
+        its order. The ideal holds every document that this ranking holds, highest grade first.
+        """
+        top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
+        lowest = min(int(self.grade.min(initial=0)), int(ideal.grade.min(initial=0)))
+        keys, theirs = (r.query * (top - lowest + 1) + top - r.grade for r in (self, ideal))
+        order = keys.argsort(kind="stable")
+        ordered = keys[order]
+        higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
+        places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
+        return places[order.argsort()]
+
     def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
         """Run `accumulate` along each query by itself: (rows,) -> (rows,).
 
