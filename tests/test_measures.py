@@ -80,9 +80,9 @@ ARITHMETIC = {
     "NumRel": 4,
     "NumRel(rel=2)": 2,
     "NumRelRet": 2,
-    # The ideal is a b c d: b counts from depth 2 on, a from 4 on; c and d were not retrieved.
-    "Compat(p=0.5, depth=4)": ((0.125 / 4 + 0.25 / 3 + 0.5 / 2) + 0.125 / 4)
-    / (1 + 0.5 + 0.25 + 0.125),
+    # The ideal is a b c d; b is in both from depth 2 on, a from 4 on.
+    "Compat(p=0.5, depth=2)": (0 / 1 + 0.5 * 1 / 2) / (1 / 1 + 0.5 * 2 / 2),
+    "Compat(p=1, depth=2, normalize=False)": (0 / 1 + 1 / 2) / (1 + 1),
 }
 
 
