@@ -46,6 +46,7 @@ FLOORS = [
     "measures",
     "scores",
     "evaluation",
+    "pairs",
     "checking",
     "trec_eval",
     "pytrec_eval",

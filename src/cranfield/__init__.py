@@ -20,9 +20,11 @@ _HOME = {
     "MeasureError": "errors",
     "OptionError": "errors",
     "Finding": "checking",
+    "RBO": "pairs",
     "Qrels": "qrels",
     "Report": "checking",
     "Run": "runs",
+    "RunRBO": "pairs",
     "Scores": "scores",
     "Systems": "scores",
     "definitions": "measures",
@@ -30,11 +32,13 @@ _HOME = {
     "evaluate": "evaluation",
     "parse": "measures",
     "parse_all": "measures",
+    "rbo": "pairs",
     "read_qrels": "qrels",
     "read_run": "runs",
 }
 
 __all__ = [
+    "RBO",
     "CranfieldError",
     "Finding",
     "InputError",
@@ -44,6 +48,7 @@ __all__ = [
     "Qrels",
     "Report",
     "Run",
+    "RunRBO",
     "Scores",
     "Systems",
     "__version__",
@@ -52,6 +57,7 @@ __all__ = [
     "evaluate",
     "parse",
     "parse_all",
+    "rbo",
     "read_qrels",
     "read_run",
 ]
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, parse, parse_all
+    from cranfield.pairs import RBO, RunRBO, rbo
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.runs import Run, read_run
     from cranfield.scores import Scores, Systems
