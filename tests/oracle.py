@@ -136,6 +136,16 @@ def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     return divide(total, n_relevant(grades, rel))
 
 
+def xinfap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    """Without strata, it is infAP; test_sampled.py has it with strata."""
+    return infap(ranking, grades, rel)
+
+
+def statap(ranking: Ranking, grades: Sequence[int], itself: str = "once", rel: int = 1) -> float:
+    """Without probabilities, it is AP; test_sampled.py has it with them."""
+    return ap(ranking, grades, None, rel)
+
+
 def bing(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     total, missed = 0.0, 0
     for grade in ranking:
@@ -556,6 +566,8 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "SetR": set_r,
     "SetF": set_f,
     "Compat": compat,
+    "xinfAP": xinfap,
+    "statAP": statap,
     "SetAP": set_ap,
     "SetRelP": set_rel_p,
     "NumQ": num_q,

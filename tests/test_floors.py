@@ -38,6 +38,7 @@ FLOORS = [
     "measures.grammar",
     "measures.gain",
     "measures.precision",
+    "measures.sampled",
     "measures.coverage",
     "measures.users",
     "measures.agreement",

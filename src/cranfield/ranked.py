@@ -6,8 +6,8 @@ same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -126,6 +126,9 @@ class Ranked:
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
     known: Bools | None = None  # (rows,) whether judged, None: all are
+    # Of judgments that are a sample: "stratum" (rows,), 0, 1, ... within the query; "probability"
+    # (rows,) of being judged.
+    sampling: Mapping[str, Numbers] = field(default_factory=dict)
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -139,6 +142,7 @@ class Ranked:
             self.grade.take(rows),
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
+            {name: column.take(rows) for name, column in self.sampling.items()},
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":
@@ -161,7 +165,10 @@ class Ranked:
     def _marked(self, cutoffs: Ints) -> "Ranked":
         last: Ranked | None = self.__dict__.get("_last_marked")
         if last is None or last.cutoffs is not cutoffs:
-            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.known)
+            last = Ranked(
+                *(self.n_queries, self.query, self.rank, self.grade),
+                *(cutoffs, self.known, self.sampling),
+            )
             last.__dict__["starts"] = self.starts  # the same rows
             self.__dict__["_last_marked"] = last
         return last
@@ -215,6 +222,18 @@ class Ranked:
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
         return np.ones(len(self.query), np.bool_) if self.known is None else self.known
+
+    @property
+    def stratum(self) -> Ints:
+        """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
+        stratum: Ints | None = self.sampling.get("stratum")
+        return np.zeros(len(self.query), np.int64) if stratum is None else stratum
+
+    @property
+    def probability(self) -> Floats:
+        """The probability with which each row's document was to be judged: (rows,)."""
+        probability: Floats | None = self.sampling.get("probability")
+        return np.ones(len(self.query)) if probability is None else probability
 
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from cranfield.errors import InputError
 from cranfield.ids import Ids
@@ -12,7 +12,8 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-Number = Literal["score", "rank", "grade"]
+Number = Literal["score", "rank", "grade", "stratum", "probability"]
+FRACTIONS = frozenset({"score", "probability"})  # of these; the others are whole numbers
 Progress = Callable[[int], None]
 
 
@@ -84,6 +85,7 @@ class Block:
     rank: Ints | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
+    sampling: Mapping[Number, Floats | Ints] = field(default_factory=dict)  # see Ranked.sampling
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -97,6 +99,7 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(int(rows[row])),
             lambda row: self.where(int(rows[row])),
             None if self.rank is None else self.rank[rows],
+            sampling={role: column[rows] for role, column in self.sampling.items()},
         )
 
     def slice(self, begin: int, end: int) -> "Block":
@@ -108,6 +111,7 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(row + begin),
             lambda row: self.where(row + begin),
             None if self.rank is None else self.rank[begin:end],
+            sampling={role: column[begin:end] for role, column in self.sampling.items()},
         )
 
     def _source(self, row: int) -> str | None:
@@ -123,6 +127,12 @@ class Block:
         """Return an error that names the row: its file, line number and text, as far as known."""
         line, text = self.where(row)
         return kind(problem, source=self._source(row), line=line, text=text, hint=hint)
+
+
+def sampling_in(found: Mapping[str, Any]) -> dict[Number, Any]:
+    """Return those of some columns that say how documents were sampled to be judged."""
+    every: tuple[Number, ...] = ("stratum", "probability")
+    return {role: found[role] for role in every if role in found}
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
@@ -148,6 +158,7 @@ class Rows(Protocol):
     ) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns of numbers, all of which there must be.
 
-        "score" or "grade" becomes a block's `value`, "rank" its `rank`. `progress` hears of the
+        "score" or "grade" becomes a block's `value`, "rank" its `rank`, "stratum" and "probability"
+        its `sampling`. `progress` hears of the
         bytes read.
         """

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Load, Number
+from cranfield.formats.block import (
+    FRACTIONS,
+    LARGEST_GRADE,
+    Block,
+    Errors,
+    Faults,
+    Load,
+    Number,
+    sampling_in,
+)
 from cranfield.ids import Ids, decode
 from cranfield.ranked import Bools, Floats, Ints
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 131_072
 
 What = Literal["a run", "qrels"]
-Role = Literal["query", "doc", "score", "rank", "grade"]
+Role = Literal["query", "doc", "score", "rank", "grade", "stratum", "probability"]
 
 # What columns are called elsewhere: the first of these that a table has is taken.
 NAMES: Mapping[Role, Sequence[str]] = {
@@ -34,10 +43,12 @@ NAMES: Mapping[Role, Sequence[str]] = {
     "score": ("score",),
     "rank": ("rank",),
     "grade": ("relevance", "label", "rel", "grade", "score", "rating"),
+    "stratum": ("stratum", "stratum_id"),
+    "probability": ("inclusion_probability", "probability", "inclusion_prob", "iprob"),
 }
 _OF: Mapping[What, Sequence[Role]] = {
     "a run": ("query", "doc", "score", "rank"),
-    "qrels": ("query", "doc", "grade"),
+    "qrels": ("query", "doc", "grade", "stratum", "probability"),
 }
 # What the user calls the roles.
 PUBLIC = {"query": "query_id", "doc": "doc_id", "grade": "relevance"}
@@ -147,7 +158,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def numbers_in(found: Mapping[Role, int]) -> frozenset[Number]:
     """Return which roles among these are numbers."""
-    every: tuple[Number, ...] = ("score", "rank", "grade")
+    every: tuple[Number, ...] = ("score", "rank", "grade", "stratum", "probability")
     return frozenset(role for role in every if role in found)
 
 
@@ -251,7 +262,7 @@ class Batches:
             if any(none is not None for _, none in parts):
                 none = [np.zeros(len(one)) if at is None else at for one, at in parts]
                 wrong = np.concatenate(none).astype(np.bool_)
-                kind = "number" if role == "score" else "whole number"
+                kind = "number" if role in FRACTIONS else "whole number"
                 value = _value(pieces, at, int(np.argmax(wrong if bad is None else wrong & ~bad)))
                 problem = f"expected a {kind} in column {name!r}, got {value!r:.80}"
                 bad = self._fault(faults, "number", wrong, bad, pieces, problem)
@@ -260,6 +271,7 @@ class Batches:
         value = found.get("score", found.get("grade"))
         where = partial(_row_text, numbers, query, doc)
         block = Block(query, doc, value, self._source, where, found.get("rank"))
+        block = replace(block, sampling=sampling_in(found))
         if bad is not None:
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
@@ -431,7 +443,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if column.null_count:
         missing = _missing(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
-    as_float = role == "score" or pa.types.is_floating(kind)
+    as_float = role in FRACTIONS or pa.types.is_floating(kind)
     wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
     if kind != wide:
         # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
@@ -441,7 +453,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if len(column):
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     numbers: Floats | Ints | None
-    if role == "score":
+    if role in FRACTIONS:
         bad = np.isnan(values)
         numbers = values
     else:

@@ -1,7 +1,7 @@
 """Every measure, registered by importing its family, in the order of the catalogue."""
 
 # Not in the order of the alphabet: it is the catalogue's.
-from cranfield.measures import gain, precision, coverage, users, agreement, sets, groups  # isort: skip
+from cranfield.measures import gain, precision, sampled, coverage, users, agreement, sets, groups  # isort: skip
 from cranfield.measures.grammar import find, parse, parse_all
 from cranfield.measures.registry import Definition, Measure, Plan, definitions, measure
 
@@ -19,6 +19,7 @@ __all__ = [
     "parse",
     "parse_all",
     "precision",
+    "sampled",
     "sets",
     "users",
 ]
