@@ -341,7 +341,7 @@ class Qrels:
     @cached_property
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.sampling`."""
-        columns: dict[str, Numbers] = {**self.columns}
+        columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))
             stratum = columns["stratum"][rows]
