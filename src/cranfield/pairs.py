@@ -25,6 +25,9 @@ class RBO:
 
     `min` and `max` are the least and the greatest that it can be, whatever follows; `ext` is what
     it is if the rankings go on to agree as they do so far.
+
+    >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # a half is certain, and more of what follows
+    True
     """
 
     ext: float
@@ -39,7 +42,11 @@ class RBO:
 
 @dataclass(frozen=True)
 class RunRBO:
-    """Rank-biased overlap of two runs, query by query."""
+    """Rank-biased overlap of two runs, query by query.
+
+    >>> rbo({"q1": {"a": 2.0, "b": 1.0}}, {"q1": {"b": 9.0, "a": 8.0}}, p=0.5).per_query["q1"].ext
+    0.5
+    """
 
     per_query: Mapping[str, RBO]  # of the queries that both have
     mean: RBO  # over these
