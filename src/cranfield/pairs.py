@@ -26,7 +26,7 @@ class RBO:
     `min` and `max` are the least and the greatest that it can be, whatever follows; `ext` is what
     it is if the rankings go on to agree as they do so far.
 
-    >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # a half is certain, and more of what follows
+    >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # min is ln 2
     True
     """
 
