@@ -138,6 +138,16 @@ def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     return divide(total, n_relevant(grades, rel))
 
 
+def xinfap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    """Without strata, it is infAP; test_sampled.py has it with strata."""
+    return infap(ranking, grades, rel)
+
+
+def statap(ranking: Ranking, grades: Sequence[int], itself: str = "once", rel: int = 1) -> float:
+    """Without probabilities, it is AP; test_sampled.py has it with them."""
+    return ap(ranking, grades, None, rel)
+
+
 def bing(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     total, missed = 0.0, 0
     for grade in ranking:
@@ -198,6 +208,40 @@ def rbp_residual(
             any_unjudged = True
         weight *= p
     return (weight if any_unjudged or tail == "counts" else 0.0) + (1 - p) * total
+
+
+def compat(
+    ranking: Ranking,
+    grades: Sequence[int],
+    p: float = 0.95,
+    normalize: bool = True,
+    depth: int = 1000,
+) -> float:
+    """Add up each document's share of the overlaps; test_agreement.py has them depth by depth."""
+    weights, weight = [], 1.0
+    for i in range(1, depth + 1):
+        weights.append(weight / i)
+        weight *= p
+
+    def share(first: int) -> float:
+        total = 0.0
+        for i in range(depth, first - 1, -1):
+            total += weights[i - 1]
+        return total
+
+    found: dict[int, int] = {}
+    score = best = most = 0.0
+    for rank, grade in enumerate(ranking, 1):
+        if grade is not None and grade > 0:
+            found[grade] = found.get(grade, 0) + 1
+            score += share(max(rank, sum(g > grade for g in grades) + found[grade]))
+    for place in range(1, sum(g > 0 for g in grades) + 1):
+        best += share(place)
+    weight = 1.0
+    for _ in range(depth):
+        most += weight
+        weight *= p
+    return divide(score, best if normalize else most)
 
 
 def judged(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> float:
@@ -784,6 +828,9 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "SetP": set_p,
     "SetR": set_r,
     "SetF": set_f,
+    "Compat": compat,
+    "xinfAP": xinfap,
+    "statAP": statap,
     "SetAP": set_ap,
     "SetRelP": set_rel_p,
     "NumQ": num_q,

@@ -134,6 +134,11 @@ ARITHMETIC = {
     "StRecall@1": 1,
     "D_nDCG": (2 / math.log2(2) + 3 / math.log2(5)) / IDEAL,
     "Dsharp_nDCG@1": 0.5 * 1 + 0.5 * (2 / 3),
+    "xinfAP": (1 / 1 + (1 / 4 + 3 / 4 * (2 / 3) * ((1 + 1e-5) / (1 + 1 + 2e-5)))) / 4,
+    "statAP": (1 / 1 + 2 / 4) / 4,
+    # The ideal is a b c d; b is in both from depth 2 on, a from 4 on.
+    "Compat(p=0.5, depth=2)": (0 / 1 + 0.5 * 1 / 2) / (1 / 1 + 0.5 * 2 / 2),
+    "Compat(p=1, depth=2, normalize=False)": (0 / 1 + 1 / 2) / (1 + 1),
 }
 
 
@@ -215,6 +220,9 @@ def variants(name: str) -> Iterator[Measure]:
         "weights": [(2, -1, -0.5, 0.25)],
         "collection": [1000],
         "over": ["implied", "retrieved"],
+        "itself": ["weighted"],
+        "normalize": [False],
+        "depth": [1, 4, 20],
     }
     for parameter in definition.parameters:
         assert parameter in other, f"give {parameter} values to try here"

@@ -24,12 +24,14 @@ _HOME = {
     "OptionError": "errors",
     "Finding": "checking",
     "Parameter": "measures.registry",
+    "RBO": "pairs",
     "Qrels": "qrels",
     "Ranked": "ranked",
     "RecallPoint": "measures.registry",
     "Rel": "measures.registry",
     "Report": "checking",
     "Run": "runs",
+    "RunRBO": "pairs",
     "Scores": "scores",
     "Systems": "scores",
     "definitions": "measures",
@@ -40,11 +42,13 @@ _HOME = {
     "parse": "measures",
     "parse_all": "measures",
     "ratio": "ranked",
+    "rbo": "pairs",
     "read_qrels": "qrels",
     "read_run": "runs",
 }
 
 __all__ = [
+    "RBO",
     "CranfieldError",
     "Cutoff",
     "Finding",
@@ -61,6 +65,7 @@ __all__ = [
     "Rel",
     "Report",
     "Run",
+    "RunRBO",
     "Scores",
     "Systems",
     "__version__",
@@ -72,6 +77,7 @@ __all__ = [
     "parse",
     "parse_all",
     "ratio",
+    "rbo",
     "read_qrels",
     "read_run",
 ]
@@ -84,6 +90,7 @@ if TYPE_CHECKING:
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall
+    from cranfield.pairs import RBO, RunRBO, rbo
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.ranked import Ranked, ratio
     from cranfield.runs import Run, read_run

@@ -202,7 +202,11 @@ def _assemble(
     query = qrels.query[row]
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
-    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[row[by_key]])
+    ordered = row[by_key]
+    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered])
+    if qrels.sampling:
+        sampling = {name: column[ordered] for name, column in qrels.sampling.items()}
+        hits = replace(hits, sampling=sampling)
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     n_left, n_answered = 0, int(np.count_nonzero(n_retrieved))
     kept = None
@@ -264,6 +268,7 @@ def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
         number[ranked.query[rows]],
         ranked.rank[rows],
         ranked.grade[rows],
+        sampling={name: column[rows] for name, column in ranked.sampling.items()},
     )
 
 

@@ -6,13 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Union, get_args
 
 import numpy as np
 
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import QRELS_FORMATS, Files, Path, QrelsFormat, file_rows, table_rows
-from cranfield.formats.block import Block, Errors, LeftOut, Progress, Rows
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    LeftOut,
+    Number,
+    Progress,
+    Rows,
+    sampling_in,
+)
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.frames import ArrowTable, Sparse, is_sparse
 from cranfield.formats.groups import GroupsFormat, Weights, group_lines, subtopic_rows
@@ -28,7 +37,7 @@ from cranfield.formats.source import Source
 from cranfield.formats.writing import form_of, write_groups, write_rows
 from cranfield.ids import Ids, Words, decode, encode
 from cranfield.preferences import Levels
-from cranfield.ranked import Ints, Ranked
+from cranfield.ranked import Ints, Numbers, Ranked
 from cranfield.ranking import grouped, joined, together
 from cranfield.subtopics import most_first, novel_first
 
@@ -73,6 +82,8 @@ class Qrels:
     form = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text = False  # whether these are lines of text
+    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
+    columns: Mapping[Number, Any] = MappingProxyType({})
     _groups: Grouping | None = None
     _weights: Weights | None = None  # of these, as they were given
     _levels: Levels | None = None  # judgments in groups
@@ -177,7 +188,8 @@ class Qrels:
             if isinstance(rows, Files):
                 self.sources, self.is_text = rows.sources, rows.is_text
             return
-        blocks = [load() for load in rows.blocks(("grade",), errors, progress)]
+        wanted: tuple[Number, ...] = ("grade", *sampling_in(dict.fromkeys(rows.numbers)))
+        blocks = [load() for load in rows.blocks(wanted, errors, progress)]
         left_out = sum((block.left_out for block in blocks), LeftOut())
         empty = [query for block in blocks for query in block.empty]
         blocks = [block for block in blocks if len(block)]
@@ -199,6 +211,7 @@ class Qrels:
         assert whole.value is not None  # noqa: S101 - judgments have grades
         self.grade = whole.value[at].astype(np.int64)
         self._ids = whole.doc.take(at)
+        self.columns = {role: column[at] for role, column in whole.sampling.items()}
 
     def write(
         self,
@@ -234,7 +247,7 @@ class Qrels:
             for query, n in zip(self.query_ids, np.diff(self.starts).tolist(), strict=True)
             if n == 0
         ]
-        block = Block(queries, self.docs, self.grade, empty=empty)
+        block = Block(queries, self.docs, self.grade, empty=empty, sampling=self.columns)
         write_rows(path, form_of(path, format), "qrels", lambda: [block], "")
 
     def __len__(self) -> int:
@@ -297,6 +310,10 @@ class Qrels:
         some._lists = [lists[code] for code in codes]
         some.starts = np.cumsum([0, *(row.stop - row.start for row in rows)])
         some.grade = np.concatenate([self.grade[row] for row in rows])
+        some.columns = {
+            role: np.concatenate([column[row] for row in rows])
+            for role, column in self.columns.items()
+        }
         some.__dict__["top_grade"] = self.top_grade  # of the collection
         return some
 
@@ -358,7 +375,25 @@ class Qrels:
         span = int(below.max(initial=0)) + 1
         # One number for query and grade, which sorts several times faster than a pair.
         grade = self.top_grade - np.sort(query * span + below) % span
-        return Ranked(len(self.query_ids), query, rank, grade)
+        if not self.sampling:
+            return Ranked(len(self.query_ids), query, rank, grade)
+        rows = (query * span + below).argsort(kind="stable")
+        sampling = {name: column[rows] for name, column in self.sampling.items()}
+        return Ranked(len(self.query_ids), query, rank, grade, sampling=sampling)
+
+    @cached_property
+    def sampling(self) -> dict[str, Numbers]:
+        """How the documents were sampled to be judged: see `Ranked.sampling`."""
+        columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
+        if "stratum" in columns:
+            rows = np.lexsort((columns["stratum"], self.query))
+            stratum = columns["stratum"][rows]
+            changes = np.append(False, stratum[1:] != stratum[:-1])[: len(rows)]
+            # A query's first row has the number 0, whatever stood before.
+            count = np.cumsum(changes)
+            columns["stratum"] = np.empty(len(rows), np.int64)
+            columns["stratum"][rows] = count - count[self.starts[self.query]]
+        return columns
 
 
 def read_qrels(
@@ -385,6 +420,10 @@ def read_qrels(
     says: `{"query_id": "user", "relevance": 3}`, by name, or by number from 1. With a column of
     subtopics (`subtopic`, `subtopic_id`, `intent`, `aspect`, `group`), the judgments of each are a
     group; a column `weight` says what each subtopic counts among those of its query.
+
+    Judgments that are a sample have a column `stratum` (whole numbers) or `probability` (of being
+    judged), which xinfAP and statAP need; so do format="strata", lines of `query_id iteration
+    doc_id stratum grade`, and format="prels", lines of `query_id doc_id grade method probability`.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
     the first raises InputError, which names it. `progress` hears of the bytes read.

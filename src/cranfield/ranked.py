@@ -6,8 +6,8 @@ same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -131,6 +131,9 @@ class Ranked:
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
     known: Bools | None = None  # (rows,) whether judged, None: all are
+    # Of judgments that are a sample: "stratum" (rows,), 0, 1, ... within the query; "probability"
+    # (rows,) of being judged.
+    sampling: Mapping[str, Numbers] = field(default_factory=dict)
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -144,6 +147,7 @@ class Ranked:
             self.grade.take(rows),
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
+            {name: column.take(rows) for name, column in self.sampling.items()},
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":
@@ -166,7 +170,10 @@ class Ranked:
     def _marked(self, cutoffs: Ints) -> "Ranked":
         last: Ranked | None = self.__dict__.get("_last_marked")
         if last is None or last.cutoffs is not cutoffs:
-            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.known)
+            last = Ranked(
+                *(self.n_queries, self.query, self.rank, self.grade),
+                *(cutoffs, self.known, self.sampling),
+            )
             last.__dict__["starts"] = self.starts  # the same rows
             self.__dict__["_last_marked"] = last
         return last
@@ -221,6 +228,18 @@ class Ranked:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
         return np.ones(len(self.query), np.bool_) if self.known is None else self.known
 
+    @property
+    def stratum(self) -> Ints:
+        """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
+        stratum: Ints | None = self.sampling.get("stratum")
+        return np.zeros(len(self.query), np.int64) if stratum is None else stratum
+
+    @property
+    def probability(self) -> Floats:
+        """The probability with which each row's document was to be judged: (rows,)."""
+        probability: Floats | None = self.sampling.get("probability")
+        return np.ones(len(self.query)) if probability is None else probability
+
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""
         changes = np.append(values[1:] != values[:-1], True)[: len(values)]
@@ -237,6 +256,21 @@ class Ranked:
         rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
         found = rows >= self.starts[other.query]
         return np.where(found, np.append(values, 0)[rows], 0)
+
+    def places(self, ideal: "Ranked") -> Ints:
+        """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
+
+        Behind all of a higher grade; of its own grade, the rows of this ranking stand first, in
+        its order. The ideal holds every document that this ranking holds, highest grade first.
+        """
+        top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
+        lowest = min(int(self.grade.min(initial=0)), int(ideal.grade.min(initial=0)))
+        keys, theirs = (r.query * (top - lowest + 1) + top - r.grade for r in (self, ideal))
+        order = keys.argsort(kind="stable")
+        ordered = keys[order]
+        higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
+        places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
+        return places[order.argsort()]
 
     def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
         """Run `accumulate` along each query by itself: (rows,) -> (rows,).

@@ -112,6 +112,10 @@ def joined(parts: Sequence[Block]) -> Block:
         column([part.rank for part in parts]),
         sum((part.left_out for part in parts), LeftOut()),
         [query for part in parts for query in part.empty],
+        sampling={
+            role: np.concatenate([part.sampling[role] for part in parts])
+            for role in parts[0].sampling
+        },
     )
 
 

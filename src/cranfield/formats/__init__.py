@@ -33,12 +33,14 @@ from cranfield.formats.source import SUFFIXES, Source
 from cranfield.formats.trec import is_data
 
 TableFormat = Literal["trec", "msmarco", "beir", "csv", "tsv", "json", "jsonl", "parquet", "arrow"]
-QrelsFormat = TableFormat | Literal["qrels", "subtopics"] | GroupsFormat
+SampledFormat = Literal["strata", "prels"]
+QrelsFormat = TableFormat | Literal["qrels", "subtopics"] | SampledFormat | GroupsFormat
 RunFormat = TableFormat
 RUN_FORMATS: tuple[str, ...] = get_args(TableFormat)
 QRELS_FORMATS: tuple[str, ...] = (
     *get_args(TableFormat),
     "qrels",
+    *get_args(SampledFormat),
     *get_args(GroupsFormat),
     "subtopics",
 )
@@ -284,6 +286,10 @@ def _white_space(
                 kind="columns",
             )
         return trec.numbered_rows(source, what, at, sample)
+    if form == "strata":
+        return trec.strata_rows(source)
+    if form == "prels":
+        return trec.prels_rows(source)
     if what == "qrels":
         return trec.qrels_rows(source)
     return trec.marco_rows(source) if form == "msmarco" else trec.run_rows(source, sample)

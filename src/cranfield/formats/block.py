@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from cranfield.errors import InputError
 from cranfield.ids import Ids
@@ -13,7 +13,9 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 # Columns beside the ids of query and document; "group" holds ids, too: of subtopics.
-Number = Literal["score", "rank", "grade", "group", "weight"]
+Number = Literal["score", "rank", "grade", "group", "weight", "stratum", "probability"]
+# Of these; the others are whole numbers.
+FRACTIONS = frozenset({"score", "weight", "probability"})
 Progress = Callable[[int], None]
 
 
@@ -87,6 +89,7 @@ class Block:
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
     group: Ids | None = None  # the subtopic of judgments by subtopic
     weight: Floats | None = None  # the subtopic's
+    sampling: Mapping[Number, Floats | Ints] = field(default_factory=dict)  # see Ranked.sampling
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -102,6 +105,7 @@ class Block:
             None if self.rank is None else self.rank[rows],
             group=None if self.group is None else self.group.take(rows),
             weight=None if self.weight is None else self.weight[rows],
+            sampling={role: column[rows] for role, column in self.sampling.items()},
         )
 
     def slice(self, begin: int, end: int) -> "Block":
@@ -115,6 +119,7 @@ class Block:
             None if self.rank is None else self.rank[begin:end],
             group=None if self.group is None else self.group.take(slice(begin, end)),
             weight=None if self.weight is None else self.weight[begin:end],
+            sampling={role: column[begin:end] for role, column in self.sampling.items()},
         )
 
     def _source(self, row: int) -> str | None:
@@ -130,6 +135,12 @@ class Block:
         """Return an error that names the row: its file, line number and text, as far as known."""
         line, text = self.where(row)
         return kind(problem, source=self._source(row), line=line, text=text, hint=hint)
+
+
+def sampling_in(found: Mapping[str, Any]) -> dict[Number, Any]:
+    """Return those of some columns that say how documents were sampled to be judged."""
+    every: tuple[Number, ...] = ("stratum", "probability")
+    return {role: found[role] for role in every if role in found}
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
@@ -155,7 +166,7 @@ class Rows(Protocol):
     ) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns of numbers, all of which there must be.
 
-        "score" or "grade" becomes a block's `value`, the others what they are called; "group", if
-        it is wanted, comes first. `progress` hears of the
-        bytes read.
+        "score" or "grade" becomes a block's `value`, "stratum" and "probability" its `sampling`,
+        the others what they are called; "group", if it is wanted, comes first. `progress` hears of
+        the bytes read.
         """

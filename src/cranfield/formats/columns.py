@@ -3,13 +3,22 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Load, Number
+from cranfield.formats.block import (
+    FRACTIONS,
+    LARGEST_GRADE,
+    Block,
+    Errors,
+    Faults,
+    Load,
+    Number,
+    sampling_in,
+)
 from cranfield.ids import Ids, decode
 from cranfield.ranked import Bools, Floats, Ints
 
@@ -19,7 +28,9 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 131_072
 
 What = Literal["a run", "qrels"]
-Role = Literal["query", "doc", "score", "rank", "grade", "group", "weight"]
+Role = Literal[
+    "query", "doc", "score", "rank", "grade", "group", "weight", "stratum", "probability"
+]
 
 # What columns are called elsewhere: the first of these that a table has is taken.
 NAMES: Mapping[Role, Sequence[str]] = {
@@ -36,11 +47,13 @@ NAMES: Mapping[Role, Sequence[str]] = {
     "grade": ("relevance", "label", "rel", "grade", "score", "rating"),
     "group": ("subtopic", "subtopic_id", "intent", "intent_id", "aspect", "group"),
     "weight": ("weight", "subtopic_weight", "intent_weight"),
+    "stratum": ("stratum", "stratum_id"),
+    "probability": ("inclusion_probability", "probability", "inclusion_prob", "iprob"),
 }
 IDS: Sequence[Role] = ("query", "doc", "group")
 _OF: Mapping[What, Sequence[Role]] = {
     "a run": ("query", "doc", "score", "rank"),
-    "qrels": ("query", "doc", "grade", "group", "weight"),
+    "qrels": ("query", "doc", "grade", "group", "weight", "stratum", "probability"),
 }
 # What the user calls the roles.
 PUBLIC = {"query": "query_id", "doc": "doc_id", "grade": "relevance", "group": "subtopic"}
@@ -154,7 +167,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def numbers_in(found: Mapping[Role, int]) -> frozenset[Number]:
     """Return which roles among these are numbers."""
-    every: tuple[Number, ...] = ("score", "rank", "grade", "group", "weight")
+    every: tuple[Number, ...] = get_args(Number)
     return frozenset(role for role in every if role in found)
 
 
@@ -259,7 +272,7 @@ class Batches:
             if any(none is not None for _, none in parts):
                 none = [np.zeros(len(one)) if at is None else at for one, at in parts]
                 wrong = np.concatenate(none).astype(np.bool_)
-                kind = "number" if role in ("score", "weight") else "whole number"
+                kind = "number" if role in FRACTIONS else "whole number"
                 value = _value(pieces, at, int(np.argmax(wrong if bad is None else wrong & ~bad)))
                 problem = f"expected a {kind} in column {name!r}, got {value!r:.80}"
                 bad = self._fault(faults, "number", wrong, bad, pieces, problem)
@@ -276,6 +289,7 @@ class Batches:
             found.get("rank"),
             group=next(iter(group), None),
             weight=found.get("weight"),
+            sampling=sampling_in(found),
         )
         if bad is not None:
             block = block.take(np.flatnonzero(~bad))
@@ -448,7 +462,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if column.null_count:
         missing = _missing(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
-    as_float = role in ("score", "weight") or pa.types.is_floating(kind)
+    as_float = role in FRACTIONS or pa.types.is_floating(kind)
     wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
     if kind != wide:
         # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
@@ -458,7 +472,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if len(column):
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     numbers: Floats | Ints | None
-    if role in ("score", "weight"):
+    if role in FRACTIONS:
         bad = np.isnan(values)
         numbers = values
     else:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.block import (
+    FRACTIONS,
     LARGEST_GRADE,
     Block,
     Errors,
@@ -25,6 +26,7 @@ from cranfield.formats.block import (
     Load,
     Number,
     Progress,
+    sampling_in,
 )
 from cranfield.formats.columns import PUBLIC, Role, What, numbers_in
 from cranfield.formats.source import Source
@@ -155,7 +157,7 @@ class Lines(ABC):
         # Whole numbers are read as text first: Arrow would take hexadecimal ones.
         types = {self.columns[role]: pa.binary() for role in ("query", "doc")}
         for role in wanted:
-            types[self.columns[role]] = pa.float64() if role == "score" else pa.binary()
+            types[self.columns[role]] = pa.float64() if role in FRACTIONS else pa.binary()
         for arrays in self.tables(raw, types):
             block = None if arrays is None else self._block(arrays, wanted, where)
             if block is not None:
@@ -176,7 +178,7 @@ class Lines(ABC):
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         found: dict[str, Floats | Ints] = {}
         for role, array in zip(wanted, arrays[2:], strict=True):
-            values = _scores(array) if role == "score" else self._whole_numbers(array)
+            values = _scores(array) if role in FRACTIONS else self._whole_numbers(array)
             if values is None:
                 return None
             found[role] = values
@@ -184,9 +186,11 @@ class Lines(ABC):
 
     def _of(self, query: Ids, doc: Ids, found: Mapping[str, Any], where: Any) -> Block:
         value = found.get("score", found.get("grade"))
+        block = Block(query, doc, value, self.source.name, where, found.get("rank"))
+        if len(found) < 2:
+            return block
         group, weight = found.get("group"), found.get("weight")
-        place = self.source.name, where
-        return Block(query, doc, value, *place, found.get("rank"), group=group, weight=weight)
+        return replace(block, group=group, weight=weight, sampling=sampling_in(found))
 
     def _whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
@@ -229,7 +233,7 @@ class Lines(ABC):
             for role, number in zip(numbered, numbers, strict=True):
                 values[role].append(number)
         found: dict[str, Any] = {
-            role: np.array(column, np.float64 if role in ("score", "weight") else np.int64)
+            role: np.array(column, np.float64 if role in FRACTIONS else np.int64)
             for role, column in values.items()
         }
         if len(numbered) < len(wanted):
@@ -260,7 +264,7 @@ class Lines(ABC):
                 continue
             field = columns[self.columns[role]]
             number: float | None
-            if role in ("score", "weight"):
+            if role in FRACTIONS:
                 number = float(field) if NUMBER.fullmatch(field.strip()) else None
             else:
                 number = self.whole(field.strip() if self.decimals else field)
@@ -275,7 +279,7 @@ class Lines(ABC):
 
     def _not_a_number(self, role: Number, field: bytes) -> InputError:
         shown = field[:80].decode("utf-8", "replace")
-        kind = "number" if role in ("score", "weight") else "whole number"
+        kind = "number" if role in FRACTIONS else "whole number"
         hint = None
         if role == "grade" and NUMBER.fullmatch(field) and not WHOLE.fullmatch(field):
             hint = (

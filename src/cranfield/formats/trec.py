@@ -147,6 +147,20 @@ def qrels_rows(source: Source) -> WhiteSpace:
     return WhiteSpace(source, "qrels", columns, _QRELS, form="TREC qrels")
 
 
+def strata_rows(source: Source) -> WhiteSpace:
+    """Return judgments sampled by strata, as sample_eval.pl takes them."""
+    columns: dict[Role, int] = {"query": 0, "doc": 2, "grade": 4, "stratum": 3}
+    expected = "5 columns: query_id iteration doc_id stratum grade"
+    return WhiteSpace(source, "qrels", columns, expected, form="sampled qrels")
+
+
+def prels_rows(source: Source) -> WhiteSpace:
+    """Return judgments with inclusion probabilities, as the Million Query track has them."""
+    columns: dict[Role, int] = {"query": 0, "doc": 1, "grade": 2, "probability": 4}
+    expected = "5 columns: query_id doc_id grade method probability"
+    return WhiteSpace(source, "qrels", columns, expected, form="prels")
+
+
 def run_rows(source: Source, sample: bytes) -> WhiteSpace:
     """Return a run in TREC's form; `sample` (some first lines) tells which columns it has."""
     lines = [line.split() for line in _sampled(sample)]

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -51,6 +51,8 @@ def write_rows(
     """
     writers: dict[str, Callable[[IO[bytes], Iterable[Block], What, str], None]] = {
         "trec": _write_trec,
+        "strata": _write_sampled("stratum"),
+        "prels": _write_sampled("probability"),
         "msmarco": _write_marco,
         "beir": _write_delimited(b"\t", ("query-id", "corpus-id", "score")),
         "tsv": _write_delimited(b"\t"),
@@ -168,6 +170,23 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], what: What, tag: st
     _write_blank_separated(stream, blocks, columns, b"\t")
 
 
+def _write_sampled(
+    role: Literal["stratum", "probability"],
+) -> Callable[[IO[bytes], Iterable[Block], What, str], None]:
+    def columns(block: Block) -> list[Any]:
+        if role not in block.sampling:
+            raise OptionError(f"these judgments have no {role}, which the format needs")
+        sampling = block.sampling[role]
+        if role == "stratum":
+            return [block.query, b"0", block.doc, sampling, block.value]
+        return [block.query, block.doc, block.value, b"0", sampling]
+
+    def write(stream: IO[bytes], blocks: Iterable[Block], what: What, tag: str) -> None:
+        _write_blank_separated(stream, blocks, columns, b" ")
+
+    return write
+
+
 def _falling(block: Block) -> Any:
     """Return scores by which the rows rank as by their rank: the last of a query has 1."""
     assert block.rank is not None  # noqa: S101 - as the caller promises
@@ -252,7 +271,7 @@ def _names(what: What, block: Block) -> tuple[str, ...]:
     if what == "qrels":
         group = () if block.group is None else ("subtopic",)
         weight = () if block.weight is None else ("weight",)
-        return ("query_id", *group, "doc_id", "relevance", *weight)
+        return ("query_id", *group, "doc_id", "relevance", *weight, *block.sampling)
     score = () if block.value is None else ("score",)
     rank = () if block.rank is None else ("rank",)
     return ("query_id", "doc_id", *score, *rank)
@@ -260,7 +279,7 @@ def _names(what: What, block: Block) -> tuple[str, ...]:
 
 def _columns(block: Block) -> list[Any]:
     every = (block.query, block.group, block.doc, block.value, block.rank, block.weight)
-    return [one for one in every if one is not None]
+    return [one for one in (*every, *block.sampling.values()) if one is not None]
 
 
 def _write_delimited(

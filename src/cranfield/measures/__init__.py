@@ -4,8 +4,10 @@
 from cranfield.measures import (  # isort: skip
     gain,
     precision,
+    sampled,
     coverage,
     users,
+    agreement,
     cascade,
     ntcir,
     sets,
@@ -20,6 +22,7 @@ __all__ = [
     "Definition",
     "Measure",
     "Plan",
+    "agreement",
     "cascade",
     "coverage",
     "definitions",
@@ -33,6 +36,7 @@ __all__ = [
     "parse_all",
     "precision",
     "review",
+    "sampled",
     "sets",
     "users",
 ]

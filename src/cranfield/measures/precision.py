@@ -246,13 +246,13 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     unjudged = pool.running(pool.grade < 0)
     above = pool.rank - 1.0
     pooled = ratio(relevant + others + unjudged, above)
-    precision_above = (relevant + _SMOOTH) / (relevant + others + 2 * _SMOOTH)
+    precision_above = (relevant + SMOOTH) / (relevant + others + 2 * SMOOTH)
     expected = 1 / (above + 1) + above / (above + 1) * pooled * precision_above
     terms = np.where(is_relevant, expected, 0)
     return ratio(pool.total(terms), judged.n_relevant(rel))
 
 
-_SMOOTH = 1e-5
+SMOOTH = 1e-5
 
 
 @measure(

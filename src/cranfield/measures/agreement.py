@@ -1,0 +1,67 @@
+"""Measures of how much the ranking agrees with an ideal ranking of the judged documents."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.judged import Judged
+from cranfield.measures.registry import Parameter, measure, whole
+from cranfield.measures.users import Persistence
+from cranfield.ranked import Floats, Ints, powers, ratio
+
+_DEEPEST = 1_000_000  # of a table with an entry for each rank
+
+
+def _depth(value: Any) -> int:
+    depth = whole(1)(value)
+    if depth > _DEEPEST:
+        raise ValueError(f"a whole number from 1 to {_DEEPEST:,}")
+    return depth
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ValueError("True or False")
+
+
+@measure(
+    "Compat",
+    formula="sum over depths i <= depth of p^(i-1) n_i / i, n_i = documents that are both in the "
+    "first i of the ranking and in the first i of the ideal; divided by that of the ideal itself "
+    "(or, not normalized, by the sum of p^(i-1))",
+    source="Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py",
+    aliases=("Compatibility",),
+    exempt={"perfect is 1 with normalize given": "then only an endless ideal could reach 1"},
+)
+def compatibility(
+    judged: Judged,
+    *,
+    p: Persistence = 0.95,
+    normalize: Annotated[
+        bool, Parameter("whether to divide by what the ideal ranking itself reaches", _flag)
+    ] = True,
+    depth: Annotated[int, Parameter("the last rank that counts", _depth)] = 1000,
+) -> Floats:
+    """Compatibility: rank-biased overlap of the ranking with the ideal that is nearest to it.
+
+    The ideal ranking holds the documents with a grade above 0, highest grade first; among equal
+    grades those that the run retrieved come first, in its order, and then the others. Unjudged
+    documents, and those of grade 0 or below, take up ranks and agree with nothing; a relevant
+    document that was not retrieved is missing from every overlap. 0 for a query without relevant
+    documents.
+    """
+    hits, ideal = judged.hits.relevant(1), judged.ideal.relevant(1)
+    # A document in both counts at every depth from the later of its two ranks on.
+    weight = _weights_from(p, depth)
+    met = np.minimum(np.maximum(hits.rank, hits.places(ideal)), depth + 1)
+    best = ideal.total(weight.take(np.minimum(ideal.rank, depth + 1)))
+    most = best if normalize else np.cumsum(powers(p, np.arange(depth)))[-1:, None]
+    return ratio(hits.total(weight.take(met)), most)
+
+
+def _weights_from(p: float, depth: int) -> Floats:
+    """Return, for each rank, the sum of p^(i-1) / i from there to the depth; 0 beyond, and at 0."""
+    ranks: Ints = np.arange(1, depth + 1)
+    sums = np.cumsum((powers(p, ranks - 1) / ranks)[::-1])[::-1]
+    return np.concatenate(([0.0], sums, [0.0]))

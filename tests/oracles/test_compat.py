@@ -1,0 +1,72 @@
+"""Compat against ir_measures (0.4.3), whose provider `compat` is made after Clarke's script."""
+
+import random
+
+import ir_measures
+import oracle
+import pytest
+
+import cranfield
+from cranfield import evaluate
+
+
+def theirs(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+    measure = ir_measures.Compat(p=p, normalize=normalize)
+    return {one.query_id: one.value for one in measure.iter_calc(qrels, run)}
+
+
+def ours(qrels: oracle.Qrels, run: oracle.Run, p: float, normalize: bool) -> dict[str, float]:
+    """Return our values at its depth, which it takes from the data: Clarke's is always 1,000."""
+    values = {}
+    for query, grades in qrels.items():
+        ideal = sum(grade > 0 for grade in grades.values())
+        if query in run and max(len(run[query]), ideal) > 0:
+            depth = max(len(run[query]), ideal)
+            measure = cranfield.Compat(p=p, normalize=normalize, depth=depth)
+            one = evaluate({query: grades}, {query: run[query]}, measure, ties="ascending")
+            values[query] = one[measure]
+    return values
+
+
+def orders_the_ideal_otherwise(grades: dict[str, int], scores: dict[str, float]) -> bool:
+    """Tell whether its ideal may be another one.
+
+    It orders equal grades by the run's *score*, with 0.0 for what was not retrieved: then a
+    document with a score below 0 stands behind those that were not retrieved, and of equal scores
+    those first that come first in the qrels, and not in the ranking.
+    """
+    found = [doc for doc in grades if grades[doc] > 0 and doc in scores]
+    values = [(grades[doc], scores[doc]) for doc in found]
+    return any(scores[doc] <= 0 for doc in found) or len(set(values)) < len(values)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.95])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_compat(p: float, normalize: bool) -> None:
+    compared = other = 0
+    for seed in range(40):
+        qrels, run = oracle.collection(seed)
+        run = {query: docs for query, docs in run.items() if query in qrels and docs}
+        qrels = {query: docs for query, docs in qrels.items() if query in run}
+        a, b = ours(qrels, run, p, normalize), theirs(qrels, run, p, normalize)
+        assert a.keys() == b.keys()
+        for query, value in a.items():
+            compared += 1
+            if value != pytest.approx(b[query], rel=1e-13, abs=0):
+                assert orders_the_ideal_otherwise(qrels[query], run[query])
+                assert value > b[query], "its ideal is not the nearest one"
+                other += 1
+    assert (compared, other) == (409, 20)
+
+
+def test_scores_above_0_and_no_ties() -> None:
+    chance = random.Random(1)
+    for seed in range(30):
+        qrels, run = oracle.collection(seed)
+        for docs in run.values():
+            for doc in docs:
+                docs[doc] = chance.uniform(1, 2)
+        run = {query: docs for query, docs in run.items() if query in qrels and docs}
+        a, b = ours(qrels, run, 0.95, True), theirs(qrels, run, 0.95, True)
+        for query, value in a.items():
+            assert value == pytest.approx(b[query], rel=1e-13, abs=0)
