@@ -43,6 +43,7 @@ FLOORS = [
     "measures.sets",
     "measures.groups",
     "measures",
+    "bounds",
     "scores",
     "evaluation",
     "checking",

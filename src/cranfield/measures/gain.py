@@ -7,7 +7,15 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, measure
+from cranfield.measures.registry import (
+    Bounded,
+    Cutoff,
+    Gains,
+    Parameter,
+    Parameters,
+    Rel,
+    measure,
+)
 from cranfield.ranked import Floats, Numbers, Ranked, log2, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -91,6 +99,13 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return name, translated
 
 
+def _bounded(parameters: Parameters) -> Bounded:
+    """The way to the lowest ratio needs gains of 0 or more."""
+    gain = parameters["gain"]
+    cost = isinstance(gain, Mapping) and min(gain.values()) < 0
+    return "attained" if cost else "ratio"
+
+
 @measure(
     "nDCG",
     formula="DCG@k / DCG@k of the ideal ranking",
@@ -103,6 +118,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         "range with own gains": "a grade may cost something, and then a ranking may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    bounds=_bounded,
 )
 def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Normalized discounted cumulated gain: the ranking's DCG as a share of the best possible.
@@ -129,6 +145,7 @@ def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> F
         "range with own gains": "a grade may cost something, and then the sum may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    bounds="extremes",
 )
 def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Discounted cumulated gain: what the documents are worth, less the further down they stand.
@@ -153,6 +170,7 @@ def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Fl
         "0 without relevant documents with own gains": "grade 0 may be worth something",
         "0 without results": "it looks at the judgments, retrieved or not",
     },
+    bounds="extremes",
 )
 def ideal_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Ideal discounted cumulated gain: the DCG of the best possible ranking, cut at k.

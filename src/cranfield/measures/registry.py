@@ -26,6 +26,8 @@ from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.runs import Run
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
+# Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
+Bounded = Literal["extremes", "split", "sorted", "ratio", "attained", "none", "refused"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # A measure's name and parameters as another tool has them -> as they are here.
@@ -168,6 +170,7 @@ class Definition:
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
+    bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -273,6 +276,7 @@ def measure(
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
+    bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -280,6 +284,11 @@ def measure(
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
     the parameters; each is annotated with a Parameter and has a default.
+
+    `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
+    found to be enough: "extremes", "split", "sorted" or "ratio" (see `cranfield.bounds`). Without
+    it they are "attained", not proved. "none": it does not hang on grades; "refused": it takes
+    more than grades.
     """
 
     def register(kernel: Kernel) -> Kernel:
@@ -297,6 +306,7 @@ def measure(
             range=range,
             higher_is_better=higher_is_better,
             exempt=exempt or {},
+            bounds=bounds,
         )
         _DEFINITIONS[name] = definition
         implied: dict[str, Mapping[str, Any]] = {
@@ -360,6 +370,12 @@ class Measure:
     def definition(self) -> Definition:
         """The declaration, without this one's parameters."""
         return _DEFINITIONS[self.name]
+
+    @property
+    def bounds(self) -> Bounded:
+        """How its bounds are found, with these parameters."""
+        declared = self.definition.bounds
+        return declared(self.parameters) if callable(declared) else declared
 
     @property
     def parameters(self) -> dict[str, Any]:
