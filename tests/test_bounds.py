@@ -11,7 +11,7 @@ import pytest
 from test_measures import variants
 
 from cranfield import Measure, definitions
-from cranfield.bounds import Bounds, bounds
+from cranfield.bounds import Bounds, bounds_of
 from cranfield.judge import judge
 from cranfield.judged import Judged
 from cranfield.measures.registry import _DEFINITIONS, _EXACT, VARIANTS, Cutoff, Parameter, measure
@@ -71,7 +71,7 @@ def of_all(measure: Measure, top: int) -> tuple[Floats, Floats, Bounds]:
     low, high = np.full(len(SEEDS) + 1, np.inf), np.full(len(SEEDS) + 1, -np.inf)
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
-    return low, high, bounds([measure], judged)
+    return low, high, bounds_of([measure], judged)
 
 
 def bounded() -> Iterator[Measure]:
@@ -90,6 +90,10 @@ def test_no_completion_is_beyond_the_bounds(name: str, top: int) -> None:
             continue
         low, high, found = of_all(one, top)
         proved = found.proved[:, 0]
-        np.testing.assert_allclose(found.low[proved, 0], low[proved], rtol=1e-13, atol=0, err_msg=str(one))
-        np.testing.assert_allclose(found.high[proved, 0], high[proved], rtol=1e-13, atol=0, err_msg=str(one))
-        assert (found.low[:, 0] >= low * (1 - 1e-13) - 1e-15).all() , one
+        np.testing.assert_allclose(
+            found.low[proved, 0], low[proved], rtol=1e-13, atol=0, err_msg=str(one)
+        )
+        np.testing.assert_allclose(
+            found.high[proved, 0], high[proved], rtol=1e-13, atol=0, err_msg=str(one)
+        )
+        assert (found.low[:, 0] >= low * (1 - 1e-13) - 1e-15).all(), one

@@ -60,6 +60,33 @@ class Bounds:
     n_retrieved: int  # documents, of all queries
     n_judged: int  # of these
 
+    def notes(self, measures: Sequence[Measure]) -> list[str]:
+        """Return what to know of the bounds of these measures, which are its columns."""
+        unjudged = self.n_retrieved - self.n_judged
+        said = [
+            f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
+            f"{self.n_retrieved:,} documents retrieved, from 0 to {self.top_grade}."
+        ]
+        bounds, attained = [], []
+        for measure, low, proved in zip(measures, self.low.T, self.proved.T, strict=True):
+            n_open = np.count_nonzero(~proved)
+            if np.isnan(low).all():
+                continue
+            if n_open == 0:
+                bounds.append(str(measure))
+            else:
+                part = (
+                    f" (in {n_open:,} of {len(proved):,} queries)" if n_open < len(proved) else ""
+                )
+                attained.append(f"{measure}{part}")
+        if bounds:
+            said.append(f"Bounds: {', '.join(bounds)}.")
+        if attained:
+            said.append(
+                f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
+            )
+        return said
+
 
 def check_bounded(measures: Iterable[Measure], judged_only: bool) -> None:
     """Raise OptionError or MeasureError if there are no bounds to be had."""
@@ -79,7 +106,7 @@ def check_bounded(measures: Iterable[Measure], judged_only: bool) -> None:
             raise MeasureError(f"{measure} has no bounds: {why}")
 
 
-def bounds(measures: Sequence[Measure], judged: Judged) -> Bounds:
+def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
     shape = len(judged.n_retrieved), len(measures)
     low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
@@ -121,7 +148,8 @@ class _Way:
         method, cutoff = measure.bounds, measure.cutoff
         gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
-            return cls("split" if method in ("extremes", "split") else "attained", None, gain)
+            known = method in ("extremes", "split") and isinstance(gain, str)
+            return cls("split" if known else "attained", None, gain)
         if not isinstance(cutoff, Depth) or method in ("extremes", "attained"):
             ranks = None
         else:
@@ -273,7 +301,8 @@ class _Tried:
         worth = self._worth(some)
         order = np.argsort(-worth, kind="stable")
         first = np.append(True, np.diff(worth[order]) != 0)
-        return some[order][first]
+        best: Ints = some[order][first]
+        return best
 
     # ---- the highest ratio of gains to those of the ideal ----------------------------------------
 
