@@ -40,7 +40,7 @@ from cranfield.measures.registry import Bounded, Depth, Gains
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import in_threads
 
-_ROWS = 1 << 18  # of hits and ideal in one Judged: some 30 MB with what a measure makes of them
+_ROWS = 1 << 16  # of hits and ideal in one Judged: columns of half a MB, which stay in the cache
 _MOST_ROWS = 1 << 22  # in all sorted completions of one query; where it takes more, fewer are tried
 
 
@@ -423,10 +423,17 @@ def _ideal(one: _Ranking, steps: _Steps) -> Ints:
 
 def _joined(grades: Sequence[Ints]) -> Ranked:
     """Return the rows of several matrices as rankings, one after the other."""
-    lengths = np.repeat([matrix.shape[1] for matrix in grades], list(map(len, grades)))
-    query = np.repeat(np.arange(len(lengths)), lengths)
-    rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Ranked(len(lengths), query, rank, np.concatenate([matrix.ravel() for matrix in grades]))
+    n_rankings, query, rank = 0, [], []
+    for matrix in grades:
+        n, length = matrix.shape
+        query.append(np.broadcast_to(np.arange(n_rankings, n_rankings + n)[:, None], matrix.shape))
+        rank.append(np.broadcast_to(np.arange(1, length + 1), matrix.shape))
+        n_rankings += n
+    return Ranked(n_rankings, _flat(query), _flat(rank), _flat(grades))
+
+
+def _flat(matrices: Sequence[Ints]) -> Ints:
+    return np.concatenate([matrix.ravel() for matrix in matrices])
 
 
 def _batches(

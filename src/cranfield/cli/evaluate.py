@@ -178,12 +178,12 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
             "all": {key: _plain(scores, key, value) for key, value in scores.means().items()},
         }
         if scores.bounds is not None:
-            proved = map(bool, scores.bounds.proved.all(axis=0))
+            proved = scores.bounds.proved.T.tolist()
             run["bounds"] = {
                 "highest_grade": scores.bounds.top_grade,
                 "retrieved": scores.bounds.n_retrieved,
                 "judged": scores.bounds.n_judged,
-                "proved": dict(zip(map(str, scores.measures), proved, strict=True)),
+                "proved": dict(zip(map(str, scores.measures), map(all, proved), strict=True)),
             }
         if per_query:
             run["queries"] = {
