@@ -14,10 +14,14 @@ with the measure (`@measure(bounds=...)`):
   lowest, for every m; and all at one grade. Enough where a document is relevant or is not, and
   for the low end of ratios of gains: R, F, Rprec, AP, bpref.
 - "ratio": "split" for the low end of nDCG; its high end is sought directly (Dinkelbach 1967).
-- "sorted": grades that never rise, or never fall, down the ranking: nERR, Q. Where these are too
-  many, only those of two grades are tried, and the values are attained ones.
+- "sorted": grades that never rise, or never fall, down the ranking: nERR.
+- "every": all completions: Q, of which the lowest value may have a low grade in any place. (Of two
+  grades "split" is enough.)
 - "attained", for any other measure: those of "split". These values were reached; there may be
   lower and higher ones.
+
+Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;
+where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
 
 Documents below a cutoff only enter the ideal and the number of relevant documents: the lowest
 value has them all relevant, the highest none. Each was held against all completions of small
@@ -41,7 +45,7 @@ from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import in_threads
 
 _ROWS = 1 << 16  # of hits and ideal in one Judged: columns of half a MB, which stay in the cache
-_MOST_ROWS = 1 << 22  # in all sorted completions of one query; where it takes more, fewer are tried
+_MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,6 +233,18 @@ def _sorted(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
     yield _Steps(np.append(grades[::-1], grades[0]), counts)
 
 
+def _every(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
+    """Yield every way to grade the first `within`; below, all have one of the grades' ends."""
+    if within == 0:
+        yield _alike(grades[[0, -1]], n)
+        return
+    choices = np.indices((len(grades),) * within).reshape(within, -1).T
+    counts = (choices[:, :, None] == np.arange(len(grades))).reshape(len(choices), -1) * 1
+    counts = np.column_stack((counts, np.full(len(counts), n - within)))
+    for end in (grades[0], grades[-1]) if n > within else grades[:1]:
+        yield _Steps(np.append(np.tile(grades, within), end), counts)
+
+
 class _Tried:
     """The completions of every query; whether they are known to be enough is in `proved`."""
 
@@ -237,49 +253,49 @@ class _Tried:
     ) -> None:
         self._way, self._measure, self._rankings = way, measure, rankings
         self._top_grade = top_grade
-        enough = way.method != "attained"
-        self.proved = np.array([enough or one.n_unjudged == 0 for one in rankings], np.bool_)
+        self.proved = np.ones(len(rankings), np.bool_)
 
     def completions(self) -> Iterator[tuple[int, _Ranking, _Steps]]:
         """Yield (number of the query, query, completions)."""
-        if self._way.method == "ratio":
-            weights = self._weights()
+        method = self._way.method
+        weights = self._weights() if method == "ratio" else np.zeros(0)
         for i, one in enumerate(self._rankings):
             n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
             grades = self._best_first({0, self._top_grade, *one.levels.tolist()})
             ends = int(grades[0]), int(grades[-1])
-            if self._way.method == "extremes":
-                found = [_alike(np.array(ends), n)]
-            elif self._way.method == "ratio":
-                found = [
-                    _lowest_ranked(*ends, n, within),
-                    _alike(grades, n),
-                    self._highest_ratio(one, grades, weights),
-                ]
-            else:
-                found = [
-                    _alike(grades, n),
-                    _lowest_ranked(*ends, n, within),
-                    _highest_ranked(*ends, n, within),
-                ]
-                if self._way.method == "sorted":
-                    found += self._in_order(i, one, n, within)
+            found = [_alike(np.array(ends) if method == "extremes" else grades, n)]
+            if method != "extremes":
+                found.append(_lowest_ranked(*ends, n, within))
+            if method == "ratio":
+                found.append(self._highest_ratio(one, grades, weights))
+            elif method != "extremes":
+                found.append(_highest_ranked(*ends, n, within))
+            if method in ("sorted", "every", "attained"):
+                found += self._more(i, one, grades, within)
             for steps in found:
                 yield i, one, steps
 
-    def _in_order(self, i: int, one: _Ranking, n: int, within: int) -> Iterator[_Steps]:
-        if self._top_grade <= 1:
+    def _more(self, i: int, one: _Ranking, grades: Ints, within: int) -> Iterator[_Steps]:
+        """Yield the completions that are not split in two, and note if they are not enough."""
+        method, n, top_grade = self._way.method, one.n_unjudged, self._top_grade
+        if top_grade <= 1 and method != "attained":
             return  # of two grades all were tried
         length = min(len(one.grade), self._way.cutoff or len(one.grade)) + one.n_documents
-        if math.comb(within + self._top_grade, within) * length <= _MOST_ROWS:
-            every = self._best_first(range(self._top_grade + 1))
-            yield from _sorted(every, n, within)
+        most = _MOST_ROWS // max(length, 1)
+        if method != "sorted" and within * math.log2(top_grade + 1) <= math.log2(most):
+            self.proved[i] = True
+            yield from _every(np.arange(top_grade, -1, -1), n, within)
             return
-        self.proved[i] = False
-        some = self._best_first({0, self._top_grade, *one.levels.tolist()})
-        for high, low in combinations(some[:_MOST_PAIRED].tolist(), 2):
-            yield _highest_ranked(high, low, n, within)
-            yield _lowest_ranked(high, low, n, within)
+        orders = math.comb(within + top_grade, within) if within else 1
+        if method != "attained" and orders <= most and top_grade <= _MOST_GRADES:
+            self.proved[i] = method == "sorted"
+            yield from _sorted(self._best_first(range(top_grade + 1)), n, within)
+            return
+        self.proved[i] = n == 0
+        if method != "attained":
+            for high, low in combinations(grades[:_MOST_PAIRED].tolist(), 2):
+                yield _highest_ranked(high, low, n, within)
+                yield _lowest_ranked(high, low, n, within)
 
     def _worth(self, grades: Ints) -> Floats:
         """Return what the grades (n,) are worth to the measure: (n,)."""
@@ -373,7 +389,8 @@ class _Tried:
         return _Steps(grades, each)
 
 
-_MOST_PAIRED = 5  # grades
+_MOST_GRADES = 1000
+_MOST_PAIRED = 5  # of a query's grades
 
 
 # ---- their Judged -----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from cranfield.runs import Run
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 # Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
-Bounded = Literal["extremes", "split", "sorted", "ratio", "attained", "none", "refused"]
+Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # A measure's name and parameters as another tool has them -> as they are here.
@@ -286,9 +286,9 @@ def measure(
     the parameters; each is annotated with a Parameter and has a default.
 
     `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
-    found to be enough: "extremes", "split", "sorted" or "ratio" (see `cranfield.bounds`). Without
-    it they are "attained", not proved. "none": it does not hang on grades; "refused": it takes
-    more than grades.
+    found to be enough: "extremes", "split", "ratio", "sorted" or "every" (see `cranfield.bounds`).
+    Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
+    takes more than grades.
     """
 
     def register(kernel: Kernel) -> Kernel:
