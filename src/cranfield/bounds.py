@@ -284,7 +284,7 @@ class _Tried:
         most = _MOST_ROWS // max(length, 1)
         if method != "sorted" and within * math.log2(top_grade + 1) <= math.log2(most):
             self.proved[i] = True
-            yield from _every(np.arange(top_grade, -1, -1), n, within)
+            yield from _every(np.arange(top_grade, -1, -1) if within else grades, n, within)
             return
         orders = math.comb(within + top_grade, within) if within else 1
         if method != "attained" and orders <= most and top_grade <= _MOST_GRADES:
