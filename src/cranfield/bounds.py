@@ -46,6 +46,7 @@ from cranfield.ranking import in_threads
 
 _ROWS = 1 << 16  # of hits and ideal in one Judged: columns of half a MB, which stay in the cache
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
+_MOST_PAIRED = 5  # of a query's grades, where these are too many
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,9 +236,6 @@ def _sorted(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
 
 def _every(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
     """Yield every way to grade the first `within`; below, all have one of the grades' ends."""
-    if within == 0:
-        yield _alike(grades[[0, -1]], n)
-        return
     choices = np.indices((len(grades),) * within).reshape(within, -1).T
     counts = (choices[:, :, None] == np.arange(len(grades))).reshape(len(choices), -1) * 1
     counts = np.column_stack((counts, np.full(len(counts), n - within)))
@@ -278,20 +276,19 @@ class _Tried:
     def _more(self, i: int, one: _Ranking, grades: Ints, within: int) -> Iterator[_Steps]:
         """Yield the completions that are not split in two, and note if they are not enough."""
         method, n, top_grade = self._way.method, one.n_unjudged, self._top_grade
-        if top_grade <= 1 and method != "attained":
-            return  # of two grades all were tried
+        if within == 0 or (top_grade <= 1 and method != "attained"):
+            return  # all were tried that differ
         length = min(len(one.grade), self._way.cutoff or len(one.grade)) + one.n_documents
-        most = _MOST_ROWS // max(length, 1)
-        if method != "sorted" and within * math.log2(top_grade + 1) <= math.log2(most):
-            self.proved[i] = True
-            yield from _every(np.arange(top_grade, -1, -1) if within else grades, n, within)
+        n_steps = within * (top_grade + 1)
+        most = math.log2(_MOST_ROWS / max(length, n_steps))
+        if method != "sorted" and within * math.log2(top_grade + 1) <= most:
+            yield from _every(np.arange(top_grade, -1, -1), n, within)
             return
-        orders = math.comb(within + top_grade, within) if within else 1
-        if method != "attained" and orders <= most and top_grade <= _MOST_GRADES:
+        if method != "attained" and math.log2(math.comb(within + top_grade, within)) <= most:
             self.proved[i] = method == "sorted"
             yield from _sorted(self._best_first(range(top_grade + 1)), n, within)
             return
-        self.proved[i] = n == 0
+        self.proved[i] = False
         if method != "attained":
             for high, low in combinations(grades[:_MOST_PAIRED].tolist(), 2):
                 yield _highest_ranked(high, low, n, within)
@@ -387,10 +384,6 @@ class _Tried:
             counts.append(np.array(at_least[::-1], np.int64))
         each = np.diff(np.array(counts), axis=1, prepend=0, append=n)
         return _Steps(grades, each)
-
-
-_MOST_GRADES = 1000
-_MOST_PAIRED = 5  # of a query's grades
 
 
 # ---- their Judged -----------------------------------------------------------------------------
