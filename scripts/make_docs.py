@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cranfield.cli import cli
-from cranfield.measures import Definition, definitions
+from cranfield.measures import Definition, Measure, definitions
 from cranfield.trec_eval import columns_of, measure_names
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +24,8 @@ FORM: dict[str, Any] = {
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 
+BOUNDS = {"none": "none, it does not hang on grades", "refused": "none", "attained": "attained"}
+
 
 def entry(definition: Definition) -> str:
     """Return a measure's part of the catalogue."""
@@ -33,6 +35,8 @@ def entry(definition: Definition) -> str:
         f"- Over queries: {definition.over_queries}",
         f"- Source: {definition.source}",
     ]
+    if not definition.is_text and not definition.takes_groups:
+        facts.append(f"- Bounds: {BOUNDS.get(Measure(definition.name).bounds, 'proved')}")
     if definition.aliases:
         facts.append(f"- Other names: {', '.join(f'`{name}`' for name in definition.aliases)}")
     for name, parameter in definition.parameters.items():

@@ -51,6 +51,7 @@ FLOORS = [
     "measures.groups",
     "measures.diversity",
     "measures",
+    "bounds",
     "scores",
     "evaluation",
     "nuggets",

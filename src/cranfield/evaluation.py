@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast, get_args, overload
 
+from cranfield.bounds import bounds_of, check_bounded
 from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Order, Progress
 from cranfield.judge import Queries, judge_all
@@ -30,6 +31,7 @@ def evaluate(
     ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
+    bounds: bool = ...,
     errors: Errors = ...,
     progress: Progress | None = ...,
 ) -> Systems: ...
@@ -45,6 +47,7 @@ def evaluate(
     ties: Ties = ...,
     depth: int | None = ...,
     judged_only: bool = ...,
+    bounds: bool = ...,
     errors: Errors = ...,
     progress: Progress | None = ...,
 ) -> Scores: ...
@@ -59,6 +62,7 @@ def evaluate(
     ties: Ties = "document",
     depth: int | None = None,
     judged_only: bool = False,
+    bounds: bool = False,
     errors: Errors = "strict",
     progress: Progress | None = None,
 ) -> Scores | Systems:
@@ -81,6 +85,9 @@ def evaluate(
         depth: keep only the best so many documents of each query (`trec_eval -M`).
         judged_only: drop unjudged documents, and those of negative grade, before measuring
             (`trec_eval -J`).
+        bounds: also find the lowest and the highest value of each query over every way to grade
+            the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
+            `scores["AP high"]`, columns in every form.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
@@ -92,7 +99,7 @@ def evaluate(
     Raises:
         InputError: qrels or a run that cannot be scored, with file, line and what to do.
         MeasureError: a measure or parameter that does not exist, with the nearest ones.
-        OptionError: an option with a value that it does not know.
+        OptionError: an option with a value that it does not know, or that goes with no other.
 
     >>> evaluate({"q1": {"d1": 3, "d2": 2}}, {"q1": ["d1", "d4", "d2"]}, "nDCG@5 RR").means()
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
@@ -100,6 +107,8 @@ def evaluate(
     """
     wanted = _measures(measures)
     plan = Plan(wanted)
+    if bounds:
+        check_bounded(wanted, judged_only)
     one_of("errors", errors, get_args(Errors))
     judgments = as_qrels(qrels, errors)
     options: dict[str, Any] = {
@@ -117,6 +126,11 @@ def evaluate(
             values = plan.values(meeting.judged)
             data = {"qrels": judgments.form, "run": one.form}
             recipe = {"cranfield": __version__, **options, **data}
+            remarks, found = meeting.remarks, None
+            if bounds:
+                recipe["bounds"] = True
+                found = bounds_of(wanted, meeting.judged)
+                remarks = (*remarks, *found.notes(wanted))
             yield Scores(
                 name,
                 wanted,
@@ -124,7 +138,8 @@ def evaluate(
                 values,
                 meeting.counts,
                 recipe,
-                meeting.remarks,
+                remarks,
+                found,
             )
 
     several = several_runs(run, errors)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cranfield.bounds import Bounds
 from cranfield.errors import InputError, MeasureError
 from cranfield.ids import encode
 from cranfield.judge import Counts
@@ -66,45 +67,78 @@ class Scores(_Frames):
     counts: Counts
     recipe: Mapping[str, Any]
     remarks: tuple[str, ...] = ()  # what else to know of the data
-
-    def _column(self, measure: Measure | str) -> int:
-        wanted = parse(measure) if isinstance(measure, str) else measure
-        try:
-            return self.measures.index(wanted)
-        except ValueError:
-            known = ", ".join(map(str, self.measures))
-            raise MeasureError(f"{wanted} was not evaluated; these were: {known}") from None
-
-    def __getitem__(self, measure: Measure | str) -> float:
-        column = self._column(measure)
-        if column in self._overall:
-            return self._overall[column]
-        return self.measures[column].aggregate(self.values[:, column])  # which says why not
+    bounds: Bounds | None = None  # if they were asked for
 
     @cached_property
-    def _overall(self) -> dict[int, float]:
+    def columns(self) -> dict[str, tuple[Measure, Floats]]:
+        """Return {name: (measure, each query's value)}.
+
+        With bounds, a measure `nDCG@10` is followed by `nDCG@10 low` and `nDCG@10 high`.
+        """
+        found = {}
+        for i, measure in enumerate(self.measures):
+            found[str(measure)] = measure, self.values[:, i]
+            if self.bounds is not None and not np.isnan(self.bounds.low[:, i]).any():
+                found[f"{measure} low"] = measure, self.bounds.low[:, i]
+                found[f"{measure} high"] = measure, self.bounds.high[:, i]
+        return found
+
+    def _column(self, measure: Measure | str) -> str:
+        name, end = measure, ""
+        if isinstance(name, str) and name.endswith((" low", " high")):
+            name, _, end = name.rpartition(" ")
+        wanted = f"{parse(name) if isinstance(name, str) else name} {end}".rstrip()
+        if wanted not in self.columns:
+            known = ", ".join(self.columns)
+            raise MeasureError(f"{wanted} was not evaluated; these were: {known}")
+        return wanted
+
+    def __getitem__(self, measure: Measure | str) -> float:
+        name = self._column(measure)
+        if name in self._overall:
+            return self._overall[name]
+        of, values = self.columns[name]
+        return of.aggregate(values)  # which says why not
+
+    @cached_property
+    def _overall(self) -> dict[str, float]:
         return {
-            i: measure.aggregate(self.values[:, i])
-            for i, measure in enumerate(self.measures)
+            name: measure.aggregate(values)
+            for name, (measure, values) in self.columns.items()
             if not measure.definition.is_text
         }
 
     def means(self) -> dict[str, float]:
         """Return {measure: value over all queries}, of those that have one."""
-        return {str(self.measures[i]): value for i, value in self._overall.items()}
+        return dict(self._overall)
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
-        values = self.values[:, self._column(measure)].tolist()
+        values = self.columns[self._column(measure)][1].tolist()
         return dict(zip(self.query_ids, values, strict=True))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return {query_id: {measure: value}}."""
-        names = list(map(str, self.measures))
+        rows = zip(*(values.tolist() for _, values in self.columns.values()), strict=True)
         return {
-            query: dict(zip(names, row, strict=True))
-            for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
+            query: dict(zip(self.columns, row, strict=True))
+            for query, row in zip(self.query_ids, rows, strict=True)
         }
+
+    def cells(self) -> list[list[str]]:
+        """Return what a table shows of each query, a cell for each measure; the last row: of all.
+
+        With bounds, `0.5058 [0.4312, 0.7120]`.
+        """
+        shown_columns = []
+        for measure in self.measures:
+            columns = []
+            for name in (str(measure), f"{measure} low", f"{measure} high"):
+                if name in self.columns:
+                    every = [*self.columns[name][1].tolist(), self._overall.get(name, "-")]
+                    columns.append([shown(measure, value) for value in every])
+            shown_columns.append([_bracketed(*texts) for texts in zip(*columns, strict=True)])
+        return [list(row) for row in zip(*shown_columns, strict=True)]
 
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: a row for each query, a column for each measure."""
@@ -160,17 +194,17 @@ class Systems(Mapping[str, Scores], _Frames):
         import pyarrow as pa
 
         every = list(self.values())
-        values = np.vstack([one.values for one in every])
         columns = {
             "run": _texts([one.name for one in every for _ in one.query_ids]),
             "query_id": _texts([query for one in every for query in one.query_ids]),
         }
-        for i, measure in enumerate(self.measures):
+        for name, (measure, _) in every[0].columns.items():
+            values = np.concatenate([one.columns[name][1] for one in every])
             if measure.definition.is_text:
-                columns[str(measure)] = _texts(values[:, i].tolist())
+                columns[name] = _texts(values.tolist())
                 continue
-            column = pa.py_buffer(np.ascontiguousarray(values[:, i], np.float64))
-            columns[str(measure)] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
+            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
+            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
         return pa.table(columns)
 
     def table(self, *, per_query: bool = False) -> Table:
@@ -183,15 +217,13 @@ class Systems(Mapping[str, Scores], _Frames):
         rows: list[list[str]] = []
         rules, strong = set(), set()
         for one in every:
+            *cells, over_all = one.cells()
             if per_query:
                 rules.add(len(rows))
                 rows += [
-                    [one.name, query, *map(shown, self.measures, values)]
-                    for query, values in zip(one.query_ids, one.values.tolist(), strict=True)
+                    [one.name, query, *row] for query, row in zip(one.query_ids, cells, strict=True)
                 ]
-            label = [one.name, "all"] if per_query else [one.name]
-            means = one.means()
-            rows.append([*label, *(shown(m, means.get(str(m), "-")) for m in self.measures)])
+            rows.append([one.name, *(["all"] if per_query else []), *over_all])
         if len(every) > 1 and not per_query:
             strong = self._best()
         labels = ["run", "query_id"] if per_query else ["run"]
@@ -255,6 +287,10 @@ def shown(measure: Measure, value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
+
+
+def _bracketed(value: str, low: str = "", high: str = "") -> str:
+    return f"{value} [{low}, {high}]" if low else value
 
 
 def _texts(texts: Sequence[str]) -> "pa.Array":

@@ -10,10 +10,10 @@ from cranfield.cli.terminal import Reading, as_json, is_terminal, note, say, sho
 from cranfield.evaluation import DEFAULT_MEASURES, evaluate
 from cranfield.formats.block import Order
 from cranfield.judge import Queries
-from cranfield.measures import Measure, parse_all
+from cranfield.measures import parse_all
 from cranfield.ranking import Precision, Ties
 from cranfield.render import delimited
-from cranfield.scores import Systems
+from cranfield.scores import Scores, Systems
 
 Format = Literal["table", "tsv", "csv", "json", "jsonl"]
 
@@ -46,6 +46,12 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
     "--judged-only",
     is_flag=True,
     help="Drop documents that are unjudged or of negative grade before measuring (trec_eval -J).",
+)
+@click.option(
+    "--bounds",
+    is_flag=True,
+    help="Show the lowest and highest value over every way to grade the unjudged documents that "
+    "were retrieved.",
 )
 @click.option(
     "--queries",
@@ -90,6 +96,7 @@ def command(
     rel: int | None,
     depth: int | None,
     judged_only: bool,
+    bounds: bool,
     queries: Queries,
     order: Order,
     scores: Precision,
@@ -125,6 +132,7 @@ def command(
             ties=ties,
             depth=depth,
             judged_only=judged_only,
+            bounds=bounds,
             progress=progress,
         )
     texts = [str(one) for one in measures if one.definition.is_text]
@@ -150,34 +158,37 @@ _COLUMNS = ("run", "measure", "query_id", "value")
 
 
 def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int | str]]:
-    for name, scores in systems.items():
+    for run, scores in systems.items():
         if per_query:
-            for query, values in zip(scores.query_ids, scores.values.tolist(), strict=True):
-                for measure, value in zip(scores.measures, values, strict=True):
-                    yield name, str(measure), query, _plain(measure, value)
-        for measure in scores.measures:
-            if not measure.definition.is_text:
-                yield name, str(measure), "all", _plain(measure, scores[measure])
+            for query, values in scores.to_dict().items():
+                for name, value in values.items():
+                    yield run, name, query, _plain(scores, name, value)
+        for name, value in scores.means().items():
+            yield run, name, "all", _plain(scores, name, value)
 
 
 def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
     runs = []
     for name, scores in systems.items():
-        numbers = [m for m in scores.measures if not m.definition.is_text]
-        overall = {str(m): _plain(m, scores[m]) for m in numbers}
         run: dict[str, Any] = {
             "run": name,
             "read_as": scores.recipe["run"],
             "counts": vars(scores.counts),
             "remarks": list(scores.remarks),
-            "all": overall,
+            "all": {key: _plain(scores, key, value) for key, value in scores.means().items()},
         }
+        if scores.bounds is not None:
+            proved = scores.bounds.proved.T.tolist()
+            run["bounds"] = {
+                "highest_grade": scores.bounds.top_grade,
+                "retrieved": scores.bounds.n_retrieved,
+                "judged": scores.bounds.n_judged,
+                "proved": dict(zip(map(str, scores.measures), map(all, proved), strict=True)),
+            }
         if per_query:
             run["queries"] = {
-                query: {
-                    str(m): _plain(m, value) for m, value in zip(scores.measures, row, strict=True)
-                }
-                for query, row in zip(scores.query_ids, scores.values.tolist(), strict=True)
+                query: {key: _plain(scores, key, value) for key, value in values.items()}
+                for query, values in scores.to_dict().items()
             }
         runs.append(run)
     recipe = dict(next(iter(systems.values())).recipe)
@@ -185,6 +196,6 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
     return {"recipe": recipe, "runs": runs}
 
 
-def _plain(measure: Measure, value: float | str) -> float | int | str:
+def _plain(scores: Scores, name: str, value: float | str) -> float | int | str:
     """Return every digit of a value; counts are whole."""
-    return int(value) if measure.definition.aggregation == "sum" else value
+    return int(value) if scores.columns[name][0].definition.aggregation == "sum" else value

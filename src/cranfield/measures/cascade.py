@@ -7,7 +7,16 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, Gains, Parameter, is_number, measure, whole
+from cranfield.measures.registry import (
+    Bounded,
+    Cutoff,
+    Gains,
+    Parameter,
+    Parameters,
+    is_number,
+    measure,
+    whole,
+)
 from cranfield.ranked import Floats, Numbers, Ranked, ratio
 
 _MOST_GRADES = 1000
@@ -82,6 +91,16 @@ def _chance(
     return chance
 
 
+def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
+    """The higher a grade, the more the user is to be satisfied; a mapping may have it otherwise."""
+
+    def bounded(parameters: Parameters) -> Bounded:
+        stop = parameters["stop"]
+        return "attained" if isinstance(stop, Mapping) else way
+
+    return bounded
+
+
 def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
     stops = chance(ranked)
@@ -95,6 +114,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
     source="Chapelle, Metzler, Zhang & Grinspan, CIKM 2009",
     variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
     exempt={"perfect is 1": "its maximum depends on the judgments: see nERR"},
+    bounds=_bounded("extremes"),
 )
 def expected_reciprocal_rank(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -117,6 +137,7 @@ def expected_reciprocal_rank(
     formula="ERR@k / ERR@k of the ideal ranking",
     source="Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR",
     variants={"NTCIR_nERR": {"stop": "linear"}},
+    bounds=_bounded("sorted"),
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None

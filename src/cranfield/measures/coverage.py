@@ -17,6 +17,7 @@ from cranfield.ranked import Floats, Texts, ratio
         "unjudged documents at the end": "they are what it counts",
         "0 without relevant documents": "it counts judgments of any grade",
     },
+    bounds="none",
 )
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
@@ -41,6 +42,7 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
         "unjudged documents at the end": "they are what it counts",
         "0 without relevant documents": "it counts what has no judgment",
     },
+    bounds="none",
 )
 def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
     """Unjudged: the share of the first k ranks that hold a document without a judgment.

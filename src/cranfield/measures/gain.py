@@ -9,6 +9,7 @@ import numpy as np
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.registry import (
+    Bounded,
     Cutoff,
     Gains,
     Parameter,
@@ -192,6 +193,14 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return name, translated
 
 
+def _bounded(parameters: Parameters) -> Bounded:
+    """The way to the lowest ratio needs gains of 0 or more, and weights that fall."""
+    gain = parameters["gain"]
+    cost = isinstance(gain, Mapping) and min(gain.values()) < 0
+    falls = parameters["discount"] not in ("ln", "linear")
+    return "ratio" if falls and not cost and parameters["ideal"] == "judged" else "attained"
+
+
 @measure(
     "nDCG",
     formula="DCG@k / DCG@k of the ideal ranking",
@@ -213,6 +222,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
         "perfect is 1 with ideal given": "there are fewer documents of the top grade",
     },
+    bounds=_bounded,
 )
 def ndcg(
     judged: Judged,
@@ -256,6 +266,7 @@ def ndcg(
         "0 without relevant documents with own gains": "grade 0 may be worth something",
         **_LINEAR,
     },
+    bounds="extremes",
 )
 def dcg(
     judged: Judged,
@@ -289,6 +300,7 @@ def dcg(
         "unjudged documents at the end with ideal given": "the ideal goes on to the last retrieved",
         "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
     },
+    bounds="extremes",
 )
 def ideal_dcg(
     judged: Judged,

@@ -39,6 +39,7 @@ def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta
     source="Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure",
     aliases=("Q_measure", "Q-measure", "Qmeasure"),
     exempt=_OWN,
+    bounds="every",
 )
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"

@@ -50,6 +50,7 @@ Beta = Annotated[
         "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
         "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
     },
+    bounds="extremes",
 )
 def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
@@ -66,6 +67,7 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     aliases=("Recall",),
     families={"recall": CUTOFFS},
     exempt={"perfect is 1": "k ranks may be too few for all relevant documents"},
+    bounds="split",
 )
 def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
@@ -84,6 +86,7 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         "perfect is 1": "where P@k or R@k cannot be 1, neither can this",
         "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
     },
+    bounds="split",
 )
 def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
@@ -100,6 +103,7 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
     source="trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)",
     aliases=("R_cap",),
     families={"relative_P": CUTOFFS},
+    bounds="split",
 )
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
@@ -115,6 +119,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     formula="1 if a relevant document is in the first k, else 0",
     source="trec_eval success; also known as hit rate, hit@k, and recall@k with one answer",
     aliases=("hit_rate", "hitrate", "hit"),
+    bounds="extremes",
 )
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all."""
@@ -131,6 +136,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     families={"Rprec_mult": MULTIPLES},
     alias_parameter={"rprec_mult": "multiple"},
     exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
+    bounds="split",
 )
 def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.
@@ -147,6 +153,7 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     formula="1 / rank of the first relevant document",
     source="Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank",
     aliases=("recip_rank", "MRR"),
+    bounds="extremes",
 )
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k)."""
@@ -161,6 +168,7 @@ def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     aliases=("map",),
     families={"map_cut": CUTOFFS},
     exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+    bounds="split",
 )
 def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision where each stands.
@@ -178,6 +186,7 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     source="Robertson, CIKM 2006; trec_eval gm_map",
     aliases=("gm_map", "geometric_map"),
     aggregation="geometric",
+    bounds="split",
 )
 def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean average precision: a query's value is its AP, the mean is geometric.
@@ -193,6 +202,7 @@ def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     "nonrelevant above it, N = judged nonrelevant, R = relevant",
     source="Buckley & Voorhees, SIGIR 2004; trec_eval bpref",
     aliases=("bpref",),
+    bounds="split",
 )
 def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
@@ -215,6 +225,7 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="trec_eval gm_bpref; after Robertson, CIKM 2006",
     aliases=("gm_bpref",),
     aggregation="geometric",
+    bounds="split",
 )
 def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.

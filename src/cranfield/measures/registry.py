@@ -27,6 +27,8 @@ from cranfield.runs import Run
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
+# Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
+Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # A measure's name and parameters as another tool has them -> as they are here.
@@ -171,6 +173,7 @@ class Definition:
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
+    bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -281,6 +284,7 @@ def measure(
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
+    bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -293,6 +297,11 @@ def measure(
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
     and for a declaration that lacks something.
+
+    `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
+    found to be enough: "extremes", "split", "ratio", "sorted" or "every" (see `cranfield.bounds`).
+    Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
+    takes more than grades.
 
     >>> from cranfield import ratio
     >>> @measure("TopHit", formula="grade at rank 1 / top grade", source="this page")
@@ -319,6 +328,7 @@ def measure(
             range=range,
             higher_is_better=higher_is_better,
             exempt=exempt or {},
+            bounds=bounds,
         )
         implied: dict[str, Mapping[str, Any]] = {
             **{known: {} for known in (name, *aliases, *definition.families)},
@@ -421,6 +431,12 @@ class Measure:
     def definition(self) -> Definition:
         """The declaration, without this one's parameters."""
         return _DEFINITIONS[self.name]
+
+    @property
+    def bounds(self) -> Bounded:
+        """How its bounds are found, with these parameters."""
+        declared = self.definition.bounds
+        return declared(self.parameters) if callable(declared) else declared
 
     @property
     def parameters(self) -> dict[str, Any]:

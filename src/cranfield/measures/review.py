@@ -110,6 +110,7 @@ def work_saved(
     range=(0, None),
     higher_is_better=False,
     exempt={"perfect is 1": "it is a rank: the number of relevant documents at best"},
+    bounds="extremes",
 )
 def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The rank of the last relevant document retrieved: how far down one has to read for all.

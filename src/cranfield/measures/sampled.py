@@ -20,6 +20,7 @@ from cranfield.ranked import Floats, Ranked, ratio
     source="Yilmaz, Kanoulas & Aslam, SIGIR 2008; sample_eval.pl",
     aliases=("xinf_ap",),
     exempt={"perfect is 1": "the smoothing e holds it a little below"},
+    bounds="refused",
 )
 def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Extended inferred average precision: AP estimated from a sample of each of several strata.
@@ -75,6 +76,7 @@ def _itself(value: Any) -> str:
     source="Pavlu & Aslam, A practical sampling strategy for efficient retrieval evaluation, 2007; "
     "Million Query tracks of TREC",
     aliases=("stat_ap", "statMAP"),
+    bounds="refused",
     range=(0, None),
 )
 def statistical_ap(

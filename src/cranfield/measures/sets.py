@@ -66,6 +66,7 @@ def _above_zero_or_none(value: Any) -> float | None:
     aliases=("set_P",),
     translate=_relative,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    bounds="extremes",
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was."""
@@ -77,6 +78,7 @@ def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     formula="relevant retrieved / relevant",
     source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall",
     aliases=("set_recall",),
+    bounds="extremes",
 )
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Recall of everything retrieved. 0 for a query without relevant documents."""
@@ -91,6 +93,7 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     alias_parameter={"set_f": "x"},
     translate=_squared,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    bounds="extremes",
 )
 def set_f(
     judged: Judged,
@@ -121,6 +124,7 @@ def set_f(
     source="trec_eval set_map",
     aliases=("set_map",),
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    bounds="extremes",
 )
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly."""
@@ -134,6 +138,7 @@ def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="trec_eval set_relative_P",
     aliases=("set_relative_P",),
     exempt={"unjudged documents at the end": "they raise the number that could be relevant"},
+    bounds="extremes",
 )
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Relevant documents retrieved, of as many as a set of that size could hold."""
@@ -207,6 +212,7 @@ _COUNT = "it is a count: it has no maximum"
         "0 without relevant documents": "it counts the query all the same",
         "0 without results": "it counts the query all the same",
     },
+    bounds="none",
 )
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over."""
@@ -228,6 +234,7 @@ def n_queries(judged: Judged) -> Floats:
         "unjudged documents at the end": "they are retrieved, too",
         "0 without relevant documents": "it counts what was retrieved all the same",
     },
+    bounds="none",
 )
 def n_retrieved(judged: Judged) -> Floats:
     """The number of documents retrieved; the sum over queries."""
@@ -246,6 +253,7 @@ def n_retrieved(judged: Judged) -> Floats:
         "perfect is 1": _COUNT,
         "0 without results": "it counts judgments, retrieved or not",
     },
+    bounds="extremes",
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
@@ -260,6 +268,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     aggregation="sum",
     range=(0, None),
     exempt={"perfect is 1": _COUNT},
+    bounds="extremes",
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries."""
@@ -278,6 +287,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
         "perfect is 1": _COUNT,
         "0 without relevant documents": "it counts those that are not relevant",
     },
+    bounds="extremes",
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.

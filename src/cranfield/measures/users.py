@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import check_gain, gains
-from cranfield.measures.registry import Parameter, Rel, between, measure
+from cranfield.measures.registry import Bounded, Parameter, Parameters, Rel, between, measure
 from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio
 
 Persistence = Annotated[
@@ -19,6 +19,12 @@ def _gain_or_none(value: Any) -> Any:
     return None if value is None else check_gain(value)
 
 
+def _bounded(parameters: Parameters) -> Bounded:
+    """What a grade is worth may hang on the query's other grades: then one document is not all."""
+    gain = parameters["gain"]
+    return "extremes" if gain is None else "split" if isinstance(gain, str) else "attained"
+
+
 @measure(
     "RBP",
     formula="(1 - p) * sum over ranks i of gain_i * p^(i-1)",
@@ -28,6 +34,7 @@ def _gain_or_none(value: Any) -> Any:
         "perfect is 1": "its weights add up to 1 only over endlessly many relevant documents",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    bounds=_bounded,
 )
 def rank_biased_precision(
     judged: Judged,
@@ -113,6 +120,7 @@ def _tail(value: Any) -> str:
         "0 without relevant documents": "it counts what has no judgment",
         "0 without results": "nothing is known then: it is 1",
     },
+    bounds="none",
 )
 def rbp_residual(
     judged: Judged,
