@@ -40,6 +40,7 @@ FLOORS = [
     "measures.precision",
     "measures.coverage",
     "measures.users",
+    "measures.cwl",
     "measures.sets",
     "measures.groups",
     "measures",

@@ -38,11 +38,16 @@ class Judged:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
-    def every(self, k: Ints | None = None) -> Ranked:
-        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`."""
+    def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
+        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`.
+
+        `padded`: each query has k rows, and what is beyond the last document is not judged.
+        """
         n_retrieved = self.n_retrieved[:, 0]
         if k is not None:
-            n_retrieved = np.minimum(n_retrieved, k.max(axis=1))
+            deepest = k.max(axis=1)
+            shorter = np.minimum(n_retrieved, deepest)
+            n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
         begins = np.cumsum(n_retrieved) - n_retrieved
         query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)

@@ -59,6 +59,11 @@ def log(x: Floats) -> Floats:
     return _one_by_one(math.log, x)
 
 
+def exp(x: Floats) -> Floats:
+    """Return the exponential function of x < 709, as the C library has it: see `log2`."""
+    return _one_by_one(math.exp, x)
+
+
 def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
     return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
 
@@ -204,12 +209,22 @@ class Ranked:
 
     def before(self, values: Numbers) -> Floats:
         """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
-        return self._accumulate(np.multiply.accumulate, self._above(values, 1.0))
+        return self._accumulate(np.multiply.accumulate, self.above(values, 1.0))
 
-    def _above(self, values: Numbers, first: float) -> Floats:
+    def above(self, values: Numbers, first: float) -> Floats:
         """Return what stands in the row above, `first` where a query begins: (rows,)."""
         above = np.concatenate(([first], values[:-1]))[: len(values)]
         return np.where(self.ordinal == 1, first, above)
+
+    def below(self, values: Numbers) -> Numbers:
+        """Return what stands in the row below, 0 where a query ends: (rows,) -> (rows,)."""
+        below = np.append(values[1:], 0)[: len(values)]
+        last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
+        return np.where(last, 0, below)
+
+    def remaining(self, values: Floats) -> Floats:
+        """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
+        return self._accumulate(_from_the_end, values)
 
     @property
     def judged(self) -> Bools:
@@ -325,6 +340,10 @@ class Ranked:
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
         order = np.lexsort((-by, self.query))
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order])
+
+
+def _from_the_end(values: Floats, axis: int = 0) -> Floats:
+    return np.flip(np.add.accumulate(np.flip(values, axis), axis), axis)
 
 
 def mean(column: Floats) -> float:

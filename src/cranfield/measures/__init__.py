@@ -1,7 +1,7 @@
 """Every measure, registered by importing its family, in the order of the catalogue."""
 
 # Not in the order of the alphabet: it is the catalogue's.
-from cranfield.measures import gain, precision, coverage, users, sets, groups  # isort: skip
+from cranfield.measures import gain, precision, coverage, users, cwl, sets, groups  # isort: skip
 from cranfield.measures.grammar import find, parse, parse_all
 from cranfield.measures.registry import Definition, Measure, Plan, definitions, measure
 
@@ -10,6 +10,7 @@ __all__ = [
     "Measure",
     "Plan",
     "coverage",
+    "cwl",
     "definitions",
     "find",
     "gain",

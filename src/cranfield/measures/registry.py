@@ -168,6 +168,8 @@ class Definition:
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
+    unnamed: str | None  # the parameter that is written without its name: CWL('AP')
+    fits: Callable[["Measure"], None] | None  # raises MeasureError if cutoff and parameters do not
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -242,7 +244,7 @@ class Definition:
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
-        return self.name + _written(self.defaults.items()) + at
+        return self.name + written(self.defaults.items(), self.unnamed) + at
 
 
 _DEFINITIONS: dict[str, Definition] = {}
@@ -273,13 +275,16 @@ def measure(
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
+    unnamed: str | None = None,
+    fits: Callable[["Measure"], None] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
     The function takes a Judged and returns a column (n_queries, 1). A second positional argument
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
-    the parameters; each is annotated with a Parameter and has a default.
+    the parameters; each is annotated with a Parameter and has a default. One of them, `unnamed`,
+    may be given without its name, and is always shown: `CWL('AP')`.
     """
 
     def register(kernel: Kernel) -> Kernel:
@@ -297,6 +302,8 @@ def measure(
             range=range,
             higher_is_better=higher_is_better,
             exempt=exempt or {},
+            unnamed=unnamed,
+            fits=fits,
         )
         _DEFINITIONS[name] = definition
         implied: dict[str, Mapping[str, Any]] = {
@@ -355,6 +362,10 @@ class Measure:
             raise unknown_measure(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
+        unnamed = self.definition.unnamed
+        if unnamed is not None and unnamed not in dict(self.given):
+            stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
+            object.__setattr__(self, "given", stated)
 
     @property
     def definition(self) -> Definition:
@@ -369,7 +380,7 @@ class Measure:
 
     def __str__(self) -> str:
         at = "" if self.cutoff is None else f"@{self._at}"
-        return self.name + _written(self.given) + at
+        return self.name + written(self.given, self.definition.unnamed) + at
 
     __repr__ = __str__
 
@@ -404,6 +415,8 @@ class Measure:
     @typing.overload
     def __call__(self, **parameters: Any) -> "Measure": ...
     @typing.overload
+    def __call__(self, unnamed: str, /, **parameters: Any) -> "Measure": ...
+    @typing.overload
     def __call__(
         self,
         truth: Mapping[Any, int] | Iterable[Any],
@@ -418,6 +431,9 @@ class Measure:
         """
         if not lists:
             return self.with_parameters(parameters)
+        unnamed = self.definition.unnamed
+        if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
+            return self.with_parameters({unnamed: lists[0], **parameters})
         if len(lists) != 2 or parameters:
             raise TypeError(
                 f"{self}(truth, ranking) scores one list, {self.name}(parameter=value) sets "
@@ -461,6 +477,8 @@ class Measure:
             whole = f"Set{self.name}"
             uncut = f"; over everything retrieved it is {whole}" if whole in _DEFINITIONS else ""
             raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
+        if self.definition.fits is not None:
+            self.definition.fits(self)
 
     def aggregate(self, values: Floats) -> float:
         """Return the value over all queries, of their values (n_queries,)."""
@@ -570,8 +588,13 @@ class Plan:
 # ---- how it is written, and what is said of what is not known ---------------------------------
 
 
-def _written(parameters: Iterable[tuple[str, Any]]) -> str:
-    shown = [f"{name}={_literal(value)}" for name, value in parameters if value is not None]
+def written(parameters: Iterable[tuple[str, Any]], unnamed: str | None = None) -> str:
+    """Return the parameters as they stand behind a name: `(rel=2)`, or nothing."""
+    shown = [
+        _literal(value) if name == unnamed else f"{name}={_literal(value)}"
+        for name, value in parameters
+        if value is not None
+    ]
     return f"({', '.join(shown)})" if shown else ""
 
 
