@@ -76,7 +76,7 @@ class Seen:
 
     @property
     def cutoff(self) -> Ints:
-        """k."""
+        """The rank k, for every row."""
         assert self.k is not None  # noqa: S101 - see _fits
         return self.every.spread(self.k)
 
@@ -257,7 +257,7 @@ def scaled_dcg_user(seen: Seen) -> Numbers:
     formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2",
     source="Moffat, Scholer & Thomas, ADCS 2012",
 )
-def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:  # noqa: N803 - its name
+def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     """Is the readier to go on the further down it is, and the more it looks for."""
     share = (seen.rank + 2 * T - 1) / (seen.rank + 2 * T)
     return share * share
@@ -271,7 +271,7 @@ def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:  # noqa: N803 - its na
 def inst_user(
     seen: Seen,
     *,
-    T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,  # noqa: N803
+    T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
 ) -> Numbers:
     """Is the readier to stop the more it has found of what it looks for."""
     missing = T - seen.gained
@@ -287,9 +287,9 @@ def inst_user(
 def foraging_goal_user(
     seen: Seen,
     *,
-    T: Target = 2.0,  # noqa: N803
+    T: Target = 2.0,
     b1: Annotated[float, Parameter("the odds of going on where T is reached", above_zero)] = 0.9,
-    R1: Rationality = 1.0,  # noqa: N803
+    R1: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it has found what it looks for, more or less sharply."""
     return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
@@ -303,9 +303,9 @@ def foraging_goal_user(
 def foraging_rate_user(
     seen: Seen,
     *,
-    A: Annotated[float, Parameter("the gain for its cost that is expected", between(0, 1e9))] = 0.2,  # noqa: N803
+    A: Annotated[float, Parameter("the gain for its cost that is expected", between(0, 1e9))] = 0.2,
     b2: Annotated[float, Parameter("the odds of stopping where the rate is A", above_zero)] = 0.9,
-    R2: Rationality = 1.0,  # noqa: N803
+    R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it finds less for its cost than it expects, more or less sharply."""
     return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
@@ -319,12 +319,12 @@ def foraging_rate_user(
 def foraging_user(
     seen: Seen,
     *,
-    T: Target = 2.0,  # noqa: N803
+    T: Target = 2.0,
     b1: Annotated[float, Parameter("as in IFT_C1", above_zero)] = 0.9,
-    R1: Rationality = 1.0,  # noqa: N803
-    A: Annotated[float, Parameter("as in IFT_C2", between(0, 1e9))] = 0.2,  # noqa: N803
+    R1: Rationality = 1.0,
+    A: Annotated[float, Parameter("as in IFT_C2", between(0, 1e9))] = 0.2,
     b2: Annotated[float, Parameter("as in IFT_C2", above_zero)] = 0.9,
-    R2: Rationality = 1.0,  # noqa: N803
+    R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops for either reason, the goal or the rate."""
     by_goal = foraging_goal_user(seen, T=T, b1=b1, R1=R1)
@@ -344,7 +344,7 @@ def _exp(x: Floats) -> Floats:
     source="Zhang et al., SIGIR 2017",
     cut=True,
 )
-def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:  # noqa: N803
+def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:
     """Stops when it has found what it looks for, or spent what it is ready to spend."""
     budget = seen.cutoff if K is None else K
     return ((seen.gained < T) & (seen.spent < budget)) * 1.0
@@ -360,8 +360,8 @@ def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:
 def dynamic_bejeweled_user(
     seen: Seen,
     *,
-    T: Target = 1.0,  # noqa: N803
-    K: Budget = None,  # noqa: N803
+    T: Target = 1.0,
+    K: Budget = None,
     hb: Annotated[float, Parameter("how much the gain looked for changes", _finite)] = 1.0,
     hc: Annotated[float, Parameter("how much the budget changes", _finite)] = 1.0,
     med: Annotated[float, Parameter("the gain that changes neither", between(0, 1))] = 0.5,
@@ -414,7 +414,7 @@ def nerr10_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
     formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2 (1 - g_i)",
     source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 11",
 )
-def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:  # noqa: N803
+def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     """Stops at what satisfies, and is as patient otherwise as the user of INSQ."""
     return insq_user(seen, T=T) * (1 - seen.gain)
 
@@ -428,8 +428,9 @@ def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:  # noqa: N803
 def time_biased_user(
     seen: Seen,
     *,
-    h: Annotated[float, Parameter("the cost after which half of the users are gone", above_zero)]
-    = 224.0,
+    h: Annotated[
+        float, Parameter("the cost after which half of the users are gone", above_zero)
+    ] = 224.0,
 ) -> Numbers:
     """Gives up as time goes by; the costs are the seconds that each document takes.
 
@@ -448,7 +449,7 @@ def time_biased_user(
 def u_measure_user(
     seen: Seen,
     *,
-    L: Annotated[float, Parameter("the cost after which no user is left", above_zero)] = 1000.0,  # noqa: N803
+    L: Annotated[float, Parameter("the cost after which no user is left", above_zero)] = 1000.0,
 ) -> Numbers:
     """Reads on to the length L at most; the costs are the characters that each document takes.
 
@@ -477,13 +478,13 @@ def _understood(text: str) -> tuple[UserModel, Mapping[str, Any]]:
     for key, value in given.items():
         name = model.named(key)
         if name is None:
-            takes = ", ".join(model.parameters) or "no parameter"
-            raise ValueError(f"no {key!r}: the user model {model.name} takes {takes}")
+            takes = ", ".join(model.parameters) or "nothing"
+            raise ValueError(f"{takes} as the parameters of {model.name}, not {key!r}")
         parameter = model.parameters[name]
         try:
             values[name] = parameter.check(value)
         except ValueError as error:
-            raise ValueError(f"{error} as {name} ({parameter.meaning})") from None
+            raise ValueError(f"{name} ({parameter.meaning}): {error}") from None
     return model, values
 
 
@@ -591,7 +592,7 @@ def cwl(
     *,
     model: Annotated[
         str,
-        Parameter("the user model with its parameters, as 'INST(T=2)'; see above", _check_model),
+        Parameter("a user model with its own parameters, as 'INST(T=2)'", _check_model),
     ] = "RBP",
     value: Annotated[str, Parameter("'EU', 'ETU', 'EC', 'ETC' or 'ED'", _check_quantity)] = "EU",
     gain: Annotated[

@@ -413,9 +413,7 @@ class Measure:
         return replace(self, cutoff=depth)
 
     @typing.overload
-    def __call__(self, **parameters: Any) -> "Measure": ...
-    @typing.overload
-    def __call__(self, unnamed: str, /, **parameters: Any) -> "Measure": ...
+    def __call__(self, *unnamed: str, **parameters: Any) -> "Measure": ...
     @typing.overload
     def __call__(
         self,
