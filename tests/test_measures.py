@@ -171,12 +171,14 @@ def variants(name: str) -> Iterator[Measure]:
         "depth": [1, 4, 20],
         "unjudged": [0.5],
     }
+    # Looking at a thousand ranks each time would take long.
+    shallow = {"depth": 20} if "depth" in definition.parameters else {}
     for parameter in definition.parameters:
         assert parameter in other, f"give {parameter} values to try here"
         before = len(bases)
         for value in other[parameter]:
             with contextlib.suppress(MeasureError):  # PrefsRnonrel knows fewer values of `over`
-                bases.append(Measure(name)(**{parameter: value}))
+                bases.append(Measure(name)(**{**shallow, parameter: value}))
         assert len(bases) > before, parameter
     for base in bases:
         cut = [base]

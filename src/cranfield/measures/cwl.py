@@ -23,6 +23,7 @@ from cranfield.measures.gain import check_gain, gains
 from cranfield.measures.grammar import arguments
 from cranfield.measures.registry import (
     Cutoff,
+    Depth,
     Gains,
     Measure,
     Parameter,
@@ -519,7 +520,7 @@ def _check_top(value: Any) -> int | None:
 
 
 def _fits(one: Measure) -> None:
-    """Raise MeasureError if the user model needs a cutoff and there is none, or the reverse."""
+    """Raise MeasureError unless there is a cutoff, within the depth, where the model needs one."""
     model, parameters = _understood(one.parameters["model"])
     needed = model.cut and parameters.get("K") is None
     if needed and one.cutoff is None:
@@ -529,6 +530,16 @@ def _fits(one: Measure) -> None:
         raise MeasureError(
             f"{one}: this user does not stop after k documents, as those of {theirs} do: leave @ "
             "out; depth=... says how many ranks are looked at"
+        )
+    if isinstance(one.cutoff, Depth) and not one.cutoff.at_relevant:
+        _check_within(one.cutoff.ranks or 0, one.parameters["depth"])
+
+
+def _check_within(cutoff: int, depth: int) -> None:
+    if cutoff > depth:
+        raise MeasureError(
+            f"CWL: cut after {cutoff:,} documents, and {depth:,} ranks are looked at: write "
+            f"depth={cutoff}, too"
         )
 
 
@@ -633,11 +644,8 @@ def cwl(
 
     The user models:
     """
-    if k is not None and k.max() > depth:
-        raise MeasureError(
-            f"CWL: a cutoff of {k.max():,}, and {depth:,} ranks are looked at: write "
-            f"depth={k.max()}, too"
-        )
+    if k is not None:
+        _check_within(int(k.max()), depth)
     every = judged.every(np.array([[depth]]), padded=True)
     top = judged.top_grade if top is None else top
     gained = np.where(every.judged, _gains(every, gain, top), unjudged)
