@@ -1,13 +1,16 @@
 """C/W/L: every user model and every quantity, against slow loops and against other measures."""
 
 import math
+import random
+from pathlib import Path
 from typing import Any
 
 import oracle
+import pyarrow as pa
 import pytest
 
 import cranfield
-from cranfield import CWL, MeasureError, definitions, evaluate, parse
+from cranfield import CWL, MeasureError, Scores, definitions, evaluate, parse
 
 MODELS = {
     "P": "@3",
@@ -168,6 +171,95 @@ def test_a_cutoff_below_the_depth_is_asked_for() -> None:
     with pytest.raises(MeasureError, match="write depth=3"):
         (CWL("P", depth=2) @ "R")({"a": 1, "b": 1, "c": 2}, ["a"])
     assert (CWL("P", depth=2000) @ 2000)({"a": 1}, ["a"]) == pytest.approx(1 / 2000, rel=1e-12)
+
+
+# ---- costs ----------------------------------------------------------------------------------
+
+Rows = list[tuple[str, str, float, float]]
+
+
+def with_costs(seed: int) -> tuple[oracle.Qrels, oracle.Run, dict[str, list[float]], Rows]:
+    """Return judgments, a run, each query's costs by rank, and the run's rows with their costs."""
+    qrels, run = oracle.collection(seed)
+    run = {query: docs for query, docs in run.items() if docs}
+    chance = random.Random(seed)
+    cost = {q: {doc: chance.choice([0.5, 1, 3, 20.25]) for doc in docs} for q, docs in run.items()}
+    rows = [(q, doc, score, cost[q][doc]) for q, docs in run.items() for doc, score in docs.items()]
+    by_rank = {q: [cost[q][doc] for doc in oracle.ranked(docs)] for q, docs in run.items()}
+    return qrels, run, by_rank, rows
+
+
+SOME = [
+    f"CWL({model!r}, value={value!r}, depth=20){cut}"
+    for model, cut in MODELS.items()
+    for value in ("EU", "ETU", "EC", "ETC", "ED")
+]
+HEADER = ("query_id", "doc_id", "score", "cost")
+
+
+def read_as(form: str, rows: Rows, folder: Path) -> Any:
+    """Return the rows as a run in some form."""
+    if form == "rows":
+        return cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows])
+    if form == "frame":
+        return cranfield.Run(pa.table(dict(zip(HEADER, zip(*rows, strict=True), strict=True))))
+    cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows]).write(
+        path := folder / f"run.{form}"
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["rows", "frame", "csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_costs_count_in_the_order_of_the_ranking(form: str, tmp_path: Path) -> None:
+    measures = [parse(text) for text in SOME]
+    for seed in range(2):
+        qrels, run, costs, rows = with_costs(seed)
+        random.Random(seed).shuffle(rows)  # queries come back after others
+        top = max(grade for docs in qrels.values() for grade in docs.values())
+        values = evaluate(qrels, read_as(form, rows, tmp_path), measures).to_dict()
+        for query, (ranking, grades) in oracle.rankings(qrels, run).items():
+            for measure in measures:
+                k: Any = measure.cutoff and measure.cutoff.ranks  # type: ignore[union-attr] # a Depth
+                given = {**measure.parameters, "top_grade": top, "costs": costs.get(query, [])}
+                expected = oracle.cwl(ranking, grades, k, **given)
+                assert values[query][str(measure)] == expected, (measure, seed, query)
+
+
+def test_costs_follow_what_is_left_of_a_ranking() -> None:
+    rows = [("q", "a", 4, 10), ("q", "x", 3, 20), ("q", "b", 2, 40), ("q", "c", 1, 80)]
+    run = cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows])
+    qrels = {"q": {"a": 0, "b": 1, "c": 0}, "other": {"a": 1}}
+
+    def cost(**options: Any) -> float:
+        scores: Scores = evaluate(qrels, run, "CWL(P, value=ETC)@3", **options)
+        return scores.per_query("CWL(P, value=ETC)@3")["q"]
+
+    assert cost() == cost(queries="both") == 10 + 20 + 40
+    assert cost(depth=2) == 10 + 20 + 1
+    assert cost(judged_only=True) == 10 + 40 + 80
+    assert cost(judged_only=True, depth=2) == 10 + 1 + 1
+    assert cost(order="given") == 10 + 20 + 40
+
+
+@pytest.mark.parametrize("cost", [0, -1, "inf", 1e300])
+def test_a_cost_that_is_none_is_refused_where_it_is_asked_for(cost: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(f"query_id,doc_id,score,cost\nq,a,2,1\nq,b,1,{cost}\n")
+    with pytest.raises(cranfield.InputError, match=r"run.csv:3: expected a cost above 0"):
+        evaluate({"q": {"a": 1}}, str(path), "CWL")
+    assert evaluate({"q": {"a": 1}}, str(path), "P@1")["P@1"] == 1
+
+
+def test_a_format_without_costs_says_so(tmp_path: Path) -> None:
+    run = cranfield.Run([dict(zip(HEADER, ("q", "a", 2.0, 1.5), strict=True))])
+    assert run.numbers == {"score", "cost"}
+    assert run.write(tmp_path / "a.run").without_cost
+    assert run.write(tmp_path / "a.json").without_cost
+    assert not run.write(tmp_path / "a.tsv").without_cost
+    assert (tmp_path / "a.tsv").read_text() == "query_id\tdoc_id\tscore\tcost\nq\ta\t2\t1.5\n"
+    (tmp_path / "b.tsv").write_text("query_id\tdoc_id\tscore\nq2\ta\t1\n")
+    with pytest.raises(cranfield.InputError, match="all have costs, or none has"):
+        cranfield.read_run([tmp_path / "a.tsv", tmp_path / "b.tsv"]).to_dict()
 
 
 def test_the_residual_is_what_the_unjudged_could_add() -> None:

@@ -33,6 +33,7 @@ class Judged:
     top_grade: int
     in_groups: bool = False  # then the grades in hits and ideal are the best level's sign
     _parts: Callable[[], "Parts"] | None = None
+    cost: Floats | None = None  # of every retrieved document, query after query, best rank first
 
     def n_relevant(self, rel: int = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
@@ -55,7 +56,15 @@ class Judged:
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
-        return Ranked(len(n_retrieved), query, rank, grade, known=judged).top(k)
+        cost = None if self.cost is None else self._costs(self.cost, query, rank)
+        return Ranked(len(n_retrieved), query, rank, grade, None, judged, cost).top(k)
+
+    def _costs(self, cost: Floats, query: Ints, rank: Ints) -> Floats:
+        """Return the cost of what stands at each rank: (rows,); 1 beyond the last document."""
+        ends = np.cumsum(self.n_retrieved)
+        begins = ends - self.n_retrieved[:, 0]
+        row = begins[query] + rank - 1
+        return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
 
     @cached_property
     def groups(self) -> "Groups":

@@ -131,6 +131,7 @@ class Ranked:
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
     known: Bools | None = None  # (rows,) whether judged, None: all are
+    cost: Floats | None = None  # (rows,) of looking at the document, None: 1 each
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -144,6 +145,7 @@ class Ranked:
             self.grade.take(rows),
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
+            None if self.cost is None else self.cost.take(rows),
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":
@@ -166,7 +168,8 @@ class Ranked:
     def _marked(self, cutoffs: Ints) -> "Ranked":
         last: Ranked | None = self.__dict__.get("_last_marked")
         if last is None or last.cutoffs is not cutoffs:
-            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.known)
+            columns = self.query, self.rank, self.grade, cutoffs, self.known, self.cost
+            last = Ranked(self.n_queries, *columns)
             last.__dict__["starts"] = self.starts  # the same rows
             self.__dict__["_last_marked"] = last
         return last
@@ -230,6 +233,11 @@ class Ranked:
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
         return np.ones(len(self.query), np.bool_) if self.known is None else self.known
+
+    @property
+    def costs(self) -> Numbers:
+        """What it costs to look at each document: (rows,), 1 where nothing was said."""
+        return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
 
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""

@@ -112,6 +112,7 @@ def joined(parts: Sequence[Block]) -> Block:
         column([part.rank for part in parts]),
         sum((part.left_out for part in parts), LeftOut()),
         [query for part in parts for query in part.empty],
+        cost=column([part.cost for part in parts]),
     )
 
 

@@ -12,7 +12,8 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-Number = Literal["score", "rank", "grade"]
+Number = Literal["score", "rank", "grade", "cost"]
+FRACTIONS: Sequence[Number] = ("score", "cost")  # the other numbers are whole
 Progress = Callable[[int], None]
 
 
@@ -84,6 +85,7 @@ class Block:
     rank: Ints | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
+    cost: Floats | None = None  # of looking at the document
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -97,6 +99,7 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(int(rows[row])),
             lambda row: self.where(int(rows[row])),
             None if self.rank is None else self.rank[rows],
+            cost=None if self.cost is None else self.cost[rows],
         )
 
     def slice(self, begin: int, end: int) -> "Block":
@@ -108,6 +111,7 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(row + begin),
             lambda row: self.where(row + begin),
             None if self.rank is None else self.rank[begin:end],
+            cost=None if self.cost is None else self.cost[begin:end],
         )
 
     def _source(self, row: int) -> str | None:
@@ -148,6 +152,6 @@ class Rows(Protocol):
     ) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns of numbers, all of which there must be.
 
-        "score" or "grade" becomes a block's `value`, "rank" its `rank`. `progress` hears of the
-        bytes read.
+        "score" or "grade" becomes a block's `value`, the others what they are called. `progress`
+        hears of the bytes read.
         """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Load, Number
+from cranfield.formats.block import FRACTIONS, LARGEST_GRADE, Block, Errors, Faults, Load, Number
 from cranfield.ids import Ids, decode
 from cranfield.ranked import Bools, Floats, Ints
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 131_072
 
 What = Literal["a run", "qrels"]
-Role = Literal["query", "doc", "score", "rank", "grade"]
+Role = Literal["query", "doc", "score", "rank", "grade", "cost"]
 
 # What columns are called elsewhere: the first of these that a table has is taken.
 NAMES: Mapping[Role, Sequence[str]] = {
@@ -33,10 +33,11 @@ NAMES: Mapping[Role, Sequence[str]] = {
     ),
     "score": ("score",),
     "rank": ("rank",),
+    "cost": ("cost",),
     "grade": ("relevance", "label", "rel", "grade", "score", "rating"),
 }
 _OF: Mapping[What, Sequence[Role]] = {
-    "a run": ("query", "doc", "score", "rank"),
+    "a run": ("query", "doc", "score", "rank", "cost"),
     "qrels": ("query", "doc", "grade"),
 }
 # What the user calls the roles.
@@ -147,7 +148,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def numbers_in(found: Mapping[Role, int]) -> frozenset[Number]:
     """Return which roles among these are numbers."""
-    every: tuple[Number, ...] = ("score", "rank", "grade")
+    every: tuple[Number, ...] = ("score", "rank", "grade", "cost")
     return frozenset(role for role in every if role in found)
 
 
@@ -251,7 +252,7 @@ class Batches:
             if any(none is not None for _, none in parts):
                 none = [np.zeros(len(one)) if at is None else at for one, at in parts]
                 wrong = np.concatenate(none).astype(np.bool_)
-                kind = "number" if role == "score" else "whole number"
+                kind = "number" if role in FRACTIONS else "whole number"
                 value = _value(pieces, at, int(np.argmax(wrong if bad is None else wrong & ~bad)))
                 problem = f"expected a {kind} in column {name!r}, got {value!r:.80}"
                 bad = self._fault(faults, "number", wrong, bad, pieces, problem)
@@ -259,7 +260,8 @@ class Batches:
         numbers = [(piece.first, len(piece.rows)) for piece in pieces]
         value = found.get("score", found.get("grade"))
         where = partial(_row_text, numbers, query, doc)
-        block = Block(query, doc, value, self._source, where, found.get("rank"))
+        rank, cost = found.get("rank"), found.get("cost")
+        block = Block(query, doc, value, self._source, where, rank, cost=cost)
         if bad is not None:
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
@@ -431,7 +433,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if column.null_count:
         missing = _missing(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
-    as_float = role == "score" or pa.types.is_floating(kind)
+    as_float = role in FRACTIONS or pa.types.is_floating(kind)
     wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
     if kind != wide:
         # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
@@ -441,7 +443,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if len(column):
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     numbers: Floats | Ints | None
-    if role == "score":
+    if role in FRACTIONS:
         bad = np.isnan(values)
         numbers = values
     else:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
-from cranfield.formats.block import Errors, Load, Number, Progress
+from cranfield.formats.block import FRACTIONS, Errors, Load, Number, Progress
 from cranfield.formats.columns import (
     BLOCK_ROWS,
     ColumnsLike,
@@ -105,7 +105,7 @@ class JsonLines(Lines):
         names, roles = list(self._names.values()), list(self._names)
         fields = []
         for at in columns:
-            kind = pa.float64() if roles[at] == "score" else pa.int64()
+            kind = pa.float64() if roles[at] in FRACTIONS else pa.int64()
             if roles[at] in ("query", "doc") and names[at] not in self._whole:
                 kind = pa.string()
             fields.append((names[at], kind))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.block import (
+    FRACTIONS,
     LARGEST_GRADE,
     Block,
     Errors,
@@ -73,7 +74,7 @@ class Lines(ABC):
     """A text file, or what was copied from a pipe, of which each line is a row.
 
     `what` is "a run" or "qrels"; `begin` is the offset of the first byte of data; `columns` says
-    where each role ("query", "doc", "score", "rank", "grade") stands in a line.
+    where each role ("query", "doc", "score", "rank", "grade", "cost") stands in a line.
     """
 
     #: Whether a whole number may be written with a decimal point, as 3.0.
@@ -153,7 +154,7 @@ class Lines(ABC):
         # Whole numbers are read as text first: Arrow would take hexadecimal ones.
         types = {self.columns[role]: pa.binary() for role in ("query", "doc")}
         for role in wanted:
-            types[self.columns[role]] = pa.float64() if role == "score" else pa.binary()
+            types[self.columns[role]] = pa.float64() if role in FRACTIONS else pa.binary()
         for arrays in self.tables(raw, types):
             block = None if arrays is None else self._block(arrays, wanted, where)
             if block is not None:
@@ -174,7 +175,7 @@ class Lines(ABC):
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         found: dict[str, Floats | Ints] = {}
         for role, array in zip(wanted, arrays[2:], strict=True):
-            values = _scores(array) if role == "score" else self._whole_numbers(array)
+            values = _scores(array) if role in FRACTIONS else self._whole_numbers(array)
             if values is None:
                 return None
             found[role] = values
@@ -182,7 +183,8 @@ class Lines(ABC):
 
     def _of(self, query: Ids, doc: Ids, found: Mapping[str, Any], where: Any) -> Block:
         value = found.get("score", found.get("grade"))
-        return Block(query, doc, value, self.source.name, where, found.get("rank"))
+        rank, cost = found.get("rank"), found.get("cost")
+        return Block(query, doc, value, self.source.name, where, rank, cost=cost)
 
     def _whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
@@ -221,7 +223,7 @@ class Lines(ABC):
             for role, number in zip(wanted, numbers, strict=True):
                 values[role].append(number)
         found = {
-            role: np.array(column, np.float64 if role == "score" else np.int64)
+            role: np.array(column, np.float64 if role in FRACTIONS else np.int64)
             for role, column in values.items()
         }
         block = self._of(Ids.of(queries), Ids.of(docs), found, partial(where, kept=kept))
@@ -248,7 +250,7 @@ class Lines(ABC):
         for role in wanted:
             field = columns[self.columns[role]]
             number: float | None
-            if role == "score":
+            if role in FRACTIONS:
                 number = float(field) if NUMBER.fullmatch(field.strip()) else None
             else:
                 number = self.whole(field.strip() if self.decimals else field)
@@ -263,7 +265,7 @@ class Lines(ABC):
 
     def _not_a_number(self, role: Number, field: bytes) -> InputError:
         shown = field[:80].decode("utf-8", "replace")
-        kind = "number" if role == "score" else "whole number"
+        kind = "number" if role in FRACTIONS else "whole number"
         hint = None
         if role == "grade" and NUMBER.fullmatch(field) and not WHOLE.fullmatch(field):
             hint = (

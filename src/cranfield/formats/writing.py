@@ -228,11 +228,13 @@ def _names(what: What, block: Block) -> tuple[str, ...]:
         return ("query_id", "doc_id", "relevance")
     score = () if block.value is None else ("score",)
     rank = () if block.rank is None else ("rank",)
-    return ("query_id", "doc_id", *score, *rank)
+    cost = () if block.cost is None else ("cost",)
+    return ("query_id", "doc_id", *score, *rank, *cost)
 
 
 def _columns(block: Block) -> list[Any]:
-    return [one for one in (block.query, block.doc, block.value, block.rank) if one is not None]
+    every = (block.query, block.doc, block.value, block.rank, block.cost)
+    return [one for one in every if one is not None]
 
 
 def _write_delimited(

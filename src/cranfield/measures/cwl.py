@@ -595,6 +595,7 @@ _OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alo
         "0 without results with unjudged given": "what is not judged may gain",
     },
     unnamed="model",
+    takes_cost=True,
     fits=_fits,
 )
 def cwl(
@@ -633,7 +634,8 @@ def cwl(
 
     g_i is the gain at rank i, G_i the gain so far; c_i is the cost, 1 for each document, and K_i
     the cost so far; C_i is the probability of going on from rank i. The values: EU, the expected
-    gain per document looked at; ETU, the expected gain in all; EC and ETC, the same of the cost;
+    gain per document looked at; ETU, the expected gain in all; EC and ETC, the same of the cost,
+    which a run may give in a column `cost` (seconds, or characters), 1 beyond the last document;
     ED, the expected number of documents looked at. Unjudged documents gain nothing, nor do the
     ranks beyond the last document retrieved, which are looked at, too; documents that were missed
     count in TrAP only. A query without relevant documents has EU and ETU 0. k is the rank where
@@ -654,7 +656,7 @@ def cwl(
         n_gaining = np.maximum(n_gaining, every.where(gained > 0).count())
     user, parameters = _understood(model)
     cuts = [None] if k is None else [_column(every, cut) for cut in np.hsplit(k, k.shape[1])]
-    seen = [Seen(every, gained, np.ones(len(gained), np.int64), n_gaining, cut) for cut in cuts]
+    seen = [Seen(every, gained, every.costs, n_gaining, cut) for cut in cuts]
     return np.hstack([_quantity(value, one, user, parameters) for one in seen])
 
 

@@ -169,6 +169,7 @@ class Definition:
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
     unnamed: str | None  # the parameter that is written without its name: CWL('AP')
+    takes_cost: bool  # of looking at each document, an optional column of the run
     fits: Callable[["Measure"], None] | None  # raises MeasureError if cutoff and parameters do not
 
     @cached_property
@@ -276,6 +277,7 @@ def measure(
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
     unnamed: str | None = None,
+    takes_cost: bool = False,
     fits: Callable[["Measure"], None] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
@@ -303,6 +305,7 @@ def measure(
             higher_is_better=higher_is_better,
             exempt=exempt or {},
             unnamed=unnamed,
+            takes_cost=takes_cost,
             fits=fits,
         )
         _DEFINITIONS[name] = definition
