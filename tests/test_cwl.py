@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cranfield
-from cranfield import CWL, MeasureError, Scores, definitions, evaluate, parse
+from cranfield import CWL, MeasureError, definitions, evaluate, parse
 
 MODELS = {
     "P": "@3",
@@ -230,8 +230,8 @@ def test_costs_follow_what_is_left_of_a_ranking() -> None:
     run = cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows])
     qrels = {"q": {"a": 0, "b": 1, "c": 0}, "other": {"a": 1}}
 
-    def cost(**options: Any) -> float:
-        scores: Scores = evaluate(qrels, run, "CWL(P, value=ETC)@3", **options)
+    def cost(**options: Any) -> Any:
+        scores = evaluate(qrels, run, "CWL(P, value=ETC)@3", **options)
         return scores.per_query("CWL(P, value=ETC)@3")["q"]
 
     assert cost() == cost(queries="both") == 10 + 20 + 40

@@ -5,6 +5,7 @@ multiplies where cranfield divides, so that the last digits differ: hence the to
 """
 
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from cwl.ruler.measures.cwl_tbg import TBGCWLMetric
 from cwl.ruler.measures.cwl_umeasure import UMeasureCWLMetric
 from cwl.ruler.ranking import Ranking
 
-from cranfield import evaluate, parse, read_qrels, read_run
+from cranfield import Run, evaluate, parse, read_qrels, read_run
 
 VALUES = ("EU", "ETU", "EC", "ETC", "ED")
 THEIRS = {
@@ -84,22 +85,35 @@ def ours(name: str, value: str, more: str) -> str:
     return f"CWL({model!r}, value={value!r}{more})" + (f"@{cutoff}" if cutoff else "")
 
 
-def compare(qrels: Any, run: Any, depth: int, top: int) -> int:
-    """Compare every quantity of every model; return how many values were compared."""
+def compare(
+    qrels: Any, run: Any, depth: int, top: int, costs: dict[str, dict[str, float]] | None = None
+) -> int:
+    """Compare every quantity of every model; return how many values were compared.
+
+    `costs` are those of the run's documents, 1 each if there are none.
+    """
     texts = {
         (name, value): str(parse(ours(name, value, f", depth={depth}")))
         for name in THEIRS
         for value in VALUES
     }
-    values = evaluate(qrels, run, list(texts.values())).to_dict()
+    rows: Any = run
+    if costs is not None:
+        rows = [
+            {"query_id": query, "doc_id": doc, "score": score, "cost": costs[query][doc]}
+            for query, docs in run.items()
+            for doc, score in docs.items()
+        ]
+    values = evaluate(qrels, Run(rows), list(texts.values())).to_dict()
     compared = 0
     for query, (ranking, grades) in oracle.rankings(qrels, run).items():
         gains = [math.nan if g is None else max(g, 0) / top for g in ranking]
         n_relevant = sum(1 for grade in grades if grade > 0)
+        spent = [math.nan] * len(gains)
+        if costs is not None:
+            spent = [costs[query][doc] for doc in oracle.ranked(run.get(query, {}))]
         for name, metric in THEIRS.items():
-            seen = Ranking(
-                query, gains, [math.nan] * len(gains), max_n=depth + (name in ONE_RANK_MORE)
-            )
+            seen = Ranking(query, gains, spent, max_n=depth + (name in ONE_RANK_MORE))
             seen.total_qrel_rels = n_relevant
             if name == "TrAP" and not np.nansum(gains):
                 continue  # see test_trap_without_a_gain
@@ -119,6 +133,20 @@ def test_generated_collections(depth: int) -> None:
         top = max(grade for docs in qrels.values() for grade in docs.values())
         compared += compare(qrels, run, depth, top)
     assert compared > (15_000 if depth < 100 else 1500)
+
+
+def test_generated_collections_with_costs() -> None:
+    compared = 0
+    for seed in range(10):
+        chance = random.Random(seed)
+        qrels, run = oracle.collection(seed, tied=0.2)
+        costs = {
+            query: {doc: chance.choice([0.25, 1, 1, 2.5, 30]) for doc in docs}
+            for query, docs in run.items()
+        }
+        top = max(grade for docs in qrels.values() for grade in docs.values())
+        compared += compare(qrels, run, 25, top, costs)
+    assert compared > 15_000
 
 
 @pytest.mark.parametrize("system", ["bm25", "splade-rankvicuna"])
