@@ -118,7 +118,7 @@ class UserModel:
     def documentation(self) -> str:
         """All of it, as a paragraph."""
         meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
-        said = (inspect.getdoc(self.function) or "").replace("\n", " ")
+        said = " ".join((inspect.getdoc(self.function) or "").split())
         return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
 
 
@@ -197,7 +197,7 @@ def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
 
     The weights add up to 1 over the ranks down to the depth, not over endlessly many as in RBP.
     """
-    return np.where(seen.rank > 0, p, 0)
+    return np.full(seen.rank.shape, p)
 
 
 @user_model(
@@ -519,6 +519,15 @@ def _check_top(value: Any) -> int | None:
     return None if value is None else whole(1)(value)
 
 
+def _check_depth(value: Any) -> int:
+    if not is_number(value, _MOST_RANKS) or whole(1)(value) > _MOST_RANKS:
+        raise ValueError(f"a whole number from 1 to {_MOST_RANKS:,}")
+    return whole(1)(value)
+
+
+_MOST_RANKS = 1_000_000  # each query has so many rows
+
+
 def _fits(one: Measure) -> None:
     """Raise MeasureError unless there is a cutoff, within the depth, where the model needs one."""
     model, parameters = _understood(one.parameters["model"])
@@ -620,7 +629,7 @@ def cwl(
         int | None,
         Parameter("the grade that gains 1, with all above; None: the collection's", _check_top),
     ] = None,
-    depth: Annotated[int, Parameter("how many ranks are looked at", whole(1))] = 1000,
+    depth: Annotated[int, Parameter("how many ranks are looked at", _check_depth)] = 1000,
     unjudged: Annotated[
         float,
         Parameter(
