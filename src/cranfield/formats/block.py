@@ -12,8 +12,9 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-Number = Literal["score", "rank", "grade", "cost"]
-FRACTIONS: Sequence[Number] = ("score", "cost")  # the other numbers are whole
+# Columns beside the ids of query and document; "group" holds ids, too: of subtopics.
+Number = Literal["score", "rank", "grade", "group", "weight", "cost"]
+FRACTIONS: Sequence[Number] = ("score", "weight", "cost")  # the other numbers are whole
 Progress = Callable[[int], None]
 
 
@@ -85,6 +86,8 @@ class Block:
     rank: Ints | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
+    group: Ids | None = None  # the subtopic of judgments by subtopic
+    weight: Floats | None = None  # the subtopic's
     cost: Floats | None = None  # of looking at the document
 
     def __len__(self) -> int:
@@ -99,6 +102,8 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(int(rows[row])),
             lambda row: self.where(int(rows[row])),
             None if self.rank is None else self.rank[rows],
+            group=None if self.group is None else self.group.take(rows),
+            weight=None if self.weight is None else self.weight[rows],
             cost=None if self.cost is None else self.cost[rows],
         )
 
@@ -111,6 +116,8 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(row + begin),
             lambda row: self.where(row + begin),
             None if self.rank is None else self.rank[begin:end],
+            group=None if self.group is None else self.group.take(slice(begin, end)),
+            weight=None if self.weight is None else self.weight[begin:end],
             cost=None if self.cost is None else self.cost[begin:end],
         )
 
@@ -152,6 +159,6 @@ class Rows(Protocol):
     ) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns of numbers, all of which there must be.
 
-        "score" or "grade" becomes a block's `value`, the others what they are called. `progress`
-        hears of the bytes read.
+        "score" or "grade" becomes a block's `value`, the others what they are called; "group", if
+        it is wanted, comes first. `progress` hears of the bytes read.
         """

@@ -27,7 +27,7 @@ from cranfield.formats.block import (
     Number,
     Progress,
 )
-from cranfield.formats.columns import Role, What, numbers_in
+from cranfield.formats.columns import PUBLIC, Role, What, numbers_in
 from cranfield.formats.source import Source
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
@@ -151,6 +151,8 @@ class Lines(ABC):
         import pyarrow as pa
 
         where = partial(self._where, offset, len(raw))
+        if "group" in wanted:  # judgments by subtopic are few
+            return self._by_line(self.records(raw.tobytes()), wanted, where, errors)
         # Whole numbers are read as text first: Arrow would take hexadecimal ones.
         types = {self.columns[role]: pa.binary() for role in ("query", "doc")}
         for role in wanted:
@@ -182,9 +184,17 @@ class Lines(ABC):
         return self._of(query, doc, found, where)
 
     def _of(self, query: Ids, doc: Ids, found: Mapping[str, Any], where: Any) -> Block:
-        value = found.get("score", found.get("grade"))
-        rank, cost = found.get("rank"), found.get("cost")
-        return Block(query, doc, value, self.source.name, where, rank, cost=cost)
+        return Block(
+            query,
+            doc,
+            found.get("score", found.get("grade")),
+            self.source.name,
+            where,
+            found.get("rank"),
+            group=found.get("group"),
+            weight=found.get("weight"),
+            cost=found.get("cost"),
+        )
 
     def _whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
@@ -208,7 +218,9 @@ class Lines(ABC):
         """Read lines one at a time; refuse, or leave out, those that are wrong."""
         queries: list[bytes] = []
         docs: list[bytes] = []
-        values: dict[str, list[float]] = {role: [] for role in wanted}
+        groups: list[bytes] = []
+        numbered = [role for role in wanted if role != "group"]
+        values: dict[str, list[float]] = {role: [] for role in numbered}
         kept: list[int] = []
         faults = Faults(errors)
         for row, record in enumerate(records):
@@ -220,12 +232,16 @@ class Lines(ABC):
             kept.append(row)
             queries.append(record.columns[self.columns["query"]])
             docs.append(record.columns[self.columns["doc"]])
-            for role, number in zip(wanted, numbers, strict=True):
+            if len(numbered) < len(wanted):
+                groups.append(record.columns[self.columns["group"]])
+            for role, number in zip(numbered, numbers, strict=True):
                 values[role].append(number)
-        found = {
+        found: dict[str, Any] = {
             role: np.array(column, np.float64 if role in FRACTIONS else np.int64)
             for role, column in values.items()
         }
+        if len(numbered) < len(wanted):
+            found["group"] = Ids.of(groups)
         block = self._of(Ids.of(queries), Ids.of(docs), found, partial(where, kept=kept))
         return replace(block, left_out=faults.left_out)
 
@@ -240,14 +256,16 @@ class Lines(ABC):
         """Put the record's numbers into the list; return what is wrong with the record."""
         columns = record.columns
         ids: tuple[Role, ...] = ("query", "doc")
-        for role in ids:
+        for role in (*ids, "group") if "group" in wanted else ids:
             field = columns[self.columns[role]]
             if not field or b"\0" in field:
-                name = f"{role}_id"
+                name = PUBLIC[role]
                 if field:
                     return InputError("holds a null byte: this is no text", kind="text")
                 return InputError(f"the {name} is empty ({self.place(role)})", kind="id")
         for role in wanted:
+            if role == "group":
+                continue
             field = columns[self.columns[role]]
             number: float | None
             if role in FRACTIONS:
