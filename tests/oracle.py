@@ -7,6 +7,7 @@ a query are the list of all its grades. Sums run left to right.
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import diversity_oracle
@@ -435,6 +436,165 @@ def utility(
     return total + d * (collection + found - retrieved - relevant)
 
 
+# ---- C/W/L ----------------------------------------------------------------------------------
+
+
+def cwl_gain(grade: int | None, gain: Any, top: int, unjudged: float) -> float:
+    if grade is None:
+        return unjudged
+    if isinstance(gain, Mapping) and grade in gain:
+        return float(gain[grade])
+    grade = min(max(grade, 0), top)
+    if gain == "exp2":
+        return divide(2**grade - 1, 2**top - 1)
+    return divide(grade, top)
+
+
+def cwl_user(
+    name: str,
+    rank: int,
+    k: float,
+    gained: float,
+    spent: float,
+    g: Sequence[float],
+    *,
+    T: float,
+    p: float = 0.9,
+    b1: float = 0.9,
+    R1: float = 1.0,
+    A: float = 0.2,
+    b2: float = 0.9,
+    R2: float = 1.0,
+    hb: float = 1.0,
+    hc: float = 1.0,
+    med: float = 0.5,
+) -> float:
+    """Return the probability of going on from this rank."""
+    if name == "P":
+        return 1.0 if rank < k else 0.0
+    if name == "RBP":
+        return p
+    if name == "RR":
+        return 0.0 if gained else 1.0
+    if name == "SDCG":
+        return math.log2(rank + 1) / math.log2(rank + 2) if rank < k else 0.0
+    if name == "INSQ":
+        return squared((rank + 2 * T - 1) / (rank + 2 * T))
+    if name == "INST":
+        return squared((rank + T + (T - gained) - 1) / (rank + T + (T - gained)))
+    if name.startswith("IFT"):
+        goal = 1 - 1 / (1 + b1 * math.exp(min(600.0, R1 * (T - gained))))
+        rate = 1 / (1 + b2 * math.exp(min(600.0, R2 * (A - gained / spent))))
+        return {"IFT_C1": goal, "IFT_C2": rate, "IFT": goal * rate}[name]
+    if name == "BPM":
+        return 1.0 if gained < T and spent < k else 0.0
+    if name == "BPM_dynamic":
+        for value in g[: rank - 1]:
+            T += hb * (value - med)
+            k += hc * (value - med)
+        return 1.0 if gained < T and spent < k else 0.0
+    if name == "NERR8":
+        return 1 - g[rank - 1] if rank < k else 0.0
+    if name == "NERR9":
+        return rank / (rank + 1) * (1 - g[rank - 1]) if rank < k else 0.0
+    if name == "NERR10":
+        return p * (1 - g[rank - 1])
+    if name == "NERR11":
+        return squared((rank + 2 * T - 1) / (rank + 2 * T)) * (1 - g[rank - 1])
+    raise KeyError(name)
+
+
+def cwl_weights(
+    name: str,
+    g: Sequence[float],
+    c: Sequence[float],
+    n_gaining: int,
+    *,
+    h: float = 224.0,
+    L: float = 1000.0,
+) -> list[float]:
+    n = len(g)
+    gained, spent = list(accumulate(g)), list(accumulate(c))
+    if name == "TrAP":
+        return [(a or 1.0) / (b * max(n_gaining, 1)) for a, b in zip(gained, spent, strict=True)]
+    if name == "AP":
+        weights = list(accumulate(g[i] / (i + 1) for i in range(n - 1, -1, -1)))[::-1]
+    elif name == "TBG":
+        weights = [math.exp(before * -(math.log(2) / h)) for before in [0.0, *spent[:-1]]]
+    else:
+        weights = [max(0.0, 1 - before / L) for before in [0.0, *spent[:-1]]]
+    total = added(weights)
+    return [w / total for w in weights] if total else [1.0] + [0.0] * (n - 1)
+
+
+def cwl_parts(text: str) -> tuple[str, dict[str, float]]:
+    name, _, rest = text.rstrip(")").partition("(")
+    pairs = [pair.split("=") for pair in rest.split(", ") if pair]
+    return name, {key: float(value) for key, value in pairs}
+
+
+def cwl(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    model: str = "RBP",
+    value: str = "EU",
+    gain: Any = "linear",
+    top: int | None = None,
+    depth: int = 1000,
+    unjudged: float = 0.0,
+    top_grade: int | None = None,
+    costs: Sequence[float] = (),
+) -> float:
+    top = top or top_grade or max([0, *grades])
+    every = [*ranking[:depth], *[None] * (depth - len(ranking))]
+    g = [cwl_gain(grade, gain, top, unjudged) for grade in every]
+    c = [*costs[:depth], *[1.0] * (depth - len(costs))]
+    name, parameters = cwl_parts(model)
+    budget = parameters.pop("K", k or 0)
+    if name in ("AP", "TrAP", "TBG", "U"):
+        n_gaining = sum(1 for grade in grades if cwl_gain(grade, gain, top, 0) > 0)
+        if unjudged:
+            n_gaining = max(n_gaining, sum(1 for one in g if one > 0))
+        w = cwl_weights(name, g, c, n_gaining, **parameters)
+        reached = [one / w[0] for one in w]
+        last = [a - b for a, b in zip(reached, [*reached[1:], 0.0], strict=True)]
+    else:
+        parameters = {"T": 2.0 if name.startswith("IFT") else 1.0, **parameters}
+        reached, last, here, gained, spent = [], [], 1.0, 0.0, 0.0
+        for rank in range(1, depth + 1):
+            gained += g[rank - 1]
+            spent += c[rank - 1]
+            goes_on = 0.0
+            if here:  # where nobody comes, nobody goes on
+                goes_on = cwl_user(name, rank, budget, gained, spent, g, **parameters)
+            reached.append(here)
+            last.append(here * (1 - goes_on))
+            here *= goes_on
+        total = added(reached)
+        w = [one / total for one in reached]
+    if value == "EU":
+        return added([a * b for a, b in zip(w, g, strict=True)])
+    if value == "EC":
+        return added([a * b for a, b in zip(w, c, strict=True)])
+    if value == "ETU":
+        return added([a * b for a, b in zip(last, accumulate(g), strict=True)])
+    if value == "ETC":
+        return added([a * b for a, b in zip(last, accumulate(c), strict=True)])
+    return 1 / w[0]
+
+
+def added(values: Sequence[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def squared(value: float) -> float:
+    return value * value
+
+
 # ---- grades as probabilities, NTCIR, review ---------------------------------------------------
 
 
@@ -787,6 +947,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "RelString": relstring,
     "RBP": rbp,
     "RBPResidual": rbp_residual,
+    "CWL": cwl,
     "Utility": utility,
     "NumNonRelRet": num_nonrel_ret,
     "GroupAP": ap,

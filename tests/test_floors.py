@@ -43,6 +43,7 @@ FLOORS = [
     "measures.sampled",
     "measures.coverage",
     "measures.users",
+    "measures.cwl",
     "measures.cascade",
     "measures.ntcir",
     "measures.agreement",

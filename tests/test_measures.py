@@ -121,6 +121,19 @@ ARITHMETIC = {
     "NumRel": 4,
     "NumRel(rel=2)": 2,
     "NumRelRet": 2,
+    # Gains 2/3, 0, 0, 1, 0 and then 0 for ever; W_i = 0.5^(i-1) / (1 + 0.5 + 0.25 + 0.125).
+    "CWL('P')@4": 0.25 * (2 / 3) + 0.25 * 1,
+    "CWL('P', value='ETU')@4": 2 / 3 + 1,
+    "CWL('P', value='EC')@4": 4 * 0.25 * 1,
+    "CWL('P', value='ETC')@4": 4,
+    "CWL('P', value='ED')@4": 4,
+    "CWL('RBP(p=0.5)', depth=4)": 1 / 1.875 * (2 / 3) + 0.125 / 1.875 * 1,
+    "CWL('RBP(p=0.5)', depth=4, value='ED')": 1.875,
+    "CWL('RR', value='ED', gain={1: 0, 2: 0, 3: 1})": 4,
+    "CWL('SDCG', depth=4)@2": 2 / 3 / (1 + math.log2(2) / math.log2(3)),
+    "CWL('NERR8', value='ED')@2": 1 + (1 - 2 / 3),
+    "CWL('BPM(T=1)', value='ED')@10": 4,
+    "CWL('BPM(T=1)', value='ED')@3": 3,
     # One subtopic with four relevant documents, of which the run has those of ranks 1 and 4.
     "alpha_DCG@4": (1 / math.log2(2) + 0.5 / math.log2(5))
     / (1 / math.log2(2) + 0.5 / math.log2(3) + 0.25 / math.log2(4) + 0.125 / math.log2(5)),
@@ -223,21 +236,29 @@ def variants(name: str) -> Iterator[Measure]:
         "itself": ["weighted"],
         "normalize": [False],
         "depth": [1, 4, 20],
+        "model": ["P", "INST(T=2)"],
+        "value": ["ETU", "EC", "ETC", "ED"],
+        "unjudged": [0.5],
     }
+    # Looking at a thousand ranks each time would take long.
+    shallow = {"depth": 20} if "depth" in definition.parameters else {}
     for parameter in definition.parameters:
         assert parameter in other, f"give {parameter} values to try here"
         before = len(bases)
         for value in other[parameter]:
             with contextlib.suppress(MeasureError):  # PrefsRnonrel knows fewer values of `over`
-                bases.append(Measure(name)(**{parameter: value}))
+                bases.append(Measure(name)(**{**shallow, parameter: value}))
         assert len(bases) > before, parameter
     for base in bases:
-        if definition.cutoff != "required":
-            yield base
+        cut = [base]
         if definition.cutoff_kind == "recall":
-            yield from (base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1))
+            cut += [base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1)]
         elif definition.cutoff != "none":
-            yield from (base @ cut for cut in (1, 2, 3, 5, 1000, "R", "min(4,R)"))
+            cut += [base @ cutoff for cutoff in (1, 2, 3, 5, 1000, "R", "min(4,R)")]
+        for measure in cut:
+            with contextlib.suppress(MeasureError):  # it needs a cutoff, or takes none
+                measure.check_complete()
+                yield measure
 
 
 def by_oracle(

@@ -1,6 +1,7 @@
 """Ranked: sums from left to right, many cutoffs at once, one 0/0 rule."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,6 +111,15 @@ def test_many_cutoffs_at_once_are_each_alone_to_the_bit(rankings: Ranked) -> Non
         assert np.array_equal(together.count()[:, column], alone.count()[:, 0])
         assert np.array_equal(together.first(values)[:, column], alone.first(kept)[:, 0])
         assert np.array_equal(together.maximum(values)[:, column], alone.maximum(kept)[:, 0])
+
+
+def test_what_stands_below_and_what_remains(rankings: Ranked) -> None:
+    values = np.random.default_rng(7).random(len(rankings.query))
+    below, remaining = rankings.below(values).tolist(), rankings.remaining(values).tolist()
+    for begin, end in pairwise(rankings.starts.tolist()):
+        own = values[begin:end].tolist()
+        assert below[begin:end] == [*own[1:], 0][: len(own)]
+        assert remaining[begin:end] == [left_to_right(own[i:][::-1]) for i in range(len(own))]
 
 
 def test_cutoffs_of_their_own_for_each_query() -> None:

@@ -121,7 +121,10 @@ def evaluate(
     }
 
     def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
-        meetings = judge_all(judgments, list(runs.values()), progress=progress, **options)
+        costs = any(one.definition.takes_cost for one in wanted)
+        meetings = judge_all(
+            judgments, list(runs.values()), progress=progress, costs=costs, **options
+        )
         for (name, one), meeting in zip(runs.items(), meetings, strict=True):
             values = plan.values(meeting.judged)
             data = {"qrels": judgments.form, "run": one.form}

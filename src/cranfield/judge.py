@@ -106,6 +106,7 @@ class Options(TypedDict, total=False):
     depth: int | None
     judged_only: bool
     progress: Progress | None
+    costs: bool
 
 
 def judge(qrels: Qrels, run: Run, **options: Unpack[Options]) -> Meeting:
@@ -124,6 +125,7 @@ def judge_all(
     depth: int | None = None,
     judged_only: bool = False,
     progress: Progress | None = None,
+    costs: bool = False,
 ) -> Iterator[Meeting]:
     """Match runs with the judgments and rank them, one after the other, on all cores.
 
@@ -133,7 +135,7 @@ def judge_all(
     by "document" id, descending, or "ascending" (as trec_eval has it for preferences). `depth`:
     keep the best so many documents of each query (trec_eval -M). `judged_only`: then drop what is
     unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress` hears of
-    the bytes read.
+    the bytes read. `costs`: keep what it costs to look at each document, if a run says so.
 
     Raises InputError if a run cannot be read, or shares no query with the qrels.
     """
@@ -146,7 +148,7 @@ def judge_all(
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
-    matches = _matches(qrels, runs, order, scores, ties, progress)
+    matches = _matches(qrels, runs, order, scores, ties, progress, costs)
     for run, match in zip(runs, matches, strict=True):
         yield _assemble(qrels, run, match, queries, order, depth, judged_only)
 
@@ -162,6 +164,7 @@ class _Match:
     rank: list[Ints] = field(default_factory=list)
     left_out: LeftOut = field(default_factory=LeftOut)
     regrouped: bool = False  # whether its queries' rows stood apart
+    costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
 
     @classmethod
     def none(cls, qrels: Qrels) -> "_Match":
@@ -180,7 +183,21 @@ class _Match:
         self.row.append(part.row)
         self.rank.append(part.rank)
         self.left_out += part.left_out
+        if part.cost is not None:
+            self.costs.append(part)
         return True
+
+    def cost(self) -> Floats | None:
+        """Return the cost of every retrieved document, query after query; None if none is said."""
+        if not self.costs:
+            return None
+        begins = np.cumsum(self.n_retrieved) - self.n_retrieved
+        cost = np.ones(int(self.n_retrieved.sum()))
+        for part in self.costs:
+            counts = self.n_retrieved[part.queries]
+            shift = begins[part.queries] - (np.cumsum(counts) - counts)
+            cost[np.repeat(shift, counts) + np.arange(counts.sum())] = part.cost
+        return cost
 
 
 def _assemble(
@@ -209,6 +226,7 @@ def _assemble(
         hits = replace(hits, sampling=sampling)
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     n_left, n_answered = 0, int(np.count_nonzero(n_retrieved))
+    cost = match.cost()
     kept = None
     if queries == "both" and not match.in_run.all():
         kept = match.in_run
@@ -219,6 +237,10 @@ def _assemble(
     if depth is not None:
         depth = min(depth, 2**62)
         hits = hits.top(np.array([[depth]]))
+        if cost is not None:
+            counts = n_retrieved[:, 0]
+            at = np.arange(len(cost)) - np.repeat(np.cumsum(counts) - counts, counts)
+            cost = cost[at < depth]
         n_retrieved = np.minimum(n_retrieved, depth)
 
     def parts() -> Parts:
@@ -229,9 +251,11 @@ def _assemble(
 
     if judged_only:
         hits = hits.relevant(0)
+        if cost is not None:
+            cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
         hits = replace(hits, rank=hits.ordinal)
         n_retrieved = hits.count()
-    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts)
+    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost)
     in_run = match.in_run if kept is None else kept[kept]
     left_out = match.left_out.count + qrels.left_out.count
     remarks = tuple(_remarks(qrels, run, match, order, n_hits))
@@ -338,6 +362,7 @@ def _matches(
     scores: Precision,
     ties: Ties,
     progress: Progress | None,
+    costs: bool,
 ) -> Iterator[_Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
     if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
@@ -351,7 +376,7 @@ def _matches(
             if run.nested is not None:
                 yield i, partial(_match_dicts, qrels, run, order, scores, ties)
                 continue
-            for load in run.blocks(order, progress):
+            for load in run.blocks(order, progress, costs=costs):
                 if i in apart:
                     break
                 yield i, partial(_matched_block, qrels, order, scores, ties, run.errors, load)
@@ -371,7 +396,7 @@ def _matches(
             ranked = partial(_matched_block, qrels, order, scores, ties, run.errors)
             match = _Match.none(qrels)
             match.regrouped = True
-            for whole in in_threads(ranked, regrouped(run.blocks(order))):
+            for whole in in_threads(ranked, regrouped(run.blocks(order, costs=costs))):
                 match.takes(whole)
         yield match
 
@@ -384,6 +409,7 @@ class _BlockMatch:
     row: Ints
     rank: Ints
     left_out: LeftOut
+    cost: Floats | None  # of these queries' documents, best rank first
 
 
 def _matched_block(
@@ -396,14 +422,33 @@ def _matched_block(
     rows, judgments = _hits(block, code, qrels)
     empty = [qrels.codes.get(query, -1) for query in block.block.empty]
     queries = [*zip(block.queries, codes, strict=True), *zip(block.block.empty, empty, strict=True)]
+    by = sorting_scores(block.block, order, scores)
     return _BlockMatch(
         [c for _, c in queries if c >= 0],
         np.append(np.diff(block.starts)[code >= 0], [0 for c in empty if c >= 0]),
         [query for query, c in queries if c < 0],
         judgments,
-        ranks(block, sorting_scores(block.block, order, scores), ties, rows),
+        ranks(block, by, ties, rows),
         block.block.left_out,
+        _costs(block, block.block.cost, code, by, ties),
     )
+
+
+def _costs(
+    block: Grouped, cost: Floats | None, code: Ints, by: Floats | None, ties: Ties
+) -> Floats | None:
+    """Return the costs of the judged queries' documents, in the order of the ranking."""
+    if cost is None:
+        return None
+    wrong = np.flatnonzero(~((cost > 0) & (cost <= _MOST_COST)))
+    if len(wrong):
+        value = cost[wrong[0]].item()
+        raise block.block.error(int(wrong[0]), f"expected a cost above 0, got {value!r}")
+    rows = np.flatnonzero(code[block.group] >= 0)
+    return cost[rows[np.lexsort((ranks(block, by, ties, rows), block.group[rows]))]]
+
+
+_MOST_COST = 1e15  # so that they can be added up
 
 
 def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:

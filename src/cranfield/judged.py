@@ -37,16 +37,22 @@ class Judged:
     top_grade: int
     in_groups: bool = False  # then the grades in hits and ideal are the best of any group
     _parts: Callable[[], "Parts"] | None = None
+    cost: Floats | None = None  # of every retrieved document, query after query, best rank first
 
     def n_relevant(self, rel: int = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
-    def every(self, k: Ints | None = None) -> Ranked:
-        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`."""
+    def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
+        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`.
+
+        `padded`: each query has k rows, and what is beyond the last document is not judged.
+        """
         n_retrieved = self.n_retrieved[:, 0]
         if k is not None:
-            n_retrieved = np.minimum(n_retrieved, k.max(axis=1))
+            deepest = k.max(axis=1)
+            shorter = np.minimum(n_retrieved, deepest)
+            n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
         begins = np.cumsum(n_retrieved) - n_retrieved
         query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
@@ -54,7 +60,15 @@ class Judged:
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
-        return Ranked(len(n_retrieved), query, rank, grade, known=judged).top(k)
+        cost = None if self.cost is None else self._costs(self.cost, query, rank)
+        return Ranked(len(n_retrieved), query, rank, grade, known=judged, cost=cost).top(k)
+
+    def _costs(self, cost: Floats, query: Ints, rank: Ints) -> Floats:
+        """Return the cost of what stands at each rank: (rows,); 1 beyond the last document."""
+        ends = np.cumsum(self.n_retrieved)
+        begins = ends - self.n_retrieved[:, 0]
+        row = begins[query] + rank - 1
+        return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
 
     def filled(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""

@@ -59,6 +59,11 @@ def log(x: Floats) -> Floats:
     return _one_by_one(math.log, x)
 
 
+def exp(x: Floats) -> Floats:
+    """Return the exponential function of x < 709, as the C library has it: see `log2`."""
+    return _one_by_one(math.exp, x)
+
+
 def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
     return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
 
@@ -134,6 +139,7 @@ class Ranked:
     # Of judgments that are a sample: "stratum" (rows,), 0, 1, ... within the query; "probability"
     # (rows,) of being judged.
     sampling: Mapping[str, Numbers] = field(default_factory=dict)
+    cost: Floats | None = None  # (rows,) of looking at the document, None: 1 each
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -148,6 +154,7 @@ class Ranked:
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
             {name: column.take(rows) for name, column in self.sampling.items()},
+            None if self.cost is None else self.cost.take(rows),
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":
@@ -172,7 +179,7 @@ class Ranked:
         if last is None or last.cutoffs is not cutoffs:
             last = Ranked(
                 *(self.n_queries, self.query, self.rank, self.grade),
-                *(cutoffs, self.known, self.sampling),
+                *(cutoffs, self.known, self.sampling, self.cost),
             )
             last.__dict__["starts"] = self.starts  # the same rows
             self.__dict__["_last_marked"] = last
@@ -216,12 +223,22 @@ class Ranked:
 
     def before(self, values: Numbers) -> Floats:
         """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
-        return self._accumulate(np.multiply.accumulate, self._above(values, 1.0))
+        return self._accumulate(np.multiply.accumulate, self.above(values, 1.0))
 
-    def _above(self, values: Numbers, first: float) -> Floats:
+    def above(self, values: Numbers, first: float) -> Floats:
         """Return what stands in the row above, `first` where a query begins: (rows,)."""
         above = np.concatenate(([first], values[:-1]))[: len(values)]
         return np.where(self.ordinal == 1, first, above)
+
+    def below(self, values: Numbers) -> Numbers:
+        """Return what stands in the row below, 0 where a query ends: (rows,) -> (rows,)."""
+        below = np.append(values[1:], 0)[: len(values)]
+        last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
+        return np.where(last, 0, below)
+
+    def remaining(self, values: Floats) -> Floats:
+        """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
+        return self._accumulate(_from_the_end, values)
 
     @property
     def judged(self) -> Bools:
@@ -239,6 +256,11 @@ class Ranked:
         """The probability with which each row's document was to be judged: (rows,)."""
         probability: Floats | None = self.sampling.get("probability")
         return np.ones(len(self.query)) if probability is None else probability
+
+    @property
+    def costs(self) -> Numbers:
+        """What it costs to look at each document: (rows,), 1 where nothing was said."""
+        return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
 
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""
@@ -364,6 +386,10 @@ class Ranked:
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
         order = np.lexsort((-by, self.query))
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order])
+
+
+def _from_the_end(values: Floats, axis: int = 0) -> Floats:
+    return np.flip(np.add.accumulate(np.flip(values, axis), axis), axis)
 
 
 def mean(column: Floats) -> float:

@@ -116,6 +116,7 @@ def joined(parts: Sequence[Block]) -> Block:
             role: np.concatenate([part.sampling[role] for part in parts])
             for role in parts[0].sampling
         },
+        cost=column([part.cost for part in parts]),
     )
 
 

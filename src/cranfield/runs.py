@@ -47,6 +47,7 @@ class Written:
     rows: int
     left_out: LeftOut
     without_rank: bool  # whether the run has a rank column that the format has no place for
+    without_cost: bool = False  # likewise its costs
 
 
 class _ApartError(Exception):
@@ -61,8 +62,9 @@ class Run:
     names that are usual: anything that hands out Arrow data (pandas, polars, pyarrow, DuckDB, ...),
     a numpy structured array, a list of rows (tuples, named tuples, dicts), or a scipy sparse matrix
     (queries x documents, numbered from 0). `columns` says which column is which, where that cannot
-    be guessed: `{"query_id": "user", "score": "prediction"}`. `errors="skip"` leaves out rows that
-    cannot be scored, and counts them. `name` is what the system is called in results.
+    be guessed: `{"query_id": "user", "score": "prediction"}`. A column `cost` may say what it
+    costs to look at the document, for CWL. `errors="skip"` leaves out rows that cannot be scored,
+    and counts them. `name` is what the system is called in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
     Run('bm25')
@@ -120,7 +122,7 @@ class Run:
 
     @property
     def numbers(self) -> frozenset[Number]:
-        """Which columns of numbers the run has: "score", "rank", both or none."""
+        """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
         return self._rows.numbers
 
     def ranked_by(self, order: Order) -> Order:
@@ -145,10 +147,18 @@ class Run:
             kind="columns",
         )
 
-    def blocks(self, order: Order = "score", progress: Progress | None = None) -> Iterator[Load]:
-        """Return the rows in blocks, with what they are ranked by."""
+    def blocks(
+        self, order: Order = "score", progress: Progress | None = None, *, costs: bool = False
+    ) -> Iterator[Load]:
+        """Return the rows in blocks, with what they are ranked by, and their costs if it has any.
+
+        `costs`: whether these are wanted.
+        """
         by = self.ranked_by(order)
-        return self.every_row(() if by == "given" else (by,), progress)
+        wanted: list[Number] = [] if by == "given" else [by]
+        if costs and "cost" in self.numbers:
+            wanted.append("cost")
+        return self.every_row(wanted, progress)
 
     def every_row(
         self, wanted: Iterable[Number], progress: Progress | None = None
@@ -201,9 +211,12 @@ class Run:
         if format is not None:
             one_of("format", format, RUN_FORMATS)
         form = form_of(path, format)
-        wanted = sorted(self.numbers)
-        if form == "json" and "score" in wanted:
-            wanted = ["score"]  # JSON has no place for a rank beside it
+        kept = self.numbers
+        if form in ("trec", "msmarco", "json"):
+            kept -= {"cost"}
+        if form == "json" and "score" in kept:
+            kept &= {"score"}  # JSON has no place for a rank beside it
+        wanted = sorted(kept)
         by = self.ranked_by("score")
         needs_rank = form in ("trec", "msmarco") or "score" not in self.numbers
 
@@ -231,7 +244,8 @@ class Run:
         except _ApartError:
             write_rows(path, form, "a run", lambda: blocks(regrouped(self.every_row(wanted))), tag)
         left_out = sum((one for _, one in parts), LeftOut())
-        return Written(sum(n for n, _ in parts), left_out, self.numbers - set(wanted) == {"rank"})
+        lost = self.numbers - kept
+        return Written(sum(n for n, _ in parts), left_out, "rank" in lost, "cost" in lost)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.

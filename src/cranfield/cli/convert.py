@@ -55,6 +55,8 @@ def command(
     _say(run.form, written.left_out, written.rows, target)
     if written.without_rank:
         note("JSON has no place for the rank column: it was left out")
+    if written.without_cost:
+        note("this format has no place for the column cost: it was left out; .tsv has one")
 
 
 def _say(form: str, left_out: LeftOut, n_rows: int, target: str) -> None:

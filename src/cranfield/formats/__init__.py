@@ -108,6 +108,13 @@ class Files:
                         source=source.name,
                         kind="columns",
                     )
+                if ("cost" in one.numbers) != ("cost" in self._rows[0].numbers):
+                    raise InputError(
+                        f"was read as {one.form}, and {self.sources[0].name} as "
+                        f"{self._rows[0].form}: files of one table all have costs, or none has",
+                        source=source.name,
+                        kind="columns",
+                    )
         return self._rows
 
     @property

@@ -13,9 +13,9 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 # Columns beside the ids of query and document; "group" holds ids, too: of subtopics.
-Number = Literal["score", "rank", "grade", "group", "weight", "stratum", "probability"]
+Number = Literal["score", "rank", "grade", "group", "weight", "stratum", "probability", "cost"]
 # Of these; the others are whole numbers.
-FRACTIONS = frozenset({"score", "weight", "probability"})
+FRACTIONS = frozenset({"score", "weight", "probability", "cost"})
 Progress = Callable[[int], None]
 
 
@@ -90,6 +90,7 @@ class Block:
     group: Ids | None = None  # the subtopic of judgments by subtopic
     weight: Floats | None = None  # the subtopic's
     sampling: Mapping[Number, Floats | Ints] = field(default_factory=dict)  # see Ranked.sampling
+    cost: Floats | None = None  # of looking at the document
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -106,6 +107,7 @@ class Block:
             group=None if self.group is None else self.group.take(rows),
             weight=None if self.weight is None else self.weight[rows],
             sampling={role: column[rows] for role, column in self.sampling.items()},
+            cost=None if self.cost is None else self.cost[rows],
         )
 
     def slice(self, begin: int, end: int) -> "Block":
@@ -120,6 +122,7 @@ class Block:
             group=None if self.group is None else self.group.take(slice(begin, end)),
             weight=None if self.weight is None else self.weight[begin:end],
             sampling={role: column[begin:end] for role, column in self.sampling.items()},
+            cost=None if self.cost is None else self.cost[begin:end],
         )
 
     def _source(self, row: int) -> str | None:

@@ -29,7 +29,16 @@ BLOCK_ROWS = 131_072
 
 What = Literal["a run", "qrels"]
 Role = Literal[
-    "query", "doc", "score", "rank", "grade", "group", "weight", "stratum", "probability"
+    "query",
+    "doc",
+    "score",
+    "rank",
+    "grade",
+    "group",
+    "weight",
+    "stratum",
+    "probability",
+    "cost",
 ]
 
 # What columns are called elsewhere: the first of these that a table has is taken.
@@ -44,6 +53,7 @@ NAMES: Mapping[Role, Sequence[str]] = {
     ),
     "score": ("score",),
     "rank": ("rank",),
+    "cost": ("cost",),
     "grade": ("relevance", "label", "rel", "grade", "score", "rating"),
     "group": ("subtopic", "subtopic_id", "intent", "intent_id", "aspect", "group"),
     "weight": ("weight", "subtopic_weight", "intent_weight"),
@@ -52,7 +62,7 @@ NAMES: Mapping[Role, Sequence[str]] = {
 }
 IDS: Sequence[Role] = ("query", "doc", "group")
 _OF: Mapping[What, Sequence[Role]] = {
-    "a run": ("query", "doc", "score", "rank"),
+    "a run": ("query", "doc", "score", "rank", "cost"),
     "qrels": ("query", "doc", "grade", "group", "weight", "stratum", "probability"),
 }
 # What the user calls the roles.
@@ -290,6 +300,7 @@ class Batches:
             group=next(iter(group), None),
             weight=found.get("weight"),
             sampling=sampling_in(found),
+            cost=found.get("cost"),
         )
         if bad is not None:
             block = block.take(np.flatnonzero(~bad))

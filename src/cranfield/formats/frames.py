@@ -251,7 +251,9 @@ def listed_rows(
     elif fields is not None:
         names, get = list(fields), attrgetter
     elif hasattr(first, "query_id"):
-        names = [one for one in ("query_id", "doc_id", value, "rank") if hasattr(first, one)]
+        names = [
+            one for one in ("query_id", "doc_id", value, "rank", "cost") if hasattr(first, one)
+        ]
         get = attrgetter
     elif isinstance(first, tuple | list):
         names = ["query_id", "doc_id", value][: len(first)]

@@ -75,7 +75,7 @@ class Lines(ABC):
     """A text file, or what was copied from a pipe, of which each line is a row.
 
     `what` is "a run" or "qrels"; `begin` is the offset of the first byte of data; `columns` says
-    where each role ("query", "doc", "score", "rank", "grade") stands in a line.
+    where each role ("query", "doc", "score", "rank", "grade", "cost") stands in a line.
     """
 
     #: Whether a whole number may be written with a decimal point, as 3.0.
@@ -185,12 +185,18 @@ class Lines(ABC):
         return self._of(query, doc, found, where)
 
     def _of(self, query: Ids, doc: Ids, found: Mapping[str, Any], where: Any) -> Block:
-        value = found.get("score", found.get("grade"))
-        block = Block(query, doc, value, self.source.name, where, found.get("rank"))
-        if len(found) < 2:
-            return block
-        group, weight = found.get("group"), found.get("weight")
-        return replace(block, group=group, weight=weight, sampling=sampling_in(found))
+        return Block(
+            query,
+            doc,
+            found.get("score", found.get("grade")),
+            self.source.name,
+            where,
+            found.get("rank"),
+            group=found.get("group"),
+            weight=found.get("weight"),
+            sampling=sampling_in(found),
+            cost=found.get("cost"),
+        )
 
     def _whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)

@@ -274,12 +274,14 @@ def _names(what: What, block: Block) -> tuple[str, ...]:
         return ("query_id", *group, "doc_id", "relevance", *weight, *block.sampling)
     score = () if block.value is None else ("score",)
     rank = () if block.rank is None else ("rank",)
-    return ("query_id", "doc_id", *score, *rank)
+    cost = () if block.cost is None else ("cost",)
+    return ("query_id", "doc_id", *score, *rank, *cost)
 
 
 def _columns(block: Block) -> list[Any]:
-    every = (block.query, block.group, block.doc, block.value, block.rank, block.weight)
-    return [one for one in (*every, *block.sampling.values()) if one is not None]
+    numbers = (block.value, block.rank, block.weight, block.cost, *block.sampling.values())
+    every = (block.query, block.group, block.doc, *numbers)
+    return [one for one in every if one is not None]
 
 
 def _write_delimited(

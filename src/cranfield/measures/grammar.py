@@ -117,7 +117,7 @@ def _as_call(word: str) -> _Found:
     name, parameters = known
     parameters = dict(parameters)
     if call["args"]:
-        parameters |= _arguments(word, call["args"])
+        parameters |= arguments(word, call["args"], Measure(name).definition.unnamed)
     one, cutoff = Measure(name), (call["at"] or "").strip()
     if level:
         takes = one.definition.parameters
@@ -174,23 +174,35 @@ def _with_values(name: str, values: str) -> _Found:
     return [(one @ cutoff, parameters) for cutoff in as_text]
 
 
-def _arguments(word: str, text: str) -> dict[str, Any]:
-    """Return the keyword arguments, each a literal; a bare word stands for itself."""
+def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any]:
+    """Return the keyword arguments, each a literal; a bare word stands for itself.
+
+    The first may stand without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
+    """
     try:
         call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise ValueError
-        names = [keyword.arg for keyword in call.keywords]
+        first = [(unnamed, argument) for argument in call.args]
+        named = [(keyword.arg, keyword.value) for keyword in call.keywords]
+        names = [name for name, _ in first + named]
         if None in names or len(set(names)) < len(names):
             raise ValueError
         return {
-            str(k.arg): k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
-            for k in call.keywords
+            **{str(name): _text_or_literal(value) for name, value in first},
+            **{
+                str(name): value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
+                for name, value in named
+            },
         }
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise MeasureError(
             f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
         ) from None
+
+
+def _text_or_literal(value: ast.expr) -> Any:
+    return value.value if isinstance(value, ast.Constant) else ast.unparse(value)
 
 
 def find(name: str) -> Definition:

@@ -174,6 +174,9 @@ class Definition:
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
     bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
+    unnamed: str | None  # the parameter that is written without its name: CWL('AP')
+    takes_cost: bool  # of looking at each document, an optional column of the run
+    fits: Callable[["Measure"], None] | None  # raises MeasureError if cutoff and parameters do not
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -253,7 +256,7 @@ class Definition:
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
-        return self.name + _written(self.defaults.items()) + at
+        return self.name + written(self.defaults.items(), self.unnamed) + at
 
 
 _DEFINITIONS: dict[str, Definition] = {}
@@ -285,14 +288,18 @@ def measure(
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
     bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
+    unnamed: str | None = None,
+    takes_cost: bool = False,
+    fits: Callable[["Measure"], None] | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
     The function takes a Judged and returns a column (n_queries, 1). A second positional argument
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
-    the parameters; each is annotated with a Parameter and has a default. With cutoffs, use
-    `Ranked.top` and return (n_queries, n_cutoffs), as its methods do.
+    the parameters; each is annotated with a Parameter and has a default. One of them, `unnamed`,
+    may be given without its name, and is always shown: `CWL('AP')`. With cutoffs, use `Ranked.top`
+    and return (n_queries, n_cutoffs), as its methods do.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
@@ -329,6 +336,9 @@ def measure(
             higher_is_better=higher_is_better,
             exempt=exempt or {},
             bounds=bounds,
+            unnamed=unnamed,
+            takes_cost=takes_cost,
+            fits=fits,
         )
         implied: dict[str, Mapping[str, Any]] = {
             **{known: {} for known in (name, *aliases, *definition.families)},
@@ -426,6 +436,10 @@ class Measure:
             raise unknown_measure(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
+        unnamed = self.definition.unnamed
+        if unnamed is not None and unnamed not in dict(self.given):
+            stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
+            object.__setattr__(self, "given", stated)
 
     @property
     def definition(self) -> Definition:
@@ -446,7 +460,7 @@ class Measure:
 
     def __str__(self) -> str:
         at = "" if self.cutoff is None else f"@{self._at}"
-        return self.name + _written(self.given) + at
+        return self.name + written(self.given, self.definition.unnamed) + at
 
     __repr__ = __str__
 
@@ -479,7 +493,7 @@ class Measure:
         return replace(self, cutoff=depth)
 
     @typing.overload
-    def __call__(self, **parameters: Any) -> "Measure": ...
+    def __call__(self, *unnamed: str, **parameters: Any) -> "Measure": ...
     @typing.overload
     def __call__(
         self,
@@ -495,6 +509,9 @@ class Measure:
         """
         if not lists:
             return self.with_parameters(parameters)
+        unnamed = self.definition.unnamed
+        if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
+            return self.with_parameters({unnamed: lists[0], **parameters})
         if len(lists) != 2 or parameters:
             raise TypeError(
                 f"{self}(truth, ranking) scores one list, {self.name}(parameter=value) sets "
@@ -538,6 +555,8 @@ class Measure:
             whole = f"Set{self.name}"
             uncut = f"; over everything retrieved it is {whole}" if whole in _DEFINITIONS else ""
             raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
+        if self.definition.fits is not None:
+            self.definition.fits(self)
 
     def aggregate(self, values: Floats) -> float:
         """Return the value over all queries, of their values (n_queries,)."""
@@ -657,8 +676,13 @@ class Plan:
 # ---- how it is written, and what is said of what is not known ---------------------------------
 
 
-def _written(parameters: Iterable[tuple[str, Any]]) -> str:
-    shown = [f"{name}={_literal(value)}" for name, value in parameters if value is not None]
+def written(parameters: Iterable[tuple[str, Any]], unnamed: str | None = None) -> str:
+    """Return the parameters as they stand behind a name: `(rel=2)`, or nothing."""
+    shown = [
+        _literal(value) if name == unnamed else f"{name}={_literal(value)}"
+        for name, value in parameters
+        if value is not None
+    ]
     return f"({', '.join(shown)})" if shown else ""
 
 
