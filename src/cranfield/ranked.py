@@ -126,6 +126,8 @@ class Ranked:
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
     known: Bools | None = None  # (rows,) whether judged, None: all are
+    tie_first: Ints | None = None  # (rows,) the first rank of its score, if ties="expected"
+    tie_size: Ints | None = None  # (rows,) how many documents of the query have that score
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -139,6 +141,8 @@ class Ranked:
             self.grade.take(rows),
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
+            None if self.tie_first is None else self.tie_first.take(rows),
+            None if self.tie_size is None else self.tie_size.take(rows),
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":

@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, measure
+from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, expected, measure
 from cranfield.ranked import Floats, Numbers, Ranked, log2, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -76,6 +76,17 @@ def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
     return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
 
 
+def by_gain(judged: Judged, *, gain: str | Mapping[int, float], **_: Any) -> str:
+    """Tell why ranking by grade does not rank by gain; nothing if it does."""
+    if not isinstance(gain, Mapping):
+        return ""
+    pairs = zip(judged.ideal.grade.tolist(), gains(judged.ideal, gain, 0).tolist(), strict=True)
+    worth = [gained for _, gained in sorted(set(pairs))]
+    if worth != sorted(worth):
+        return "a lower grade gains more than a higher one"
+    return "a judged document costs something" if worth and worth[0] < 0 else ""
+
+
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 
@@ -103,6 +114,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         "range with own gains": "a grade may cost something, and then a ranking may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    by_grade=by_gain,
 )
 def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Normalized discounted cumulated gain: the ranking's DCG as a share of the best possible.
@@ -114,6 +126,12 @@ def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> F
     them may be below 0.
     """
     return ratio(dcg(judged, k, gain=gain), ideal_dcg(judged, k, gain=gain))
+
+
+@expected("nDCG")
+def expected_ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+    """Return nDCG over the orders of ties: the ideal is the same in all."""
+    return ratio(expected_dcg(judged, k, gain=gain), ideal_dcg(judged, k, gain=gain))
 
 
 @measure(
@@ -129,6 +147,7 @@ def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> F
         "range with own gains": "a grade may cost something, and then the sum may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    by_grade=by_gain,
 )
 def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Discounted cumulated gain: what the documents are worth, less the further down they stand.
@@ -140,6 +159,14 @@ def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Fl
     return hits.total(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
 
 
+@expected("DCG")
+def expected_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+    """DCG over the orders of ties: each place holds its score's mean gain (McSherry & Najork)."""
+    places = judged.places(gains(judged.hits, gain, judged.top_grade), k)
+    return places.ranked.total(places.held / places.size / log2(places.ranked.rank + 1))
+
+
+@expected("IDCG")
 @measure(
     "IDCG",
     formula="DCG@k of the ideal ranking",
@@ -153,6 +180,7 @@ def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Fl
         "0 without relevant documents with own gains": "grade 0 may be worth something",
         "0 without results": "it looks at the judgments, retrieved or not",
     },
+    by_grade=True,
 )
 def ideal_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
     """Ideal discounted cumulated gain: the DCG of the best possible ranking, cut at k.
@@ -184,6 +212,7 @@ _LONGER = "trec_eval looks at the end of the ranking, too, if it is long enough"
         "range with own gains": _COSTS,
         "0 without relevant documents with own gains": _ZERO_GAINS,
     },
+    by_grade=by_gain,
 )
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Mean nDCG of the documents that gain something, each at the rank where it stands.
@@ -212,6 +241,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
         "range with own gains": _COSTS,
         "unjudged documents at the end": _LONGER,
     },
+    by_grade=by_gain,
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.

@@ -13,6 +13,8 @@ from cranfield.measures.registry import (
     Parameters,
     Rel,
     above_zero,
+    expected,
+    if_whole,
     is_number,
     measure,
     whole,
@@ -66,6 +68,7 @@ def _above_zero_or_none(value: Any) -> float | None:
     aliases=("set_P",),
     translate=_relative,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    by_grade=True,
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was."""
@@ -77,6 +80,7 @@ def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     formula="relevant retrieved / relevant",
     source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall",
     aliases=("set_recall",),
+    by_grade=True,
 )
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Recall of everything retrieved. 0 for a query without relevant documents."""
@@ -91,6 +95,7 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     alias_parameter={"set_f": "x"},
     translate=_squared,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    by_grade=True,
 )
 def set_f(
     judged: Judged,
@@ -121,6 +126,7 @@ def set_f(
     source="trec_eval set_map",
     aliases=("set_map",),
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
+    by_grade=True,
 )
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly."""
@@ -134,6 +140,7 @@ def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="trec_eval set_relative_P",
     aliases=("set_relative_P",),
     exempt={"unjudged documents at the end": "they raise the number that could be relevant"},
+    by_grade=True,
 )
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Relevant documents retrieved, of as many as a set of that size could hold."""
@@ -146,6 +153,11 @@ def _weights(value: Any) -> tuple[float, ...]:
     if len(weights) != 4 or not all(is_number(weight, 1e9) for weight in weights):
         raise ValueError("four numbers, as in (1, -1, 0, 0)")
     return tuple(map(float, weights))
+
+
+def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
+    found, other, missed, other_missed = weights
+    return "" if found + other_missed >= other + missed else if_whole(judged)
 
 
 @measure(
@@ -162,6 +174,7 @@ def _weights(value: Any) -> tuple[float, ...]:
         "0 without relevant documents": "what was retrieved all the same may cost",
         "0 without results with weights given": "what was missed may cost",
     },
+    by_grade=_if_finding_pays,
 )
 def utility(
     judged: Judged,
@@ -193,6 +206,7 @@ def utility(
 _COUNT = "it is a count: it has no maximum"
 
 
+@expected("NumQ")
 @measure(
     "NumQ",
     formula="1 for each query averaged",
@@ -207,12 +221,14 @@ _COUNT = "it is a count: it has no maximum"
         "0 without relevant documents": "it counts the query all the same",
         "0 without results": "it counts the query all the same",
     },
+    by_grade=True,
 )
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over."""
     return np.ones(judged.n_retrieved.shape)
 
 
+@expected("NumRet")
 @measure(
     "NumRet",
     formula="documents retrieved",
@@ -228,12 +244,14 @@ def n_queries(judged: Judged) -> Floats:
         "unjudged documents at the end": "they are retrieved, too",
         "0 without relevant documents": "it counts what was retrieved all the same",
     },
+    by_grade=True,
 )
 def n_retrieved(judged: Judged) -> Floats:
     """The number of documents retrieved; the sum over queries."""
     return judged.n_retrieved * 1.0
 
 
+@expected("NumRel")
 @measure(
     "NumRel",
     formula="relevant documents in the judgments",
@@ -246,6 +264,7 @@ def n_retrieved(judged: Judged) -> Floats:
         "perfect is 1": _COUNT,
         "0 without results": "it counts judgments, retrieved or not",
     },
+    by_grade=True,
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
@@ -260,6 +279,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     aggregation="sum",
     range=(0, None),
     exempt={"perfect is 1": _COUNT},
+    by_grade=True,
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries."""
@@ -278,6 +298,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
         "perfect is 1": _COUNT,
         "0 without relevant documents": "it counts those that are not relevant",
     },
+    by_grade=if_whole,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.

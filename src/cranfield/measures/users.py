@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.gain import check_gain, gains
+from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.registry import Parameter, Rel, between, measure
 from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio
 
@@ -28,6 +28,7 @@ def _gain_or_none(value: Any) -> Any:
         "perfect is 1": "its weights add up to 1 only over endlessly many relevant documents",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
+    by_grade=by_gain,
 )
 def rank_biased_precision(
     judged: Judged,
@@ -113,6 +114,7 @@ def _tail(value: Any) -> str:
         "0 without relevant documents": "it counts what has no judgment",
         "0 without results": "nothing is known then: it is 1",
     },
+    by_grade=True,
 )
 def rbp_residual(
     judged: Judged,
