@@ -345,13 +345,8 @@ def _joined(parts: list[Ints]) -> Ints:
 
 def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
     number = np.cumsum(keep) - 1
-    rows = keep[ranked.query]
-    return Ranked(
-        int(np.count_nonzero(keep)),
-        number[ranked.query[rows]],
-        ranked.rank[rows],
-        ranked.grade[rows],
-    )
+    rows = ranked.where(keep[ranked.query])
+    return replace(rows, n_queries=int(np.count_nonzero(keep)), query=number[rows.query])
 
 
 def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
