@@ -29,7 +29,6 @@ from cranfield.ranking import (
     Precision,
     Ties,
     grouped,
-    in_pairs,
     in_threads,
     placed,
     regrouped,
@@ -554,8 +553,9 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
-        if any_tied:
-            match.n_tied += in_pairs(equal.nonzero()[0])
+        if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
+            n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
+            match.n_tied += int(any_tied + n_ties)
         if len(rows) == 0:
             continue
         found = found.take(rows)

@@ -318,7 +318,7 @@ def placed(
         unsorted[block.group[suspect[wrong]]] = True
         unsorted[block.group[ties[tied_wrong]]] = True
         counted = ~unsorted if asked is None else asked & ~unsorted
-        n_tied = in_pairs(ties[counted[block.group[ties]]])
+        n_tied = _in_pairs(ties[counted[block.group[ties]]])
         if unsorted.any():
             astray = np.flatnonzero(unsorted[block.group])
             ordered, tied = _sorted_rows(block, scores, rule, astray)
@@ -340,7 +340,7 @@ def placed(
     return Placed(rank, n_tied, firsts[tie] - begins + 1, np.diff(firsts)[tie])
 
 
-def in_pairs(upper: Ints) -> int:
+def _in_pairs(upper: Ints) -> int:
     """Count the rows in pairs of adjacent ones, of each of which the upper is given."""
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
