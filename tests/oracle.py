@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import diversity_oracle
+
 Ranking = Sequence[int | None]
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
@@ -213,35 +215,76 @@ def gain_of(grade: int | None, gain: Any) -> float:
     return float(max(grade, 0))
 
 
-def dcg(
-    ranking: Ranking, grades: Sequence[int], k: int | None = None, gain: Any = "linear"
-) -> float:
+def divisor(rank: int, discount: Any) -> float:
+    if discount == "none":
+        return 1.0
+    if discount == "zipf":
+        return float(rank)
+    if discount == "ln":
+        return math.log(rank) if rank > 1 else 1.0
+    if discount == "jk" or discount[0] == "jk":
+        base = 2.0 if discount == "jk" else discount[1]
+        return 1.0 if rank < base else math.log2(rank) / math.log2(base)
+    if discount[0] == "power":
+        return float(math.pow(rank, discount[1]))
+    return math.log2(rank + 1)
+
+
+def discounted(values: Sequence[float], discount: Any, k: int) -> float:
+    """Add up the values, rank by rank; `k` is the cutoff or the number of documents retrieved."""
+    if discount == "linear":  # (k + 1 - i) / k, with one division
+        plain, by_rank = 0.0, 0.0
+        for rank, value in enumerate(values[:k], 1):
+            plain += value
+            by_rank += value * rank
+        return divide((k + 1) * plain - by_rank, k)
     total = 0.0
-    for rank, grade in enumerate(ranking[:k], 1):
-        total += gain_of(grade, gain) / math.log2(rank + 1)
+    for rank, value in enumerate(values, 1):
+        total += value / divisor(rank, discount)
     return total
 
 
-def ndcg(
-    ranking: Ranking, grades: Sequence[int], k: int | None = None, gain: Any = "linear"
+def dcg(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    gain: Any = "linear",
+    discount: Any = "log2",
 ) -> float:
-    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
-    ideal = 0.0
-    for rank, value in enumerate(best[:k], 1):
-        if value > 0:
-            ideal += value / math.log2(rank + 1)
-    return divide(dcg(ranking, grades, k, gain), ideal)
+    end = len(ranking) if k is None else k
+    return discounted([gain_of(grade, gain) for grade in ranking[:k]], discount, end)
 
 
 def idcg(
-    ranking: Ranking, grades: Sequence[int], k: int | None = None, gain: Any = "linear"
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    gain: Any = "linear",
+    discount: Any = "log2",
+    ideal: str = "judged",
+    top_grade: int = 0,
 ) -> float:
-    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
-    total = 0.0
-    for rank, value in enumerate(best[:k], 1):
-        if value > 0:
-            total += value / math.log2(rank + 1)
-    return total
+    end = len(ranking) if k is None else k
+    if ideal == "top":
+        best = [gain_of(top_grade, gain)] * end
+    else:
+        pool = grades if ideal == "judged" else [g for g in ranking if g is not None]
+        best = sorted((gain_of(grade, gain) for grade in pool), reverse=True)
+        best = [value for value in best if value > 0]
+    return discounted(best[:k], discount, end)
+
+
+def ndcg(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    gain: Any = "linear",
+    discount: Any = "log2",
+    ideal: str = "judged",
+    top_grade: int = 0,
+) -> float:
+    best = idcg(ranking, grades, k, gain, discount, ideal, top_grade)
+    return divide(dcg(ranking, grades, k, gain, discount), best)
 
 
 def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
@@ -346,6 +389,209 @@ def utility(
     a, b, c, d = weights
     total = a * found + b * (retrieved - found) + c * (relevant - found)
     return total + d * (collection + found - retrieved - relevant)
+
+
+# ---- grades as probabilities, NTCIR, review ---------------------------------------------------
+
+
+def chance(grade: int | None, stop: Any, top: int) -> float:
+    if grade is None:
+        return 0.0
+    if isinstance(stop, Mapping):
+        return float(stop.get(grade, 0))
+    positive = max(grade, 0)
+    return positive / (top + 1) if stop == "linear" else float((2**positive - 1) / 2**top)
+
+
+def reciprocal(chances: Sequence[float]) -> float:
+    total, goes_on = 0.0, 1.0
+    for rank, p in enumerate(chances, 1):
+        total += goes_on * p / rank
+        goes_on *= 1 - p
+    return total
+
+
+def err(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    stop: Any = "exp2",
+    top: int | None = None,
+    top_grade: int = 0,
+) -> float:
+    scale = max(top_grade, 1) if top is None else top
+    return reciprocal([chance(grade, stop, scale) for grade in ranking[:k]])
+
+
+def nerr(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    stop: Any = "exp2",
+    top: int | None = None,
+    top_grade: int = 0,
+) -> float:
+    scale = max(top_grade, 1) if top is None else top
+    best = sorted((chance(grade, stop, scale) for grade in grades), reverse=True)
+    return divide(err(ranking, grades, k, stop, top, top_grade), reciprocal(best[:k]))
+
+
+def gap(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    share: Any = "uniform",
+    top_grade: int = 0,
+) -> float:
+    shares = dict.fromkeys(range(1, top_grade + 1), 1.0) if share == "uniform" else share
+    found, possible = 0.0, 0.0
+    for rel, part in shares.items():
+        precisions, n = 0.0, 0
+        for rank, grade in enumerate(ranking[:k], 1):
+            if grade is not None and grade >= rel:
+                n += 1
+                precisions += n / rank
+        found += part * precisions
+        possible += part * n_relevant(grades, rel)
+    return divide(found, possible)
+
+
+def blended(
+    ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
+) -> list[tuple[int, float, float]]:
+    """Return (rank, gain, blended ratio) of what gains something."""
+    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
+    best = [value for value in best if value > 0]
+    found: list[tuple[int, float, float]] = []
+    gained, ideal = 0.0, 0.0
+    for rank, grade in enumerate(ranking, 1):
+        ideal += best[rank - 1] if rank <= len(best) else 0.0
+        value = gain_of(grade, gain)
+        if value > 0:
+            gained += value
+            n = len(found) + 1
+            found.append((rank, value, (n + beta * gained) / (rank + beta * ideal)))
+    return found
+
+
+def n_gaining(grades: Sequence[int], gain: Any) -> int:
+    return sum(1 for grade in grades if gain_of(grade, gain) > 0)
+
+
+def q(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    beta: float = 1.0,
+    gain: Any = "linear",
+) -> float:
+    total = 0.0
+    for _, _, value in blended(ranking[:k], grades, gain, beta):
+        total += value
+    relevant = n_gaining(grades, gain)
+    return divide(total, relevant if k is None else min(k, relevant))
+
+
+def o_measure(
+    ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
+) -> float:
+    found = blended(ranking, grades, gain, beta)
+    return found[0][2] if found else 0.0
+
+
+def p_measure(
+    ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
+) -> float:
+    found = blended(ranking, grades, gain, beta)
+    best = max((value for _, value, _ in found), default=0.0)
+    return next((ratio for _, value, ratio in found if value == best), 0.0)
+
+
+def p_plus(
+    ranking: Ranking, grades: Sequence[int], beta: float = 1.0, gain: Any = "linear"
+) -> float:
+    found = blended(ranking, grades, gain, beta)
+    best = max((value for _, value, _ in found), default=0.0)
+    total = 0.0
+    for n, (_, value, ratio) in enumerate(found, 1):
+        total += ratio
+        if value == best:
+            return total / n
+    return 0.0
+
+
+def ncu(
+    ranking: Ranking,
+    grades: Sequence[int],
+    users: str = "gu",
+    beta: float = 1.0,
+    gamma: float = 0.95,
+    gain: Any = "linear",
+    stops: Any = "linear",
+) -> float:
+    base = gamma if users == "rb" else 1.0
+    pool = sorted((grade for grade in grades if gain_of(grade, gain) > 0), reverse=True)
+    pool.sort(key=lambda grade: -gain_of(grade, gain))
+    weights, weight = 0.0, 1.0
+    for each in pool:
+        weights += gain_of(each, stops) if users == "gu" else weight
+        weight *= base
+    found = [grade for grade in ranking if gain_of(grade, gain) > 0]
+    total, weight = 0.0, 1.0
+    for grade, (_, _, ratio) in zip(found, blended(ranking, grades, gain, beta), strict=True):
+        total += (gain_of(grade, stops) if users == "gu" else weight) * ratio
+        weight *= base
+    return divide(total, weights)
+
+
+def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
+    good = [grade is not None and grade >= rel for grade in ranking[:k]]
+    above = sum(b and not a for i, a in enumerate(good) for b in good[i + 1 :])
+    return 1 - divide(above, sum(good) * (len(good) - sum(good))) if any(good) else 0.0
+
+
+def fall_out(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    collection: int = 0,
+    rel: int = 1,
+) -> float:
+    in_vain = len(ranking[:k]) - hits(ranking, rel, k)
+    others = len(ranking) - hits(ranking, rel)
+    if collection:
+        others = max(max(collection, len(ranking)) - n_relevant(grades, rel), in_vain)
+    return divide(in_vain, others)
+
+
+def wss(
+    ranking: Ranking, grades: Sequence[int], recall: float, collection: int = 0, rel: int = 1
+) -> float:
+    size = max(collection, len(ranking))
+    wanted = recall * n_relevant(grades, rel)
+    read = 0
+    while read < len(ranking) and hits(ranking, rel, read) < wanted:
+        read += 1
+    if hits(ranking, rel, read) < wanted:
+        read = size
+    return divide(size - read, size) - (1 - recall)
+
+
+def last_rel(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
+    ranks = [i for i, grade in enumerate(ranking, 1) if grade is not None and grade >= rel]
+    return float(max(ranks, default=0))
+
+
+def search_length(ranking: Ranking, grades: Sequence[int], n: int = 1, rel: int = 1) -> float:
+    in_vain, found = 0, 0
+    for grade in ranking:
+        if grade is not None and grade >= rel:
+            found += 1
+            if found == n:
+                return float(in_vain)
+        else:
+            in_vain += 1
+    return float(in_vain)
 
 
 # ---- preferences ----------------------------------------------------------------------------
@@ -503,6 +749,10 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "GroupP": p,
     "GroupRprec": rprec,
     **{name: of_grades(measure) for name, measure in PREFERENCES.items()},
+    **{
+        name: diversity_oracle.of_one_subtopic(measure)
+        for name, measure in diversity_oracle.DIVERSITY.items()
+    },
     "nDCG": ndcg,
     "DCG": dcg,
     "P": p,
@@ -518,6 +768,19 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "IPrec": iprec,
     "IAP": iap,
     "Judged": judged,
+    "ERR": err,
+    "nERR": nerr,
+    "GAP": gap,
+    "Q": q,
+    "O_measure": o_measure,
+    "P_measure": p_measure,
+    "Pplus": p_plus,
+    "NCU": ncu,
+    "AUC": auc,
+    "FallOut": fall_out,
+    "WSS": wss,
+    "LastRel": last_rel,
+    "SearchLength": search_length,
     "SetP": set_p,
     "SetR": set_r,
     "SetF": set_f,

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import random
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -1041,6 +1042,24 @@ def test_columns_that_ask_for_too_much_memory_are_refused(
     monkeypatch.setattr(pa.ipc, "open_stream", open_stream)
     with pytest.raises(InputError, match="asks for more memory than there is"):
         run_of(path)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_bytes_that_cannot_be_decompressed_leave_no_memory_behind(codec: str, write: Any) -> None:
+    packed = pa.compress(b"q Q0 a 1 9 t\n" * 100, codec=codec, asbytes=True)
+    path = write("run", packed[:-20] + b"\xff" * 20)
+
+    def held() -> int:
+        for _ in range(20):
+            with pytest.raises(InputError, match="cannot be read"):
+                run_of(path)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        assert held() + (1 << 19) > held()
+    finally:
+        tracemalloc.stop()
 
 
 # ---- any damage -----------------------------------------------------------------------------

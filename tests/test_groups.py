@@ -24,7 +24,7 @@ SEEDS = range(60)
 OF_GROUPS = [
     definition.name
     for definition in definitions()
-    if definition.takes_groups and definition.name not in {"NumQ", "NumRet"}
+    if definition.takes_groups is True and definition.name not in {"NumQ", "NumRet"}
 ]
 
 
@@ -158,7 +158,9 @@ def test_a_negative_level_is_no_judgment() -> None:
 
 
 def test_measures_of_one_grade_refuse_groups() -> None:
-    with pytest.raises(MeasureError, match="measures of groups and preferences are NumQ"):
+    with pytest.raises(
+        MeasureError, match="measures of groups, subtopics and preferences are NumQ"
+    ):
         evaluate({"q": {"ann": {"a": 1}}}, {"q": ["a"]}, "AP")
     with pytest.raises(MeasureError, match="'all' or 'retrieved'"):
         parse("PrefsRnonrel(over='implied')")

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import inspect
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,11 +64,51 @@ ARITHMETIC = {
     "Judged@10": 3 / 5,
     "DCG": 2 / math.log2(2) + 3 / math.log2(5),
     "DCG(gain='exp2')": (2**2 - 1) / math.log2(2) + (2**3 - 1) / math.log2(5),
+    "DCG(discount='none')": 2 + 3,
+    "DCG(discount='zipf')": 2 / 1 + 3 / 4,
+    "DCG(discount='jk')": 2 / 1 + 3 / math.log2(4),
+    "DCG(discount=('jk', 4))": 2 / 1 + 3 / (math.log2(4) / math.log2(4)),
+    "DCG(discount='ln')": 2 / 1 + 3 / math.log(4),
+    "DCG(discount=('power', 0.5))": 2 / 1 + 3 / 2,
+    "DCG(discount='linear')@8": (9 * (2 + 3) - (2 * 1 + 3 * 4)) / 8,
+    "nDCG(ideal='retrieved')": (2 / math.log2(2) + 3 / math.log2(5))
+    / (3 / math.log2(2) + 2 / math.log2(3)),
+    "nDCG(ideal='top')@2": (2 / math.log2(2)) / (3 / math.log2(2) + 3 / math.log2(3)),
     "nDCG": (2 / math.log2(2) + 3 / math.log2(5)) / IDEAL,
     "nDCG@2": (2 / math.log2(2)) / (3 / math.log2(2) + 2 / math.log2(3)),
     "nDCG(gain={1: 0, 2: 0, 3: 1})": (1 / math.log2(5)) / (1 / math.log2(2)),
     "nDCG(gain={0: 9, 3: 1})@3": (2 / math.log2(2) + 9 / math.log2(4))
     / (9 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4)),
+    # A grade g stops with (2^g - 1) / 2^3, or with g / (3 + 1).
+    "ERR": 3 / 8 / 1 + (1 - 3 / 8) * (7 / 8) / 4,
+    "ERR@3": 3 / 8 / 1,
+    "ERR(top=4)": 3 / 16 / 1 + (1 - 3 / 16) * (7 / 16) / 4,
+    "ERR(stop='linear')": 2 / 4 / 1 + (1 - 2 / 4) * (3 / 4) / 4,
+    "ERR(stop={3: 0.5})": 0.5 / 4,
+    "nERR@1": (3 / 8) / (7 / 8),
+    # Thresholds 1, 2 and 3: relevant are 4, 2 and 1.
+    "GAP": ((1 / 1 + 2 / 4) + (1 / 1 + 2 / 4) + 1 / 4) / (4 + 2 + 1),
+    "GAP(share={3: 1})": (1 / 4) / 1,
+    # Gain so far 2 and 5, of the ideal 3 and 7.
+    "Q": ((1 + 2) / (1 + 3) + (2 + 5) / (4 + 7)) / 4,
+    "Q(beta=0)": (1 / 1 + 2 / 4) / 4,
+    "Q@1": (1 + 2) / (1 + 3) / 1,
+    "O_measure": (1 + 2) / (1 + 3),
+    "P_measure": (2 + 5) / (4 + 7),
+    "Pplus": ((1 + 2) / (1 + 3) + (2 + 5) / (4 + 7)) / 2,
+    "NCU": (2 * ((1 + 2) / (1 + 3)) + 3 * ((2 + 5) / (4 + 7))) / (3 + 2 + 1 + 1),
+    "NCU(users='rb', gamma=0.5, beta=0)": (1 * 1 / 1 + 0.5 * 2 / 4) / (1 + 0.5 + 0.25 + 0.125),
+    # Relevant at 1 and 4 of 5: 3 others, two of them above the second.
+    "AUC": 1 - 2 / (2 * 3),
+    "FallOut@4": 2 / 3,
+    "FallOut(collection=104)@4": 2 / (104 - 4),
+    "WSS@0.5": (5 - 4) / 5 - (1 - 0.5),
+    "WSS(collection=100)@0.25": (100 - 1) / 100 - (1 - 0.25),
+    "WSS@1": (5 - 5) / 5 - (1 - 1),
+    "LastRel": 4,
+    "SearchLength": 0,
+    "SearchLength(n=2)": 2,
+    "SearchLength(n=3)": 3,
     "SetP": 2 / 5,
     "SetR": 2 / 4,
     "SetF": 2 * (2 / 5) * (2 / 4) / (2 / 5 + 2 / 4),
@@ -80,6 +121,19 @@ ARITHMETIC = {
     "NumRel": 4,
     "NumRel(rel=2)": 2,
     "NumRelRet": 2,
+    # One subtopic with four relevant documents, of which the run has those of ranks 1 and 4.
+    "alpha_DCG@4": (1 / math.log2(2) + 0.5 / math.log2(5))
+    / (1 / math.log2(2) + 0.5 / math.log2(3) + 0.25 / math.log2(4) + 0.125 / math.log2(5)),
+    "alpha_nDCG@2": (1 / math.log2(2)) / (1 / math.log2(2) + 0.5 / math.log2(3)),
+    "ERR_IA@2": (1 / 1) / (1 / 1 + 0.5 / 2),
+    "nERR_IA@4": (1 / 1 + 0.5 / 4) / (1 / 1 + 0.5 / 2 + 0.25 / 3 + 0.125 / 4),
+    "NRBP": (1 + 0.5 * 0.125) * (1 - 0.5 * 0.5),
+    "nNRBP": (1 + 0.5 * 0.125) / (1 + 0.5 * 0.5 + 0.25 * 0.25 + 0.125 * 0.125),
+    "AP_IA": (1 / 1 + 2 / 4) / 4,
+    "P_IA@4": 2 / 4,
+    "StRecall@1": 1,
+    "D_nDCG": (2 / math.log2(2) + 3 / math.log2(5)) / IDEAL,
+    "Dsharp_nDCG@1": 0.5 * 1 + 0.5 * (2 / 3),
 }
 
 
@@ -133,7 +187,9 @@ def variants(name: str) -> Iterator[Measure]:
     bases = [Measure(name)]
     other: dict[str, list[Any]] = {
         "rel": [0, 2],
-        "beta": [0.5, 2],
+        "beta": [0.5, 2, 0.8],
+        "alpha": [0, 0.9, 1],
+        "gamma": [0, 0.3, 1],
         "x": [2],
         "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
         "gain": [
@@ -148,6 +204,14 @@ def variants(name: str) -> Iterator[Measure]:
         "version": [9],
         "p": [0, 0.5, 0.95],
         "tail": ["if unjudged"],
+        "discount": ["jk", ("jk", 3), "ln", "zipf", ("power", 0.5), "linear", "none"],
+        "ideal": ["retrieved", "top"],
+        "stop": ["linear", {1: 0.25, 2: 0.5, 3: 1}],
+        "top": [4],
+        "share": [{1: 0.25, 3: 0.75}, {2: 1}],
+        "users": ["rb", "uniform"],
+        "stops": ["exp2", {1: 1, 2: 4, 3: 9}],
+        "n": [3],
         "weights": [(2, -1, -0.5, 0.25)],
         "collection": [1000],
         "over": ["implied", "retrieved"],
@@ -168,8 +232,12 @@ def variants(name: str) -> Iterator[Measure]:
             yield from (base @ cut for cut in (1, 2, 3, 5, 1000, "R", "min(4,R)"))
 
 
-def by_oracle(measure: Measure, ranking: list[int | None], grades: list[int]) -> Any:
+def by_oracle(
+    measure: Measure, ranking: list[int | None], grades: list[int], top_grade: int
+) -> Any:
     loop, parameters = oracle.ORACLES[measure.name], measure.parameters
+    if "top_grade" in inspect.signature(loop).parameters:  # of the collection
+        parameters["top_grade"] = top_grade
     cutoff = measure.cutoff
     if cutoff is None:
         return loop(ranking, grades, **parameters)
@@ -192,9 +260,10 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
     for seed in range(60):
         qrels, run = oracle.collection(seed)
         scores = evaluate(qrels, run, measures)
+        top_grade = max(grade for docs in qrels.values() for grade in docs.values())
         for query, (ranking, grades) in oracle.rankings(qrels, run).items():
             for measure in measures:
-                expected = by_oracle(measure, ranking, grades)
+                expected = by_oracle(measure, ranking, grades, top_grade)
                 assert scores.per_query(measure)[query] == expected, (measure, seed, query)
 
 

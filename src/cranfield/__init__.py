@@ -18,6 +18,7 @@ _HOME = {
     "InputError": "errors",
     "Measure": "measures",
     "MeasureError": "errors",
+    "NuggetScores": "nuggets",
     "OptionError": "errors",
     "Finding": "checking",
     "Qrels": "qrels",
@@ -28,6 +29,7 @@ _HOME = {
     "definitions": "measures",
     "check": "checking",
     "evaluate": "evaluation",
+    "nugget_recall": "nuggets",
     "parse": "measures",
     "parse_all": "measures",
     "read_qrels": "qrels",
@@ -40,6 +42,7 @@ __all__ = [
     "InputError",
     "Measure",
     "MeasureError",
+    "NuggetScores",
     "OptionError",
     "Qrels",
     "Report",
@@ -50,6 +53,7 @@ __all__ = [
     "check",
     "definitions",
     "evaluate",
+    "nugget_recall",
     "parse",
     "parse_all",
     "read_qrels",
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, parse, parse_all
+    from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.runs import Run, read_run
     from cranfield.scores import Scores, Systems

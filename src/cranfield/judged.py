@@ -6,6 +6,7 @@ What a measure receives; `judge` makes it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from cranfield.preferences import Contradiction, Levels, Preferences, preference
 from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
 from cranfield.ranking import Ties
+
+ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
+_DEEPEST = 1_000_000
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +36,7 @@ class Judged:
     ideal: Ranked
     n_retrieved: Ints
     top_grade: int
-    in_groups: bool = False  # then the grades in hits and ideal are the best level's sign
+    in_groups: bool = False  # then the grades in hits and ideal are the best of any group
     _parts: Callable[[], "Parts"] | None = None
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
@@ -77,6 +81,21 @@ class Judged:
         ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
         return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
 
+    def filled(self, k: Ints) -> Ranked:
+        """Return a ranking with the top grade at every rank down to k."""
+        down_to = k.max(axis=1)
+        if int(down_to.max(initial=0)) > _DEEPEST:
+            raise MeasureError(f"a cutoff beyond {_DEEPEST:,}: every rank above it is looked at")
+        n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
+        query = np.repeat(np.arange(len(n_rows)), n_rows)
+        rank = np.arange(1, len(query) + 1) - (np.cumsum(n_rows) - n_rows)[query]
+        grade = np.full(len(query), self.top_grade)
+        return Ranked(len(n_rows), query, rank, grade)
+
+    def down_to(self, k: Ints | None) -> Ints:
+        """Return the cutoff; where there is none, the number of documents retrieved."""
+        return self.n_retrieved if k is None else np.where(k >= ENDLESS, self.n_retrieved, k)
+
     @cached_property
     def groups(self) -> "Groups":
         """The judgment groups, each a query of its own; plain judgments are one group."""
@@ -84,6 +103,18 @@ class Judged:
             return Groups(self, np.arange(len(self.n_retrieved)))
         assert self._parts is not None  # noqa: S101 - judge() gives it
         return self._parts().groups(self)
+
+    @cached_property
+    def subtopics(self) -> "Groups":
+        """The groups as subtopics, of which a query's share one ranking.
+
+        They differ from `groups` where only judged documents count: a document that is judged for
+        one of the subtopics keeps its place in the ranking for all.
+        """
+        if not self.in_groups:
+            return self.groups
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().subtopics(self)
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -135,16 +166,50 @@ class Groups:
     """A run seen through each judgment group by itself.
 
     In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
+    `weight` (n_groups,) is what each counts among its query's, None if that was not said.
     """
 
     judged: Judged
     query: Ints
+    weight: Floats | None = None
+    _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
+
+    def novel_first(self, alpha: float, rel: int) -> Ranked:
+        """Return the ranking that greedily takes the document that adds most, group by group."""
+        if self._best is None:  # with a single group, what is relevant adds most
+            return self.judged.ideal.relevant(rel)
+        best = self._best
+        return self.judged.ideal.once(
+            f"novel first, {alpha}, {rel}",
+            lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
+        )
+
+    def most_first(self) -> Ranked:
+        """Return the ranking by what a document is worth to all groups, group by group."""
+        if self._best is None:
+            return self.judged.ideal.relevant(1)
+        best = self._best
+        return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
+
+    def spread(self, k: Any) -> Any:
+        """Give each group the cutoffs of its query: (1 or n_queries, n_cutoffs), or None."""
+        return k if k is None or len(k) == 1 else k[self.query]
+
+    def total(self, values: Numbers) -> Floats:
+        """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        return np.column_stack([np.bincount(self.query, column) for column in values.T])
+
+    def expected(self, values: Floats, rel: int = 1) -> Floats:
+        """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
+
+        Without weights, every group with a document of grade >= rel counts the same, and no other.
+        """
+        weight = self.judged.n_relevant(rel) > 0 if self.weight is None else self.weight[:, None]
+        return ratio(self.total(weight * values), self.total(weight))
 
     def mean(self, values: Floats) -> Floats:
         """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
-        count = np.bincount(self.query)[:, None]
-        columns = [np.bincount(self.query, column) for column in values.T]
-        return ratio(np.column_stack(columns), count)
+        return ratio(self.total(values), np.bincount(self.query)[:, None])
 
 
 @dataclass(eq=False, repr=False)
@@ -172,9 +237,13 @@ class Parts:
                 "fractions; measures of preferences (Prefs) take them"
             )
         n_groups = len(levels.query)
-        found = np.flatnonzero(self.rank)
-        found = found[np.lexsort((self.rank[found], levels.group[found]))]
-        hits = Ranked(n_groups, levels.group[found], self.rank[found], grade[found])
+
+        def ranked(rank: Ints) -> Ranked:
+            found = np.flatnonzero(rank)
+            found = found[np.lexsort((rank[found], levels.group[found]))]
+            return Ranked(n_groups, levels.group[found], rank[found], grade[found])
+
+        hits = ranked(self.rank)
         best = np.lexsort((-grade, levels.group))
         every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
         n_retrieved = judged.n_retrieved[levels.query]
@@ -183,7 +252,26 @@ class Parts:
             hits = replace(hits, rank=hits.ordinal)
             n_retrieved = hits.count()
         ideal = replace(every, rank=every.ordinal)
-        return Groups(Judged(hits, ideal, n_retrieved, judged.top_grade), levels.query)
+        in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
+
+        def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
+            return ranked(order(self.qrels)[levels.row])
+
+        return Groups(in_groups, levels.query, levels.weight, ideally)
+
+    def subtopics(self, judged: Judged) -> Groups:
+        """Return each group as a query of its own, with the ranks that the query's ranking has."""
+        if not self.judged_only:
+            return judged.groups
+        rank = np.zeros(len(self.qrels), np.int64)
+        rank[self.levels.row] = self.rank
+        kept = np.flatnonzero((rank > 0) & (self.qrels.grade >= 0))
+        kept = kept[np.lexsort((rank[kept], self.qrels.query[kept]))]
+        n_queries, query = len(self.qrels.query_ids), self.qrels.query[kept]
+        closed_up = np.zeros(len(self.qrels), np.int64)
+        closed_up[kept] = Ranked(n_queries, query, rank[kept], self.qrels.grade[kept]).ordinal
+        rank = closed_up[self.levels.row]
+        return replace(self, rank=rank, judged_only=False).groups(judged)
 
     def preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""

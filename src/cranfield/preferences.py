@@ -84,6 +84,7 @@ class Levels:
     row: Ints  # (rows,) which document: of one query, in the order of the ids
     level: Floats  # (rows,)
     names: Sequence[str]  # (n_groups,)
+    weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
 
     def of_queries(self, keep: Bools) -> "Levels":
         """Return the judgments of the queries where `keep` (n_queries,) is true."""
@@ -97,6 +98,7 @@ class Levels:
             self.row[rows],
             self.level[rows],
             [self.names[i] for i in np.flatnonzero(groups).tolist()],
+            None if self.weight is None else self.weight[groups],
         )
 
 

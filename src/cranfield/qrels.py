@@ -1,5 +1,6 @@
 """Qrels: a checked table of relevance judgments."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -14,7 +15,7 @@ from cranfield.formats import QRELS_FORMATS, Files, Path, QrelsFormat, file_rows
 from cranfield.formats.block import Block, Errors, LeftOut, Progress, Rows
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.frames import ArrowTable, Sparse, is_sparse
-from cranfield.formats.groups import GroupsFormat, group_lines
+from cranfield.formats.groups import GroupsFormat, Weights, group_lines, subtopic_rows
 from cranfield.formats.objects import (
     Grouping,
     Nested,
@@ -29,6 +30,7 @@ from cranfield.ids import Ids, Words, decode, encode
 from cranfield.preferences import Levels
 from cranfield.ranked import Ints, Ranked
 from cranfield.ranking import grouped, joined, together
+from cranfield.subtopics import most_first, novel_first
 
 QrelsLike = Union[
     "Qrels",
@@ -54,7 +56,9 @@ class Qrels:
     Judgments of several users, or of anything else that may contradict each other, are groups:
     `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
     only orders some of its documents among themselves. Measures of groups and preferences take
-    them; levels may be fractions where only their order counts.
+    them; levels may be fractions where only their order counts. The subtopics of a query are
+    groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
+    `weight`.
 
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
@@ -64,13 +68,15 @@ class Qrels:
 
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
-    grade: Ints  # (rows,)
+    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
     left_out = LeftOut()  # by errors="skip"
     form = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text = False  # whether these are lines of text
     _groups: Grouping | None = None
-    _levels: Levels | None = None  # judgments in groups; then `grade` is the best level's sign
+    _weights: Weights | None = None  # of these, as they were given
+    _levels: Levels | None = None  # judgments in groups
+    _best: dict[tuple[float, int] | None, Ints]  # the best rankings that were asked for
     # The documents, as they came; the other form is made when it is asked for.
     _lists: list[list[str]] | None = None
     _ids: Ids | None = None
@@ -120,7 +126,7 @@ class Qrels:
             )
         self.grade = grades
 
-    def _take_groups(self, data: Grouping) -> None:
+    def _take_groups(self, data: Grouping, weights: Weights | None = None) -> None:
         """Take {query: {group: [{document: level}, ...]}}, a dict for each subgroup."""
         if not data:
             raise InputError("the qrels: hold no query")
@@ -144,15 +150,33 @@ class Qrels:
                 groups.append(code)
                 names.append(name)
             self._lists.append(docs)
-            grades += [(best[doc] > 0) - (best[doc] < 0) for doc in docs]
+            grades += [
+                math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs
+            ]
         self.starts = np.cumsum([0, *map(len, self._lists)])
         self.grade = np.array(grades, np.int64)
         whole = np.array([numbers for *numbers, _ in rows]).T
         levels = np.array([level for *_, level in rows]) * 1.0
-        self._levels = Levels(np.array(groups), whole[0], whole[1], whole[2], levels, names)
-        self._groups = data
+        of_query = np.array(groups)
+        shares = None
+        if weights is not None:
+            of = zip(groups, names, strict=True)
+            shares = np.array([weights[self.query_ids[code]][name] for code, name in of])
+            shares = shares / np.bincount(of_query, shares)[of_query]
+        self._levels = Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares)
+        self._groups, self._weights = data, weights
 
     def _take_rows(self, rows: Rows, errors: Errors, progress: Progress | None = None) -> None:
+        if "group" in rows.numbers:
+            groups, weights, self.left_out = subtopic_rows(rows, errors, progress)
+            if not groups:
+                hint = str(self.left_out.first()) if self.left_out.count else None
+                raise InputError("the qrels: hold no judgment", hint=hint)
+            self._take_groups(groups, weights)
+            self.form = rows.form
+            if isinstance(rows, Files):
+                self.sources, self.is_text = rows.sources, rows.is_text
+            return
         blocks = [load() for load in rows.blocks(("grade",), errors, progress)]
         left_out = sum((block.left_out for block in blocks), LeftOut())
         empty = [query for block in blocks for query in block.empty]
@@ -199,9 +223,10 @@ class Qrels:
         if format is not None:
             one_of("format", format, QRELS_FORMATS)
         if self._groups is not None:
-            write_groups(path, format, self._groups)
+            form = "qrels_jg" if format == "subtopics" else format
+            write_groups(path, form, self._groups, self._weights)
             return
-        if format in get_args(GroupsFormat):
+        if format in (*get_args(GroupsFormat), "subtopics"):
             raise OptionError(f"format={format!r} is for judgments in groups")
         queries = Ids.of_texts(self.query_ids).take(self.query)
         empty = [
@@ -234,6 +259,24 @@ class Qrels:
             self.grade * 1.0,
             ["all"] * len(self.query_ids),
         )
+
+    def novel_first(self, alpha: float, rel: int) -> Ints:
+        """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
+        return self._best_ranking((alpha, rel))
+
+    def most_first(self) -> Ints:
+        """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
+        return self._best_ranking(None)
+
+    def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:
+        known = self.__dict__.setdefault("_best", {})
+        if greedy not in known:
+            levels, query = self.levels, self.query
+            known[greedy] = (
+                most_first(levels, query) if greedy is None else novel_first(levels, query, *greedy)
+            )
+        ranks: Ints = known[greedy]
+        return ranks
 
     def __repr__(self) -> str:
         if self._levels is not None:
@@ -330,15 +373,18 @@ def read_qrels(
 
     The format is found from content and name, unless `format` says it: "trec" (or "qrels": lines
     of `query_id iteration doc_id grade`), "msmarco" (the same), "beir", "csv", "tsv" (with a
-    header), "json" (`{query: {document: grade}}`), "jsonl", "parquet", "arrow"; or one of
-    trec_eval's for judgments in groups: "qrels_jg", lines of `query_id group doc_id grade`;
+    header), "json" (`{query: {document: grade}}`), "jsonl", "parquet", "arrow"; or one
+    for judgments in groups: "subtopics" (trec_eval's "qrels_jg"), lines of `query_id group doc_id
+    grade`;
     "qrels_prefs", the same with levels, of which the order counts; "prefs", lines of `query_id
     group subgroup doc_id level`. `-` is the standard input. Compressed files (gz, bz2, xz, zst,
     lz4) are recognised by their content.
 
     Columns are found by their names (`query_id`, `qid`, `user_id`, ...; `doc_id`, `docno`,
     `corpus-id`, `item_id`, ...; `relevance`, `label`, `score`, `rating`, ...), or as `columns`
-    says: `{"query_id": "user", "relevance": 3}`, by name, or by number from 1.
+    says: `{"query_id": "user", "relevance": 3}`, by name, or by number from 1. With a column of
+    subtopics (`subtopic`, `subtopic_id`, `intent`, `aspect`, `group`), the judgments of each are a
+    group; a column `weight` says what each subtopic counts among those of its query.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
     the first raises InputError, which names it. `progress` hears of the bytes read.
@@ -347,11 +393,12 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     one_of("errors", errors, get_args(Errors))
-    if format in get_args(GroupsFormat):
+    if format in (*get_args(GroupsFormat), "subtopics"):
         if columns or not isinstance(path, str | os.PathLike):
             raise OptionError(f"format={format!r} takes one file, and no columns")
         qrels = Qrels.__new__(Qrels)
-        groups, qrels.left_out = group_lines(Source(path), format, errors)  # type: ignore[arg-type] # one of them
+        form: Any = "qrels_jg" if format == "subtopics" else format
+        groups, qrels.left_out = group_lines(Source(path), form, errors)
         qrels._take_groups(groups)
         qrels.form = f"judgments in groups ({format})"
         return qrels

@@ -73,6 +73,11 @@ def powers(base: float, exponents: Ints) -> Floats:
     return np.multiply.accumulate(factors).take(exponents)
 
 
+def raised(x: Numbers, exponent: float) -> Floats:
+    """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(lambda one: math.pow(one, exponent), x)
+
+
 _ZERO = np.zeros(1, np.int64)
 _LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
 

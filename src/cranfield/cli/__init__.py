@@ -19,6 +19,7 @@ from cranfield.version import __version__
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "check": "Find what silently ruins numbers, before scoring.",
+    "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",
     "measures": "List the measures, or explain some.",
     "trec-eval": "Take the place of trec_eval: its options, its output.",

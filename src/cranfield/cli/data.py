@@ -73,8 +73,8 @@ _OPTIONS = (
     click.option(
         "--qrels-format",
         type=click.Choice(QRELS_FORMATS),
-        help="What the judgments are, if that is not to be found out; qrels_jg, qrels_prefs "
-        "and prefs are judgments or preferences by groups (trec_eval -R).",
+        help="What the judgments are, if that is not to be found out; subtopics (qrels_jg), "
+        "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
     ),
     click.option(
         "--run-format",

@@ -33,13 +33,14 @@ from cranfield.formats.source import SUFFIXES, Source
 from cranfield.formats.trec import is_data
 
 TableFormat = Literal["trec", "msmarco", "beir", "csv", "tsv", "json", "jsonl", "parquet", "arrow"]
-QrelsFormat = TableFormat | Literal["qrels"] | GroupsFormat
+QrelsFormat = TableFormat | Literal["qrels", "subtopics"] | GroupsFormat
 RunFormat = TableFormat
 RUN_FORMATS: tuple[str, ...] = get_args(TableFormat)
 QRELS_FORMATS: tuple[str, ...] = (
     *get_args(TableFormat),
     "qrels",
     *get_args(GroupsFormat),
+    "subtopics",
 )
 Path = str | os.PathLike[str]
 
@@ -91,6 +92,13 @@ class Files:
                 for source in self.sources
             ]
             for one, source in zip(self._rows, self.sources, strict=True):
+                if ("group" in one.numbers) != ("group" in self._rows[0].numbers):
+                    raise InputError(
+                        f"was read as {one.form}, and {self.sources[0].name} as "
+                        f"{self._rows[0].form}: files of one table all have subtopics, or none has",
+                        source=source.name,
+                        kind="columns",
+                    )
                 if ("score" in one.numbers) != ("score" in self._rows[0].numbers):
                     raise InputError(
                         f"was read as {one.form}, and {self.sources[0].name} as "

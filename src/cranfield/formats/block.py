@@ -12,7 +12,8 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-Number = Literal["score", "rank", "grade"]
+# Columns beside the ids of query and document; "group" holds ids, too: of subtopics.
+Number = Literal["score", "rank", "grade", "group", "weight"]
 Progress = Callable[[int], None]
 
 
@@ -84,6 +85,8 @@ class Block:
     rank: Ints | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
+    group: Ids | None = None  # the subtopic of judgments by subtopic
+    weight: Floats | None = None  # the subtopic's
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -97,6 +100,8 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(int(rows[row])),
             lambda row: self.where(int(rows[row])),
             None if self.rank is None else self.rank[rows],
+            group=None if self.group is None else self.group.take(rows),
+            weight=None if self.weight is None else self.weight[rows],
         )
 
     def slice(self, begin: int, end: int) -> "Block":
@@ -108,6 +113,8 @@ class Block:
             self.source if not callable(self.source) else lambda row: self._source(row + begin),
             lambda row: self.where(row + begin),
             None if self.rank is None else self.rank[begin:end],
+            group=None if self.group is None else self.group.take(slice(begin, end)),
+            weight=None if self.weight is None else self.weight[begin:end],
         )
 
     def _source(self, row: int) -> str | None:
@@ -148,6 +155,7 @@ class Rows(Protocol):
     ) -> Iterator[Load]:
         """Yield the rows with the `wanted` columns of numbers, all of which there must be.
 
-        "score" or "grade" becomes a block's `value`, "rank" its `rank`. `progress` hears of the
+        "score" or "grade" becomes a block's `value`, the others what they are called; "group", if
+        it is wanted, comes first. `progress` hears of the
         bytes read.
         """

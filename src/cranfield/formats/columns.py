@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 131_072
 
 What = Literal["a run", "qrels"]
-Role = Literal["query", "doc", "score", "rank", "grade"]
+Role = Literal["query", "doc", "score", "rank", "grade", "group", "weight"]
 
 # What columns are called elsewhere: the first of these that a table has is taken.
 NAMES: Mapping[Role, Sequence[str]] = {
@@ -34,13 +34,16 @@ NAMES: Mapping[Role, Sequence[str]] = {
     "score": ("score",),
     "rank": ("rank",),
     "grade": ("relevance", "label", "rel", "grade", "score", "rating"),
+    "group": ("subtopic", "subtopic_id", "intent", "intent_id", "aspect", "group"),
+    "weight": ("weight", "subtopic_weight", "intent_weight"),
 }
+IDS: Sequence[Role] = ("query", "doc", "group")
 _OF: Mapping[What, Sequence[Role]] = {
     "a run": ("query", "doc", "score", "rank"),
-    "qrels": ("query", "doc", "grade"),
+    "qrels": ("query", "doc", "grade", "group", "weight"),
 }
 # What the user calls the roles.
-PUBLIC = {"query": "query_id", "doc": "doc_id", "grade": "relevance"}
+PUBLIC = {"query": "query_id", "doc": "doc_id", "grade": "relevance", "group": "subtopic"}
 _MOST_COLUMNS = 10_000
 ColumnsLike = Mapping[str, str | int]
 
@@ -71,6 +74,10 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
                 kind="columns",
             )
         found[role] = plain.index(name)
+    if "weight" in found and "group" not in found:
+        if "weight" in given:
+            raise OptionError("columns: a weight is a subtopic's: state the column subtopic, too")
+        del found["weight"]  # of something else
     return found
 
 
@@ -147,7 +154,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def numbers_in(found: Mapping[Role, int]) -> frozenset[Number]:
     """Return which roles among these are numbers."""
-    every: tuple[Number, ...] = ("score", "rank", "grade")
+    every: tuple[Number, ...] = ("score", "rank", "grade", "group", "weight")
     return frozenset(role for role in every if role in found)
 
 
@@ -190,15 +197,16 @@ class NamedColumns:
 class Batches:
     """Loads of rows that come in Arrow batches, each query's rows together if they stand so.
 
-    `names` are the columns of the batches: the two ids, and the numbers that are wanted.
+    `names` are the columns of the batches: the ids of query and document, and what is wanted.
     """
 
     def __init__(
         self, source: str, names: Sequence[str], wanted: Sequence[Number], errors: Errors
     ) -> None:
         self._source = source
-        self._names = names[:2]
-        self._numbers = list(zip(wanted, names[2:], strict=True))
+        n_ids = 2 + (tuple(wanted[:1]) == ("group",))
+        self._names = names[:n_ids]
+        self._numbers = list(zip(wanted[n_ids - 2 :], names[n_ids:], strict=True))
         self._errors: Errors = errors
 
     def loads(self, batches: "Iterable[pa.RecordBatch]") -> Iterator[Load]:
@@ -244,22 +252,31 @@ class Batches:
                 problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
                 bad = self._fault(faults, "id", spoilt, bad, pieces, problem)
         found: dict[str, Any] = {}
-        for at, (role, name) in enumerate(self._numbers, 2):
+        for at, (role, name) in enumerate(self._numbers, len(self._names)):
             parts = [numbers_of(piece.rows.column(at), role) for piece in pieces]
             values = [values for values, _ in parts]
             found[role] = values[0] if len(values) == 1 else np.concatenate(values)
             if any(none is not None for _, none in parts):
                 none = [np.zeros(len(one)) if at is None else at for one, at in parts]
                 wrong = np.concatenate(none).astype(np.bool_)
-                kind = "number" if role == "score" else "whole number"
+                kind = "number" if role in ("score", "weight") else "whole number"
                 value = _value(pieces, at, int(np.argmax(wrong if bad is None else wrong & ~bad)))
                 problem = f"expected a {kind} in column {name!r}, got {value!r:.80}"
                 bad = self._fault(faults, "number", wrong, bad, pieces, problem)
-        query, doc = texts
+        query, doc, *group = texts
         numbers = [(piece.first, len(piece.rows)) for piece in pieces]
         value = found.get("score", found.get("grade"))
         where = partial(_row_text, numbers, query, doc)
-        block = Block(query, doc, value, self._source, where, found.get("rank"))
+        block = Block(
+            query,
+            doc,
+            value,
+            self._source,
+            where,
+            found.get("rank"),
+            group=next(iter(group), None),
+            weight=found.get("weight"),
+        )
         if bad is not None:
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
@@ -350,7 +367,7 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
         kind = schema.field(at).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if role in ("query", "doc"):
+        if role in IDS:
             good = is_text(kind) or pa.types.is_integer(kind)
             expected = "text or whole numbers"
         else:
@@ -431,7 +448,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if column.null_count:
         missing = _missing(column)
         column = column.fill_null(False if pa.types.is_boolean(kind) else 0)
-    as_float = role == "score" or pa.types.is_floating(kind)
+    as_float = role in ("score", "weight") or pa.types.is_floating(kind)
     wide = pa.float64() if as_float else pa.uint64() if kind == pa.uint64() else pa.int64()
     if kind != wide:
         # A whole number beyond 2^53 becomes the nearest double, as a score in a dict does.
@@ -441,7 +458,7 @@ def numbers_of(column: "pa.Array", role: Number) -> tuple[Floats | Ints, Bools |
     if len(column):
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     numbers: Floats | Ints | None
-    if role == "score":
+    if role in ("score", "weight"):
         bad = np.isnan(values)
         numbers = values
     else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from cranfield.errors import InputError
 from cranfield.formats.columns import (
+    IDS,
     PUBLIC,
     ColumnsLike,
     Role,
@@ -272,7 +273,7 @@ def _numbered(
 ) -> Delimited:
     """Return a file whose columns are numbered; its first line may be a header or data."""
     roles = stated_roles(stated, what)
-    numbers = [at for role, at in roles.items() if role not in ("query", "doc")]
+    numbers = [at for role, at in roles.items() if role not in IDS]
     is_data = all(
         isinstance(at, int)
         and at <= len(first)

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Errors, Load, Number, Progress
-from cranfield.formats.columns import PUBLIC, ColumnsLike, NamedColumns, Role, What, take_columns
+from cranfield.formats.columns import (
+    IDS,
+    PUBLIC,
+    ColumnsLike,
+    NamedColumns,
+    Role,
+    What,
+    take_columns,
+)
 from cranfield.formats.objects import as_text, is_number
 from cranfield.ids import Ids, encode
 
@@ -104,7 +112,7 @@ def _arrow_column(
     import pyarrow as pa
 
     kind = values.dtype.kind
-    is_id = role in ("query", "doc")
+    is_id = role in IDS
     if values.ndim > 1 or kind not in ("iufbSUO" if is_id else "iufbO"):
         several = f"{values.shape[1:]} of " if values.ndim > 1 else ""
         expected = "text or whole numbers" if is_id else "numbers"
@@ -286,7 +294,7 @@ def listed_rows(
                         source=_called(what),
                         kind="columns",
                     ) from None
-        to_column = _ids if role in ("query", "doc") else _floats
+        to_column = _ids if role in IDS else _floats
         columns[column] = to_column(values, column, what, errors)
     is_ranking = get is None and len(names) == 2
     return TableRows(pa.table(columns), what, _named(found, names), "rows", is_ranking)

@@ -1,4 +1,7 @@
-"""Other files that trec_eval reads: judgments in groups, preferences, means and deviations."""
+"""Judgments in groups: trec_eval's files, and tables with a column of subtopics.
+
+And trec_eval's file of means and deviations.
+"""
 
 import math
 from collections.abc import Iterator
@@ -7,7 +10,15 @@ from functools import partial
 from typing import Literal
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import LARGEST_GRADE, Errors, Faults, LeftOut
+from cranfield.formats.block import (
+    LARGEST_GRADE,
+    Errors,
+    Faults,
+    LeftOut,
+    Number,
+    Progress,
+    Rows,
+)
 from cranfield.formats.lines import NO_DATA, NUMBER, at_lines, raw_blocks, whole
 from cranfield.formats.objects import Grouping
 from cranfield.formats.source import Source
@@ -46,8 +57,7 @@ def group_lines(
         if doc in levels:
             where = ", ".join([f"group {group!r}", *(f"subgroup {name!r}" for name in subgroup)])
             problem = f"the document {doc!r} stands twice for query {query!r}, {where}"
-            hint = "Remove one of the two; cranfield does not guess which one is meant."
-            faults.add("duplicate", partial(line.error, problem, hint, DuplicateError))
+            faults.add("duplicate", partial(line.error, problem, _ONE, DuplicateError))
             continue
         levels[doc] = level
     groups_of = {
@@ -55,6 +65,59 @@ def group_lines(
         for query, groups in found.items()
     }
     return groups_of, faults.left_out
+
+
+Weights = dict[str, dict[str, float]]  # {query: {subtopic: weight}}
+_ONE = "Remove one of the two; cranfield does not guess which one is meant."
+
+
+def subtopic_rows(
+    rows: Rows, errors: Errors, progress: Progress | None = None
+) -> tuple[Grouping, Weights | None, LeftOut]:
+    """Read the rows of a table with subtopics: the judgments, weights if any, what was left out.
+
+    Raises InputError for the first row that is wrong, or for a query whose weights add up to 0.
+    """
+    weighted = "weight" in rows.numbers
+    groups: Grouping = {}
+    weights: Weights = {}
+    faults = Faults(errors)
+    wanted: tuple[Number, ...] = ("group", "grade", *(("weight",) if weighted else ()))
+    for load in rows.blocks(wanted, errors, progress):
+        block = load()
+        faults.left_out += block.left_out
+        assert block.group is not None and block.value is not None  # noqa: S101, PT018 - wanted
+        ids = (map(decode, one.to_list()) for one in (block.query, block.group, block.doc))
+        grades = block.value.tolist()
+        shares = grades if block.weight is None else block.weight.tolist()
+        for row, (query, group, doc, grade, share) in enumerate(
+            zip(*ids, grades, shares, strict=True)
+        ):
+            where = f"subtopic {group!r} of query {query!r}"
+            (levels,) = groups.get(query, {}).get(group, [{}])
+            known = weights.get(query, {}).get(group, share) if weighted else share
+            if doc in levels:
+                problem = f"the document {doc!r} stands twice for {where}"
+                fault = partial(block.error, row, problem, _ONE, DuplicateError)
+                faults.add("duplicate", fault)
+            elif weighted and not 0 <= share < math.inf:
+                problem = f"expected a weight of 0 or more for {where}, got {share!r}"
+                faults.add("number", partial(block.error, row, problem))
+            elif share != known and weighted:
+                problem = f"{where} has the weight {share!r} here, and {known!r} above"
+                hint = "A subtopic has one weight, which all its rows state."
+                faults.add("number", partial(block.error, row, problem, hint))
+            else:
+                groups.setdefault(query, {}).setdefault(group, [levels])
+                levels[doc] = grade
+                weights.setdefault(query, {})[group] = share
+    if not weighted:
+        return groups, None, faults.left_out
+    for query, of_groups in weights.items():
+        total = sum(of_groups.values())
+        if not 0 < total < math.inf:
+            raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
+    return groups, weights, faults.left_out
 
 
 def zscore_lines(source: Source) -> dict[tuple[str, str], tuple[float, float]]:

@@ -10,6 +10,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Errors, Load, Number, Progress
 from cranfield.formats.columns import (
     BLOCK_ROWS,
+    IDS,
     ColumnsLike,
     Role,
     What,
@@ -89,7 +90,7 @@ class JsonLines(Lines):
                 if len(values) != 1:
                     number = "no" if not values else "more than one"
                     raise InputError(f"has {number} {wanted!r}", kind="columns")
-                read = _id_of if role in ("query", "doc") else _number_of
+                read = _id_of if role in IDS else _number_of
                 fields.append(read(values[0], wanted))
         except InputError as error:
             return Record(line, text, (), error)

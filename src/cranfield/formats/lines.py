@@ -26,7 +26,7 @@ from cranfield.formats.block import (
     Number,
     Progress,
 )
-from cranfield.formats.columns import Role, What, numbers_in
+from cranfield.formats.columns import PUBLIC, Role, What, numbers_in
 from cranfield.formats.source import Source
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
@@ -150,6 +150,8 @@ class Lines(ABC):
         import pyarrow as pa
 
         where = partial(self._where, offset, len(raw))
+        if "group" in wanted:  # judgments by subtopic are few
+            return self._by_line(self.records(raw.tobytes()), wanted, where, errors)
         # Whole numbers are read as text first: Arrow would take hexadecimal ones.
         types = {self.columns[role]: pa.binary() for role in ("query", "doc")}
         for role in wanted:
@@ -182,7 +184,9 @@ class Lines(ABC):
 
     def _of(self, query: Ids, doc: Ids, found: Mapping[str, Any], where: Any) -> Block:
         value = found.get("score", found.get("grade"))
-        return Block(query, doc, value, self.source.name, where, found.get("rank"))
+        group, weight = found.get("group"), found.get("weight")
+        place = self.source.name, where
+        return Block(query, doc, value, *place, found.get("rank"), group=group, weight=weight)
 
     def _whole_numbers(self, array: "pa.Array") -> Ints | None:
         ids = Ids.of_arrow(array)
@@ -206,7 +210,9 @@ class Lines(ABC):
         """Read lines one at a time; refuse, or leave out, those that are wrong."""
         queries: list[bytes] = []
         docs: list[bytes] = []
-        values: dict[str, list[float]] = {role: [] for role in wanted}
+        groups: list[bytes] = []
+        numbered = [role for role in wanted if role != "group"]
+        values: dict[str, list[float]] = {role: [] for role in numbered}
         kept: list[int] = []
         faults = Faults(errors)
         for row, record in enumerate(records):
@@ -218,12 +224,16 @@ class Lines(ABC):
             kept.append(row)
             queries.append(record.columns[self.columns["query"]])
             docs.append(record.columns[self.columns["doc"]])
-            for role, number in zip(wanted, numbers, strict=True):
+            if len(numbered) < len(wanted):
+                groups.append(record.columns[self.columns["group"]])
+            for role, number in zip(numbered, numbers, strict=True):
                 values[role].append(number)
-        found = {
-            role: np.array(column, np.float64 if role == "score" else np.int64)
+        found: dict[str, Any] = {
+            role: np.array(column, np.float64 if role in ("score", "weight") else np.int64)
             for role, column in values.items()
         }
+        if len(numbered) < len(wanted):
+            found["group"] = Ids.of(groups)
         block = self._of(Ids.of(queries), Ids.of(docs), found, partial(where, kept=kept))
         return replace(block, left_out=faults.left_out)
 
@@ -238,17 +248,19 @@ class Lines(ABC):
         """Put the record's numbers into the list; return what is wrong with the record."""
         columns = record.columns
         ids: tuple[Role, ...] = ("query", "doc")
-        for role in ids:
+        for role in (*ids, "group") if "group" in wanted else ids:
             field = columns[self.columns[role]]
             if not field or b"\0" in field:
-                name = f"{role}_id"
+                name = PUBLIC[role]
                 if field:
                     return InputError("holds a null byte: this is no text", kind="text")
                 return InputError(f"the {name} is empty ({self.place(role)})", kind="id")
         for role in wanted:
+            if role == "group":
+                continue
             field = columns[self.columns[role]]
             number: float | None
-            if role == "score":
+            if role in ("score", "weight"):
                 number = float(field) if NUMBER.fullmatch(field.strip()) else None
             else:
                 number = self.whole(field.strip() if self.decimals else field)
@@ -263,7 +275,7 @@ class Lines(ABC):
 
     def _not_a_number(self, role: Number, field: bytes) -> InputError:
         shown = field[:80].decode("utf-8", "replace")
-        kind = "number" if role == "score" else "whole number"
+        kind = "number" if role in ("score", "weight") else "whole number"
         hint = None
         if role == "grade" and NUMBER.fullmatch(field) and not WHOLE.fullmatch(field):
             hint = (

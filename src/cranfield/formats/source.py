@@ -116,9 +116,7 @@ class Source:
         copy = None
         with self.open() as stream:
             # Not decompressed: then it is read from where it is.
-            if not isinstance(stream, io.FileIO | pa.NativeFile) or isinstance(
-                stream, pa.CompressedInputStream
-            ):
+            if not isinstance(stream, io.FileIO | pa.NativeFile):
                 import shutil
 
                 copy = tempfile.TemporaryFile(prefix="cranfield-")  # noqa: SIM115 - closed below
@@ -383,4 +381,6 @@ def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
         return cast(IO[bytes], lzma.open(stored))
     import pyarrow as pa
 
-    return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(stored), kind))
+    # Its own read() loses the memory that it was to fill, where the bytes cannot be decompressed.
+    unpacked = pa.CompressedInputStream(pa.PythonFile(stored), kind)
+    return cast(IO[bytes], _Heard(cast(IO[bytes], unpacked), lambda n: None))

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import IO, TYPE_CHECKING, Any
 
@@ -79,8 +79,13 @@ def write_rows(
             _write_columnar(stream, blocks(), what, form, is_text=False)
 
 
-def write_groups(path: str | os.PathLike[str], form: str | None, groups: Grouping) -> None:
-    """Write judgments in groups, as trec_eval has them."""
+def write_groups(
+    path: str | os.PathLike[str],
+    form: str | None,
+    groups: Grouping,
+    weights: Mapping[str, Mapping[str, float]] | None,
+) -> None:
+    """Write judgments in groups: as trec_eval has them, or a table with a column of subtopics."""
     subgroups = any(len(parts) > 1 for named in groups.values() for parts in named.values())
     levels = (
         level
@@ -90,13 +95,16 @@ def write_groups(path: str | os.PathLike[str], form: str | None, groups: Groupin
         for level in part.values()
     )
     whole = all(float(level).is_integer() for level in levels)
+    tables = ["csv", "tsv", "jsonl", "parquet", "arrow"] if whole and not subgroups else []
     able = [] if subgroups else (["qrels_jg"] if whole else []) + ["qrels_prefs"]
-    able.append("prefs")
-    if form is None and form_of(path, None) != "trec":
-        raise OptionError(
-            f"judgments in groups are written in trec_eval's formats only: {', '.join(able)}"
-        )
-    form = form or able[0]
+    able = [*able, "prefs", *tables] if weights is None else tables
+    if form is None:
+        form = form_of(path, None)
+        form = able[0] if form == "trec" and weights is None else form
+    if form in tables:
+        block = _groups_block(groups, weights)
+        write_rows(path, form_of(path, form), "qrels", lambda: [block], "")
+        return
     if form not in able:
         raise OptionError(
             f"format={form!r} cannot hold these judgments in groups; choose of {', '.join(able)}"
@@ -112,6 +120,23 @@ def write_groups(path: str | os.PathLike[str], form: str | None, groups: Groupin
                             _refuse_in_trec(field, field is fields[0])
                         shown = str(int(level)) if whole else repr(float(level))
                         stream.write(b" ".join([*fields, shown.encode()]) + b"\n")
+
+
+def _groups_block(groups: Grouping, weights: Mapping[str, Mapping[str, float]] | None) -> Block:
+    rows = [
+        (query, name, doc, level, 0.0 if weights is None else weights[query][name])
+        for query, named in groups.items()
+        for name, (part,) in named.items()
+        for doc, level in part.items()
+    ]
+    queries, names, docs, levels, shares = zip(*rows, strict=True)
+    return Block(
+        Ids.of_texts(queries),
+        Ids.of_texts(docs),
+        np.array(levels).astype(np.int64),
+        group=Ids.of_texts(names),
+        weight=None if weights is None else np.array(shares),
+    )
 
 
 # ---- text -----------------------------------------------------------------------------------
@@ -225,14 +250,17 @@ def _number_column(values: Any) -> "pa.Array":
 
 def _names(what: What, block: Block) -> tuple[str, ...]:
     if what == "qrels":
-        return ("query_id", "doc_id", "relevance")
+        group = () if block.group is None else ("subtopic",)
+        weight = () if block.weight is None else ("weight",)
+        return ("query_id", *group, "doc_id", "relevance", *weight)
     score = () if block.value is None else ("score",)
     rank = () if block.rank is None else ("rank",)
     return ("query_id", "doc_id", *score, *rank)
 
 
 def _columns(block: Block) -> list[Any]:
-    return [one for one in (block.query, block.doc, block.value, block.rank) if one is not None]
+    every = (block.query, block.group, block.doc, block.value, block.rank, block.weight)
+    return [one for one in every if one is not None]
 
 
 def _write_delimited(
@@ -246,9 +274,9 @@ def _write_delimited(
                 first = False
             if len(block) == 0:
                 continue
-            columns = _columns(block)
-            for i in range(2):
-                columns[i] = _quoted(columns[i], separator)
+            columns = [
+                _quoted(one, separator) if isinstance(one, Ids) else one for one in _columns(block)
+            ]
             stream.write(_joined(columns, separator))
 
     return write

@@ -1,5 +1,6 @@
 """Measures of graded relevance: gain, discounted by rank."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -7,8 +8,18 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, Gains, Parameter, Parameters, Rel, expected, measure
-from cranfield.ranked import Floats, Numbers, Ranked, log2, ratio
+from cranfield.measures.registry import (
+    Cutoff,
+    Gains,
+    Parameter,
+    Parameters,
+    Rel,
+    expected,
+    if_whole,
+    is_number,
+    measure,
+)
+from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 
@@ -42,6 +53,54 @@ Gain = Annotated[
     ),
 ]
 
+
+def _check_discount(value: Any) -> str | tuple[str, float]:
+    """Return the discount in its one form; ValueError if it is none."""
+    if isinstance(value, str) and value.lower() in _DISCOUNTS:
+        return value.lower()
+    if isinstance(value, list | tuple) and len(value) == 2:
+        name, number = value
+        if is_number(number, _LARGEST_NUMBER) and number > {"jk": 1, "power": 0}.get(
+            name, math.inf
+        ):
+            return "jk" if (name, number) == ("jk", _BASE) else (name, float(number))
+    raise ValueError(
+        "'log2', 'jk', ('jk', base above 1), 'ln', 'zipf', ('power', exponent above 0), 'linear' "
+        "or 'none'"
+    )
+
+
+Discount = Annotated[
+    str | tuple[str, float],
+    Parameter(
+        "what a gain at rank i is divided by: 'log2', log2(i + 1); 'jk', log2(i) from rank 2 on, "
+        "and ('jk', b), log_b(i) from rank b on (Järvelin & Kekäläinen; 1 above that); 'ln', ln(i) "
+        "from rank 2 on; 'zipf', i; ('power', a), i^a; 'linear', k / (k + 1 - i), k being the "
+        "number of documents retrieved if there is no cutoff; 'none', 1: cumulated gain",
+        _check_discount,
+    ),
+]
+
+
+def _check_ideal(value: Any) -> str:
+    if value in ("judged", "retrieved", "top"):
+        return str(value)
+    raise ValueError("'judged', 'retrieved' or 'top'")
+
+
+Ideal = Annotated[
+    str,
+    Parameter(
+        "what the ideal ranking is made of: all documents 'judged'; only those that were "
+        "'retrieved', put in order; the 'top' grade of the collection at every rank down to k, or "
+        "as many as were retrieved",
+        _check_ideal,
+    ),
+]
+
+_DISCOUNTS = ("log2", "jk", "ln", "zipf", "linear", "none")
+_BASE = 2  # of Järvelin & Kekäläinen's logarithm
+_LARGEST_NUMBER = 100
 _MOST_GRADES = 100
 _LARGEST_GAIN = 1e100  # so that no sum of gains overflows
 _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
@@ -67,6 +126,51 @@ def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Nu
     return linear
 
 
+def _discounted(
+    judged: Judged,
+    ranked: Ranked,
+    k: Cutoff | None,
+    gain: str | Mapping[int, float],
+    discount: str | tuple[str, float],
+) -> Floats:
+    """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
+    end = judged.down_to(k)
+    ranked = ranked.top(end if discount == "linear" else k)
+    return _added(ranked, gains(ranked, gain, judged.top_grade), end, discount)
+
+
+def _added(ranked: Ranked, gained: Numbers, end: Ints, discount: str | tuple[str, float]) -> Floats:
+    if discount == "linear":
+        return ratio((end + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), end)
+    return ranked.total(gained / _divisors(ranked.rank, discount))
+
+
+def _divisors(rank: Ints, discount: str | tuple[str, float]) -> Numbers:
+    """Return what a gain is divided by at each rank."""
+    name, number = discount if isinstance(discount, tuple) else (discount, _BASE)
+    if name == "jk":
+        return np.where(rank < number, 1, log2(rank) / math.log2(number))
+    if name == "ln":
+        return np.where(rank == 1, 1, log(rank))
+    if name == "zipf":
+        return rank
+    if name == "power":
+        return raised(rank, number)
+    return np.ones(len(rank)) if name == "none" else log2(rank + 1)
+
+
+def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], ideal: str) -> Ranked:
+    """Return the ideal ranking."""
+    if ideal == "top":
+        return judged.filled(judged.down_to(k))
+    if ideal == "judged":
+        return best_first(judged, gain)
+    if judged.is_cut and judged.ties == "expected":
+        raise MeasureError(f"ties='expected', ideal='retrieved': {if_whole(judged)}")
+    found = judged.hits.reordered(gains(judged.hits, gain, judged.top_grade))
+    return found.where(gains(found, gain, judged.top_grade) > 0)
+
+
 def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
     """Return the judged documents that gain something, the highest gain first: the ideal."""
     if isinstance(gain, str):
@@ -76,8 +180,12 @@ def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
     return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
 
 
-def by_gain(judged: Judged, *, gain: str | Mapping[int, float], **_: Any) -> str:
+def by_gain(
+    judged: Judged, *, gain: str | Mapping[int, float] | None, ideal: str = "judged", **_: Any
+) -> str:
     """Tell why ranking by grade does not rank by gain; nothing if it does."""
+    if ideal == "retrieved" and judged.is_cut:
+        return if_whole(judged)
     if not isinstance(gain, Mapping):
         return ""
     pairs = zip(judged.ideal.grade.tolist(), gains(judged.ideal, gain, 0).tolist(), strict=True)
@@ -87,6 +195,10 @@ def by_gain(judged: Judged, *, gain: str | Mapping[int, float], **_: Any) -> str
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
+_LINEAR = {
+    "unjudged documents at the end with discount given": "a 'linear' discount knows the end",
+    "cutoff beyond the depth with discount given": "a 'linear' discount knows the cutoff",
+}
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 
@@ -107,16 +219,32 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     formula="DCG@k / DCG@k of the ideal ranking",
     source="Järvelin & Kekäläinen, TOIS 2002; trec_eval ndcg, ndcg_cut",
     aliases=("ndcg",),
-    variants={"ndcg_burges": {"gain": "exp2"}},
+    variants={
+        "ndcg_burges": {"gain": "exp2"},
+        "nDCG_JK": {"discount": "jk"},
+        "MSnDCG": {},
+        "nCG": {"discount": "none"},
+    },
     families={"ndcg_cut": CUTOFFS},
     translate=_translate,
     exempt={
         "range with own gains": "a grade may cost something, and then a ranking may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
+        **_LINEAR,
+        "unjudged documents at the end with ideal given": "the ideal goes on to the last retrieved",
+        "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
+        "perfect is 1 with ideal given": "there are fewer documents of the top grade",
     },
     by_grade=by_gain,
 )
-def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+def ndcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Ideal = "judged",
+) -> Floats:
     """Normalized discounted cumulated gain: the ranking's DCG as a share of the best possible.
 
     The ideal ranking holds all judged documents of the query, retrieved or not, highest gain
@@ -124,14 +252,27 @@ def ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> F
     Unjudged documents gain nothing. 0 for a query whose judged documents gain nothing. A mapping
     may give a grade a negative gain; the ideal leaves such documents out, and a ranking that has
     them may be below 0.
+
+    What other tools call nDCG is written with other parameters: `gain='exp2'` (gdeval, Burges),
+    `discount='jk'` (Järvelin & Kekäläinen, NTCIREVAL), `ideal='retrieved'` (scikit-learn, of what
+    it was given), `ideal='top'` (the scaled DCG of C/W/L), `discount='none'` (nCG).
     """
-    return ratio(dcg(judged, k, gain=gain), ideal_dcg(judged, k, gain=gain))
+    best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
+    return ratio(dcg(judged, k, gain=gain, discount=discount), best)
 
 
 @expected("nDCG")
-def expected_ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+def expected_ndcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Ideal = "judged",
+) -> Floats:
     """Return nDCG over the orders of ties: the ideal is the same in all."""
-    return ratio(expected_dcg(judged, k, gain=gain), ideal_dcg(judged, k, gain=gain))
+    best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
+    return ratio(expected_dcg(judged, k, gain=gain, discount=discount), best)
 
 
 @measure(
@@ -139,31 +280,49 @@ def expected_ndcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "line
     formula="sum over ranks i <= k of gain_i / log2(i + 1)",
     source="Järvelin & Kekäläinen, TOIS 2002; discount of Burges et al., ICML 2005; trec_eval dcg",
     aliases=("dcg",),
-    variants={"dcg_burges": {"gain": "exp2"}},
+    variants={
+        "dcg_burges": {"gain": "exp2"},
+        "DCG_JK": {"discount": "jk"},
+        "CG": {"discount": "none"},
+    },
     translate=_translate,
     range=(0, None),
     exempt={
         "perfect is 1": "it is not normalized: its maximum depends on the judgments",
         "range with own gains": "a grade may cost something, and then the sum may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
+        **_LINEAR,
     },
     by_grade=by_gain,
 )
-def dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+def dcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+) -> Floats:
     """Discounted cumulated gain: what the documents are worth, less the further down they stand.
 
     Unjudged documents gain nothing. Not normalized, so not comparable between queries: see nDCG.
     A mapping may give a grade a negative gain, and then the value may be negative.
     """
-    hits = judged.hits.top(k)
-    return hits.total(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
+    return _discounted(judged, judged.hits, k, gain, discount)
 
 
 @expected("DCG")
-def expected_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+def expected_dcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+) -> Floats:
     """DCG over the orders of ties: each place holds its score's mean gain (McSherry & Najork)."""
-    places = judged.places(gains(judged.hits, gain, judged.top_grade), k)
-    return places.ranked.total(places.held / places.size / log2(places.ranked.rank + 1))
+    end = judged.down_to(k)
+    gained = gains(judged.hits, gain, judged.top_grade)
+    places = judged.places(gained, end if discount == "linear" else k)
+    return _added(places.ranked, places.held / places.size, end, discount)
 
 
 @expected("IDCG")
@@ -179,21 +338,33 @@ def expected_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linea
         "perfect is 1": "it is the maximum of DCG, which depends on the judgments",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
         "0 without results": "it looks at the judgments, retrieved or not",
+        "0 without relevant documents with ideal given": "the top grade is the collection's",
+        **_LINEAR,
+        "unjudged documents at the end with ideal given": "the ideal goes on to the last retrieved",
+        "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
     },
     by_grade=True,
 )
-def ideal_dcg(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear") -> Floats:
+def ideal_dcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Ideal = "judged",
+) -> Floats:
     """Ideal discounted cumulated gain: the DCG of the best possible ranking, cut at k.
 
     That ranking holds all judged documents that gain something, retrieved or not, the highest
     gain first. The same for every run: it says how much there was to gain.
     """
-    ideal = best_first(judged, gain).top(k)
-
-    def reckon() -> Floats:
-        return ideal.total(gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1))
-
-    return ideal.once(f"ideal DCG, {gain}", reckon)  # the same for every run
+    best = _ideal(judged, k, gain, ideal)
+    k = judged.down_to(k) if ideal == "top" else k
+    if discount == "linear":  # which asks how much was retrieved
+        return _discounted(judged, best, k, gain, discount)
+    return best.top(k).once(  # the same for every run
+        f"ideal DCG, {gain}, {discount}", lambda: _discounted(judged, best, k, gain, discount)
+    )
 
 
 _COSTS = "a grade may cost something, and then a ranking may be below 0"

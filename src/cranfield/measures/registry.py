@@ -20,12 +20,13 @@ from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import by_position, graded_one
 from cranfield.judge import judge
-from cranfield.judged import Judged
+from cranfield.judged import ENDLESS, Judged
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.runs import Run
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
+TakesGroups = bool | Literal["subtopics"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
 # Whether grades rank equal scores from best to worst; or, of a run and the parameters, why not.
@@ -166,7 +167,9 @@ class Definition:
     translate: Translation  # other tools' parameters into ours
     alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
     aggregation: Aggregation  # "none": the value of a query is a text
-    takes_groups: bool  # judgments in groups, too; all other measures refuse them
+    # Judgments in groups, too (all other measures refuse them), cut for each group by itself; or as
+    # subtopics of one need, which are cut together.
+    takes_groups: TakesGroups
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
@@ -273,7 +276,7 @@ def measure(
     translate: Translation = _no_translation,
     alias_parameter: Mapping[str, str] | None = None,
     aggregation: Aggregation = "mean",
-    takes_groups: bool = False,
+    takes_groups: TakesGroups = False,
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
@@ -524,7 +527,7 @@ class Alike:
         self._cutoffs = [one.cutoff for one in measures]
         self._k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
-            depths = [c if isinstance(c, Depth) else Depth(_ENDLESS) for c in self._cutoffs]
+            depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
             self._depths = depths
             if not any(depth.at_relevant for depth in depths):
                 self._k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
@@ -541,7 +544,7 @@ class Alike:
             columns = kernel(judged, self._k, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
-            counted = judged.groups.judged if self._definition.takes_groups else judged
+            counted = judged.groups.judged if self._definition.takes_groups is True else judged
             depths = [depth.of(counted, parameters.get("rel", 1)) for depth in self._depths]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
@@ -559,9 +562,6 @@ def _span(numbers: list[int]) -> slice | list[int]:
     return slice(numbers[0], numbers[-1] + 1) if adjacent else numbers
 
 
-_ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
-
-
 @lru_cache(maxsize=64)
 def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
     """Return the one array for these cutoffs, by which Ranked knows them again."""
@@ -574,7 +574,7 @@ def _not_of_groups(one: Measure) -> MeasureError:
     theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
     return MeasureError(
         f"{one} takes one grade for each document, and these judgments are in groups; "
-        f"measures of groups and preferences are {theirs}"
+        f"measures of groups, subtopics and preferences are {theirs}"
     )
 
 

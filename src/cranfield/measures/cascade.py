@@ -1,0 +1,194 @@
+"""Measures that take a grade for a probability: that a user stops there, or is satisfied by it."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.judged import Judged
+from cranfield.measures.registry import Cutoff, Gains, Parameter, is_number, measure, whole
+from cranfield.ranked import Floats, Numbers, Ranked, ratio
+
+_MOST_GRADES = 1000
+_LARGEST_TOP = 1000  # the doubles end at 2^1024
+
+
+def _top(value: Any) -> int | None:
+    return None if value is None else whole(1)(value)
+
+
+def probabilities(value: Any) -> Gains:
+    """Return a mapping {grade: probability} in its hashable form; ValueError if it is none."""
+    if isinstance(value, Mapping) and value:
+        pairs = value.items()
+        if all(is_number(g, 2**31) and g == int(g) for g, _ in pairs) and all(
+            is_number(p, 1) and p >= 0 for _, p in pairs
+        ):
+            return Gains(sorted((int(g), float(p)) for g, p in pairs))
+    raise ValueError("a mapping of grades to numbers from 0 to 1")
+
+
+def _stop(value: Any) -> str | Gains:
+    if value in ("exp2", "linear"):
+        return str(value)
+    try:
+        return probabilities(value)
+    except ValueError:
+        raise ValueError("'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}") from None
+
+
+Top = Annotated[
+    int | None,
+    Parameter("the highest grade of the scale; None: the highest in the judgments", _top),
+]
+Stop = Annotated[
+    str | Mapping[int, float],
+    Parameter(
+        "the probability that a document of a grade g makes the user stop: 'exp2', "
+        "(2^g - 1) / 2^top; 'linear', g / (top + 1); or a mapping {grade: probability}, where a "
+        "grade that it does not name has 0",
+        _stop,
+    ),
+]
+
+
+def _chance(
+    judged: Judged, stop: str | Mapping[int, float], top: int | None
+) -> Callable[[Ranked], Numbers]:
+    """Return what gives each row the probability that the user stops there."""
+    top = max(judged.top_grade, 1) if top is None else top
+    if isinstance(stop, str) and judged.top_grade > top:
+        raise MeasureError(
+            f"top={top}: the judgments have grade {judged.top_grade}; say the scale's highest grade"
+        )
+
+    def chance(ranked: Ranked) -> Numbers:
+        grade = np.maximum(ranked.grade, 0)
+        if isinstance(stop, Mapping):
+            result = np.zeros(len(grade))
+            for each, value in stop.items():
+                result = np.where(ranked.grade == each, value, result)
+            return result
+        if stop == "linear":
+            return grade / (top + 1)
+        if top > _LARGEST_TOP:
+            raise MeasureError(
+                f"stop='exp2': 2^{top} is no number that a computer can divide by; rescale the "
+                "grades or use stop='linear'"
+            )
+        return np.ldexp(np.ldexp(1.0, grade.astype(np.intc)) - 1, -top)
+
+    return chance
+
+
+def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
+    ranked = ranked.top(k)
+    stops = chance(ranked)
+    return ranked.total(ranked.before(1 - stops) * stops / ranked.rank)
+
+
+@measure(
+    "ERR",
+    formula="sum over ranks i <= k of 1/i * p_i * product over j < i of (1 - p_j), p_i = "
+    "(2^grade - 1) / 2^top",
+    source="Chapelle, Metzler, Zhang & Grinspan, CIKM 2009",
+    variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
+    exempt={"perfect is 1": "its maximum depends on the judgments: see nERR"},
+)
+def expected_reciprocal_rank(
+    judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
+) -> Floats:
+    """Expected reciprocal rank: 1 / rank where a user stops who is satisfied by good documents.
+
+    The user reads down and stops at a document with a probability that its grade gives: the more
+    has been found above, the less a document further down counts. Unjudged documents and negative
+    grades satisfy nobody; relevant documents that were not retrieved are not missed (see nERR). 0
+    where nothing relevant was retrieved.
+
+    The scale's highest grade is the collection's, unless `top` says it: gdeval (and ir_measures)
+    has top=4 whatever the judgments, NTCIREVAL `stop='linear'`.
+    """
+    return _expected(judged.hits, k, _chance(judged, stop, top))
+
+
+@measure(
+    "nERR",
+    formula="ERR@k / ERR@k of the ideal ranking",
+    source="Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR",
+    variants={"NTCIR_nERR": {"stop": "linear"}},
+)
+def normalized_err(
+    judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
+) -> Floats:
+    """Normalized expected reciprocal rank: ERR as a share of the best possible.
+
+    The ideal ranking holds all judged documents of the query, retrieved or not, the most
+    satisfying first, cut at the same k. Unjudged documents satisfy nobody. 0 for a query without
+    relevant documents.
+    """
+    chance = _chance(judged, stop, top)
+    ideal = judged.ideal.reordered(chance(judged.ideal))
+    return ratio(_expected(judged.hits, k, chance), _expected(ideal, k, chance))
+
+
+def _thresholds(value: Any) -> str | Gains:
+    if value == "uniform":
+        return "uniform"
+    try:
+        found = probabilities(value)
+    except ValueError:
+        raise ValueError("'uniform' or a mapping as {1: 0.5, 3: 0.5}") from None
+    if min(grade for grade, _ in found) < 1 or not any(p for _, p in found):
+        raise ValueError("shares of grades from 1 up, of which one is above 0")
+    return found
+
+
+@measure(
+    "GAP",
+    formula="sum over grades s of share_s * (sum of the precision at each document of grade >= s) "
+    "/ sum over s of share_s * (documents of grade >= s)",
+    source="Robertson, Kanoulas & Yilmaz, SIGIR 2010",
+    aliases=("graded_AP",),
+    exempt={
+        "perfect is 1 at k": "divided by all relevant documents, also where k is smaller",
+        "perfect is 1 with share given": "nobody may take the highest grade there is for relevant",
+    },
+)
+def graded_average_precision(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    share: Annotated[
+        str | Mapping[int, float],
+        Parameter(
+            "the share of users to whom a grade is the lowest that is relevant: a mapping {grade: "
+            "share}; 'uniform', every grade from 1 to the collection's highest alike",
+            _thresholds,
+        ),
+    ] = "uniform",
+) -> Floats:
+    """Graded average precision: AP for users who differ in which grade is relevant to them.
+
+    The numerator and the denominator of AP are each averaged over the users. With one threshold it
+    is AP with that `rel`. Unjudged documents are relevant to nobody. 0 for a query without
+    relevant documents.
+    """
+    found, possible = np.zeros((1, 1)), np.zeros((1, 1))
+    for grade, part in _parts(judged, share):
+        hits = judged.hits.relevant(grade).top(k)
+        found = found + part * hits.total(hits.ordinal / hits.rank)
+        possible = possible + part * judged.n_relevant(grade)
+    return ratio(found, possible)
+
+
+def _parts(judged: Judged, share: str | Mapping[int, float]) -> list[tuple[int, float]]:
+    """Return (lowest grade that is relevant, share of the users), for grades that differ."""
+    if isinstance(share, Mapping):
+        return list(share.items())
+    if judged.top_grade > _MOST_GRADES:
+        raise MeasureError(
+            f"share='uniform' over {judged.top_grade:,} grades: name those that matter, as in "
+            "GAP(share={1: 0.5, 3: 0.5})"
+        )
+    return [(grade, 1.0) for grade in range(1, judged.top_grade + 1)]  # their sum cancels out

@@ -1,0 +1,336 @@
+"""Measures of diversity: of rankings for queries with several subtopics, judged one by one.
+
+The judgments of a subtopic (an intent, an aspect) are a judgment group of its query. A subtopic
+counts by its weight, Pr(subtopic | query); without weights, all that have a relevant document count
+the same. Plain judgments are a single subtopic.
+"""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.judged import Groups, Judged
+from cranfield.measures.precision import average_precision, precision
+from cranfield.measures.registry import Cutoff, Parameter, Rel, between, measure
+from cranfield.ranked import Floats, Ints, Ranked, log2, powers, ratio
+
+Alpha = Annotated[
+    float,
+    Parameter(
+        "how much less a subtopic is worth after each document that covers it: the probability "
+        "that one is enough",
+        between(0, 1),
+    ),
+]
+Beta = Annotated[
+    float, Parameter("the probability of going on to the next document", between(0, 1))
+]
+
+_CLARKE = "Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008"
+_COMPARED = "Clarke, Craswell, Soboroff & Ashkan, WSDM 2011"
+_NO_MAXIMUM = {
+    "perfect is 1": "its maximum is every document relevant to every subtopic, which "
+    "no collection has",
+}
+_DEEPER = {
+    **_NO_MAXIMUM,
+    "cutoff beyond the depth": "it is divided by what k documents could be worth",
+}
+_DEEPEST = 10**7
+
+Discount = Callable[[Ints], Ints | Floats]  # of ranks
+
+
+def _logarithmic(rank: Ints) -> Floats:
+    return log2(rank + 1)
+
+
+def _novelty(found: Ranked, alpha: float) -> Floats:
+    """Return what each relevant document is worth to its subtopic: (rows,)."""
+    return powers(1 - alpha, found.ordinal - 1)
+
+
+def _discounted(
+    groups: Groups, ranked: Ranked, k: Cutoff | None, alpha: float, rel: int, discount: Discount
+) -> Floats:
+    """Return the discounted novelty of a ranking of relevant documents, over all subtopics."""
+    found = ranked.top(groups.spread(k))
+    return groups.expected(found.total(_novelty(found, alpha) / discount(found.rank)), rel)
+
+
+def _of_hits(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
+    return _discounted(
+        judged.subtopics, judged.subtopics.judged.hits.relevant(rel), k, alpha, rel, by
+    )
+
+
+def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
+    return _discounted(
+        judged.subtopics, judged.subtopics.novel_first(alpha, rel), k, alpha, rel, by
+    )
+
+
+def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
+    """Return what k documents are worth that are all relevant to every subtopic: as k."""
+    deepest = int(k.max())
+    if deepest > _DEEPEST:
+        raise MeasureError(f"@{deepest}: expected a cutoff of at most {_DEEPEST:,} ranks")
+    rank = np.arange(1, deepest + 1)
+    so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
+    return np.append(so_far, 0.0)[k - 1]  # at -1, of no rank, stands the 0
+
+
+@measure(
+    "alpha_nDCG",
+    formula="alpha_DCG@k / alpha_DCG@k of the greedy ideal ranking",
+    source=f"{_CLARKE}; ndeval alpha-nDCG",
+    aliases=("alpha-nDCG", "alphanDCG"),
+    takes_groups="subtopics",
+    range=(0, None),
+)
+def alpha_ndcg(
+    judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
+) -> Floats:
+    """Discounted gain of new information, as a share of what the ideal ranking has.
+
+    A document gains, for each subtopic that it is relevant to (grade `rel` or more), 1 - alpha for
+    every document above it that is relevant to the same. The ideal ranking is greedy, as in ndeval:
+    at each rank the judged document that gains most, retrieved or not; of equal ones, the one with
+    the greater id. As that need not be the very best, a ranking may gain more, and be above 1.
+    Unjudged documents gain nothing. 0 for a query without relevant documents.
+    """
+    return ratio(
+        _of_hits(judged, k, alpha, rel, _logarithmic),
+        _of_ideal(judged, k, alpha, rel, _logarithmic),
+    )
+
+
+@measure(
+    "alpha_DCG",
+    formula="sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) "
+    "(1 - alpha)^(relevant to s above i) / log2(i + 1), "
+    "divided by sum over ranks i <= k of (1 - alpha)^(i - 1) / log2(i + 1)",
+    source=f"{_CLARKE}; {_COMPARED}; ndeval alpha-DCG",
+    aliases=("alpha-DCG", "alphaDCG"),
+    takes_groups="subtopics",
+    exempt=_DEEPER,
+)
+def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
+    """Discounted gain of new information, as a share of what any k documents could have.
+
+    That is k documents that are all relevant to every subtopic, whatever the collection holds. It
+    compares queries by how much can be found at all, see alpha_nDCG. Unjudged documents gain
+    nothing. 0 for a query without relevant documents. At k = 1 ndeval leaves the division out.
+    """
+    gained = _of_hits(judged, k, alpha, rel, _logarithmic)
+    return ratio(gained, _all_relevant(k, alpha, _logarithmic))
+
+
+def _linear(rank: Ints) -> Ints:
+    return rank
+
+
+@measure(
+    "nERR_IA",
+    formula="ERR_IA@k / ERR_IA@k of the greedy ideal ranking",
+    source=f"Chapelle, Ji, Liao, Velipasaoglu, Lai & Wu, Inf. Retrieval 2011; {_COMPARED}; "
+    "ndeval nERR-IA",
+    aliases=("nERR-IA",),
+    takes_groups="subtopics",
+    range=(0, None),
+)
+def n_err_ia(
+    judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
+) -> Floats:
+    """Intent-aware expected reciprocal rank, as a share of what the ideal ranking has.
+
+    The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
+    gain nothing. 0 for a query without relevant documents.
+    """
+    return ratio(
+        _of_hits(judged, k, alpha, rel, _linear), _of_ideal(judged, k, alpha, rel, _linear)
+    )
+
+
+@measure(
+    "ERR_IA",
+    formula="sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) "
+    "(1 - alpha)^(relevant to s above i) / i, "
+    "divided by sum over ranks i <= k of (1 - alpha)^(i - 1) / i",
+    source=f"Chapelle, Metzler, Zhang & Grinspan, CIKM 2009; {_COMPARED}; ndeval ERR-IA",
+    aliases=("ERR-IA",),
+    takes_groups="subtopics",
+    exempt=_DEEPER,
+)
+def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
+    """Intent-aware expected reciprocal rank of binary judgments, as a share of k perfect documents.
+
+    The user has one of the subtopics in mind, and is satisfied by each relevant document (grade
+    `rel` or more) with probability alpha. As in ndeval, it is divided by the value of k documents
+    that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
+    relevant documents. At k = 1 ndeval leaves the division out.
+    """
+    gained = _of_hits(judged, k, alpha, rel, _linear)
+    return ratio(gained, _all_relevant(k, alpha, _linear))
+
+
+def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
+    weights = powers(beta, found.rank - 1)
+    return groups.expected(found.total(_novelty(found, alpha) * weights), rel)
+
+
+_NRBP = "Clarke, Kolla & Vechtomova, ICTIR 2009"
+
+
+@measure(
+    "nNRBP",
+    formula="NRBP / NRBP of the greedy ideal ranking",
+    source=f"{_NRBP}; ndeval nNRBP",
+    takes_groups="subtopics",
+    range=(0, None),
+)
+def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
+    """Novelty- and rank-biased precision, as a share of what the ideal ranking has.
+
+    The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
+    gain nothing. 0 for a query without relevant documents, where ndeval has not-a-number.
+    """
+    groups = judged.subtopics
+    hits, ideal = groups.judged.hits.relevant(rel), groups.novel_first(alpha, rel)
+    return ratio(
+        _rank_biased(groups, hits, alpha, beta, rel), _rank_biased(groups, ideal, alpha, beta, rel)
+    )
+
+
+@measure(
+    "NRBP",
+    formula="(1 - (1 - alpha) beta) sum over ranks i of beta^(i - 1) sum over subtopics s of "
+    "Pr(s) J(d_i, s) (1 - alpha)^(relevant to s above i)",
+    source=f"{_NRBP}; ndeval NRBP",
+    takes_groups="subtopics",
+    exempt=_NO_MAXIMUM,
+)
+def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
+    """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
+
+    A document is worth what it is worth to alpha_DCG. 1 is the value of endlessly many documents
+    that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
+    relevant documents.
+    """
+    hits = judged.subtopics.judged.hits.relevant(rel)
+    return _rank_biased(judged.subtopics, hits, alpha, beta, rel) * (1 - (1 - alpha) * beta)
+
+
+_AGRAWAL = "Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009"
+
+
+@measure(
+    "AP_IA",
+    formula="sum over subtopics s of Pr(s) AP@k of s",
+    source=f"{_AGRAWAL}; ndeval MAP-IA",
+    aliases=("MAP_IA", "MAP-IA", "AP-IA"),
+    takes_groups="subtopics",
+    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+)
+def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Intent-aware average precision: AP for each subtopic by itself, averaged over them.
+
+    Unjudged documents count as not relevant. 0 for a query without relevant documents.
+    """
+    groups = judged.subtopics
+    return groups.expected(average_precision(groups.judged, groups.spread(k), rel=rel), rel)
+
+
+@measure(
+    "P_IA",
+    formula="sum over subtopics s of Pr(s) P@k of s",
+    source=f"{_AGRAWAL}; ndeval P-IA",
+    aliases=("P-IA",),
+    takes_groups="subtopics",
+    exempt={
+        "perfect is 1": "with fewer than k documents relevant to all, even a perfect ranking has "
+        "others",
+        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
+    },
+)
+def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Intent-aware precision: P@k for each subtopic by itself, averaged over them.
+
+    Unjudged documents count as not relevant. 0 for a query without relevant documents.
+    """
+    groups = judged.subtopics
+    return groups.expected(precision(groups.judged, groups.spread(k), rel=rel), rel)
+
+
+@measure(
+    "StRecall",
+    formula="subtopics with a relevant document of rank <= k / subtopics with a relevant document",
+    source="Zhai, Cohen & Lafferty, SIGIR 2003; ndeval strec; NTCIREVAL I-rec (Sakai & Song, "
+    "SIGIR 2011)",
+    aliases=("strec", "S_recall", "S-recall", "I_rec", "I-rec", "irec"),
+    takes_groups="subtopics",
+)
+def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Subtopic recall: the share of the subtopics that the documents down to rank k cover.
+
+    A subtopic is covered by one document of grade `rel` or more. Weights do not matter. Subtopics
+    without a relevant document do not count; 0 for a query that has only such. Unjudged documents
+    cover nothing.
+    """
+    groups = judged.subtopics
+    covered = groups.judged.hits.relevant(rel).top(groups.spread(k)).count() > 0
+    return ratio(groups.total(covered), groups.total(groups.judged.n_relevant(rel) > 0))
+
+
+def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
+    found = ranked.top(groups.spread(k))
+    return groups.expected(found.total(found.grade / log2(found.rank + 1)))
+
+
+@measure(
+    "D_nDCG",
+    formula="nDCG@k with the gain of a document = sum over subtopics s of Pr(s) grade for s",
+    source="Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG",
+    aliases=("D-nDCG",),
+    takes_groups="subtopics",
+    exempt={
+        "range": "the ideal is added up in another order, and the value may end an ulp above 1",
+    },
+)
+def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
+    """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
+
+    The ideal ranking holds all judged documents, retrieved or not, the highest global gain first.
+    Grades below 0 and unjudged documents gain nothing. 0 for a query without relevant documents.
+    It does not reward diversity by itself: see Dsharp_nDCG.
+    """
+    groups = judged.subtopics
+    hits, ideal = groups.judged.hits.relevant(1), groups.most_first()
+    return ratio(_worth(groups, hits, k), _worth(groups, ideal, k))
+
+
+@measure(
+    "Dsharp_nDCG",
+    formula="gamma * StRecall@k + (1 - gamma) * D_nDCG@k",
+    source="Sakai & Song, SIGIR 2011; NTCIREVAL D#-nDCG",
+    aliases=("D#-nDCG", "D#nDCG", "D#_nDCG"),
+    takes_groups="subtopics",
+    exempt={
+        "range": "D_nDCG is rounded: the value may end an ulp above 1",
+    },
+)
+def dsharp_ndcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gamma: Annotated[
+        float, Parameter("how much subtopic recall counts beside D_nDCG", between(0, 1))
+    ] = 0.5,
+) -> Floats:
+    """Subtopic recall and nDCG of the global gain together, the main measure of NTCIR's INTENT.
+
+    Unjudged documents gain nothing and cover nothing. 0 for a query without relevant documents.
+    """
+    return gamma * subtopic_recall(judged, k) + (1 - gamma) * d_ndcg(judged, k)

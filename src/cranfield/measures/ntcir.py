@@ -1,0 +1,186 @@
+"""NTCIR's measures: graded relevance by the blended ratio of precision and cumulated gain."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.judged import Judged
+from cranfield.measures.gain import Gain, best_first, check_gain, gains
+from cranfield.measures.registry import Cutoff, Gains, Parameter, between, measure
+from cranfield.ranked import Floats, Ranked, powers, ratio
+
+Beta = Annotated[
+    float,
+    Parameter("how much gain counts beside the number of relevant documents", between(0, 1e6)),
+]
+
+
+_OWN = {"0 without relevant documents with own gains": "grade 0 may be worth something"}
+
+
+def _relevant(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
+    """Return the hits that gain something: what is relevant here."""
+    return judged.hits.where(gains(judged.hits, gain, judged.top_grade) > 0)
+
+
+def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta: float) -> Floats:
+    """Return the blended ratio at each of the hits that gain something: (rows,)."""
+    ideal = best_first(judged, gain)
+    gained = hits.running(gains(hits, gain, judged.top_grade))
+    best = ideal.at(hits, ideal.running(gains(ideal, gain, judged.top_grade)))
+    return (hits.ordinal + beta * gained) / (hits.rank + beta * best)
+
+
+@measure(
+    "Q",
+    formula="sum over relevant ranks i <= k of (relevant so far + beta * gain so far) / "
+    "(i + beta * ideal gain so far), divided by min(k, R)",
+    source="Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure",
+    aliases=("Q_measure", "Q-measure", "Qmeasure"),
+    exempt=_OWN,
+)
+def q_measure(
+    judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
+) -> Floats:
+    """Q-measure: AP for graded relevance, with the blended ratio in the place of precision.
+
+    At each relevant document, precision and gain so far are taken together, as a share of what an
+    ideal ranking has there; beta=0 leaves precision. Relevant is what gains something. Unjudged
+    documents gain nothing; relevant ones that were not retrieved count as 0. Cut at k it is divided
+    by k where that is less than the number of relevant documents, as NTCIREVAL has it (AP here is
+    not). 0 for a query without relevant documents.
+    """
+    hits = _relevant(judged, gain).top(k)
+    n_relevant = best_first(judged, gain).count()
+    most = n_relevant if k is None else np.minimum(n_relevant, k)
+    return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
+
+
+@measure(
+    "O_measure",
+    formula="(1 + beta * gain) / (i + beta * ideal gain down to i), i = the first relevant rank",
+    source="Sakai, IPSJ TOD 2007; NTCIREVAL O-measure",
+    aliases=("O-measure", "Omeasure"),
+    exempt=_OWN,
+)
+def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
+    """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.
+
+    For a user who wants one document, the better the sooner. Unjudged documents gain nothing. 0
+    where nothing relevant was retrieved.
+    """
+    hits = _relevant(judged, gain)
+    return hits.first(_blended(judged, hits, gain, beta))
+
+
+def _first_best(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
+    """Return the rank of the first of the best documents retrieved: (n_queries, 1)."""
+    gained = gains(hits, gain, judged.top_grade)
+    best = hits.where(gained == hits.spread(hits.maximum(gained)))
+    return best.first(best.rank)
+
+
+@measure(
+    "P_measure",
+    formula="blended ratio at the first of the best documents retrieved (see Q)",
+    source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-measure",
+    aliases=("P-measure", "Pmeasure"),
+    exempt=_OWN,
+)
+def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
+    """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
+
+    The best are those of the highest gain that was retrieved. For a user who looks for one highly
+    relevant document and stops there. Unjudged documents gain nothing. 0 where nothing relevant
+    was retrieved.
+    """
+    hits = _relevant(judged, gain)
+    at_best = hits.rank == hits.spread(_first_best(judged, hits, gain))
+    return hits.total(np.where(at_best, _blended(judged, hits, gain, beta), 0))
+
+
+@measure(
+    "Pplus",
+    formula="mean of the blended ratio over the relevant documents down to the first of the best",
+    source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus",
+    aliases=("P-plus", "P_plus", "P+"),
+    exempt=_OWN,
+)
+def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
+    """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
+
+    As P-measure, for a user who also uses what stands above the first of the best documents.
+    Unjudged documents gain nothing. 0 where nothing relevant was retrieved.
+    """
+    hits = _relevant(judged, gain)
+    above = hits.rank <= hits.spread(_first_best(judged, hits, gain))
+    blended = _blended(judged, hits, gain, beta)
+    return ratio(hits.total(np.where(above, blended, 0)), hits.total(above * 1))
+
+
+def _weights(value: Any) -> str | Gains:
+    weights = check_gain(value)
+    if isinstance(weights, Gains) and any(weight < 0 for _, weight in weights):
+        raise ValueError("'linear', 'exp2' or a mapping as {1: 1, 2: 3}, of weights from 0 up")
+    return weights
+
+
+def _users(value: Any) -> str:
+    if value in ("gu", "rb", "uniform"):
+        return str(value)
+    raise ValueError("'gu', 'rb' or 'uniform'")
+
+
+@measure(
+    "NCU",
+    formula="sum over relevant ranks of the share of users who stop there * blended ratio (see Q)",
+    source="Sakai & Robertson, EVIA 2008; NTCIREVAL NCUgu,P NCUgu,BR NCUrb,P NCUrb,BR",
+    variants={
+        "NCUgu_P": {"beta": 0},
+        "NCUgu_BR": {},
+        "NCUrb_P": {"users": "rb", "beta": 0},
+        "NCUrb_BR": {"users": "rb"},
+    },
+    exempt={
+        **_OWN,
+        "perfect is 1 with own gains": "what gains something may have a weight of 0 in `stops`",
+    },
+)
+def normalized_cumulative_utility(
+    judged: Judged,
+    *,
+    users: Annotated[
+        str,
+        Parameter(
+            "where users stop: 'gu', at relevant documents, the more of them the higher `stops` of "
+            "its grade (graded-uniform); 'rb', gamma times as many at each further relevant "
+            "document (rank-biased); 'uniform', as many at each, which is Q",
+            _users,
+        ),
+    ] = "gu",
+    beta: Beta = 1.0,
+    gamma: Annotated[
+        float, Parameter("of users='rb': how many go on from a relevant document", between(0, 1))
+    ] = 0.95,
+    gain: Gain = "linear",
+    stops: Annotated[
+        str | Mapping[int, float],
+        Parameter("of users='gu': the weight of each grade, written as `gain` is", _weights),
+    ] = "linear",
+) -> Floats:
+    """Normalized cumulative utility: what users have who stop at different relevant documents.
+
+    Each stops at a relevant document, some of them at those that were not retrieved, who have
+    nothing. Their utility is the blended ratio; with beta=0 it is precision. Unjudged documents
+    stop nobody. 0 for a query without relevant documents.
+    """
+    hits, ideal = _relevant(judged, gain), best_first(judged, gain)
+    if users == "gu":
+        weight = gains(hits, stops, judged.top_grade)
+        weights = ideal.total(gains(ideal, stops, judged.top_grade))
+    else:
+        base = gamma if users == "rb" else 1.0
+        weight = powers(base, hits.ordinal - 1)
+        weights = ideal.total(powers(base, ideal.ordinal - 1))
+    return ratio(hits.total(weight * _blended(judged, hits, gain, beta)), weights)

@@ -1,0 +1,150 @@
+"""Measures of who has to find everything, and of what is read in vain."""
+
+from typing import Annotated
+
+import numpy as np
+
+from cranfield.judged import Judged
+from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel, measure, whole
+from cranfield.ranked import Floats, Ints, ratio
+
+Collection = Annotated[
+    int,
+    Parameter(
+        "the number of documents in the collection; 0: what was retrieved is all there is",
+        whole(0),
+    ),
+]
+
+
+def _size(judged: Judged, collection: int) -> Ints:
+    """Return the number of documents that there are, never less than what was retrieved."""
+    return np.maximum(judged.n_retrieved, collection)
+
+
+@measure(
+    "AUC",
+    formula="1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and a "
+    "nonrelevant document, among those retrieved",
+    source="Hanley & McNeil, Radiology 1982; ir_measures Accuracy",
+    aliases=("AUROC", "Accuracy"),
+    exempt={
+        "unjudged documents at the end": "they count as nonrelevant: more pairs in order",
+    },
+)
+def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """Area under the ROC curve of the list retrieved: how often relevant stands above nonrelevant.
+
+    Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
+    Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
+    where only relevant ones were retrieved, 0 where none was.
+    """
+    hits = judged.hits.relevant(rel).top(k)
+    down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
+    n_others = down_to - hits.count()
+    above = hits.total(hits.rank - hits.ordinal)
+    return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
+
+
+@measure(
+    "FallOut",
+    formula="nonrelevant documents in the first k / nonrelevant documents of the collection",
+    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966",
+    aliases=("fall-out", "fall_out", "false_positive_rate"),
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures what is read in vain: the less the better",
+        "unjudged documents at the end": "they are read in vain, too",
+        "0 without relevant documents": "there is all the more to be read in vain",
+    },
+)
+def fall_out(
+    judged: Judged, k: Cutoff | None = None, *, collection: Collection = 0, rel: Rel = 1
+) -> Floats:
+    """Fall-out: the share of the nonrelevant documents that the first k ranks hold.
+
+    Unjudged documents count as nonrelevant, retrieved or not. How many there are is the size of
+    the collection less the relevant ones; without a size, of what was retrieved.
+    """
+    hits = judged.hits.relevant(rel)
+    down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
+    n_relevant = judged.n_relevant(rel) if collection else hits.count()
+    n_others = np.maximum(_size(judged, collection) - n_relevant, down_to - hits.top(k).count())
+    return ratio(down_to - hits.top(k).count(), n_others)
+
+
+@measure(
+    "WSS",
+    formula="(N - documents read until recall x) / N - (1 - x), N = the size of the collection",
+    source="Cohen, Hersh, Peterson & Yen, JAMIA 2006",
+    aliases=("work_saved",),
+    range=(-1, 1),
+    exempt={
+        "perfect is 1": "whoever reads only what is relevant still reads that",
+        "unjudged documents at the end": "they are spared: the more there are, the more is saved",
+        "0 without results": "whoever finds nothing saves nothing: it is x - 1",
+        "0 without relevant documents": "there is nothing to find: it is x",
+    },
+)
+def work_saved(
+    judged: Judged, recall: RecallPoint, *, collection: Collection = 0, rel: Rel = 1
+) -> Floats:
+    """Work saved over sampling: what a reader is spared who stops at recall x, beside chance.
+
+    Reading at random down to recall x spares 1 - x of the collection; this is how much more the
+    ranking spares. Where the run never comes to recall x, everything has to be read. Unjudged
+    documents are read, and are not relevant.
+    """
+    hits, size = judged.hits.relevant(rel), _size(judged, collection)
+    reached = hits.where(hits.ordinal >= recall * hits.spread(judged.n_relevant(rel)))
+    read = np.where(reached.count() > 0, reached.first(reached.rank), size)
+    read = np.where(recall * judged.n_relevant(rel) > 0, read, 0)  # nothing to be found
+    return ratio(size - read, size) - (1 - recall)
+
+
+@measure(
+    "LastRel",
+    formula="rank of the last relevant document retrieved",
+    source="Grossman, Cormack & Roegiest, TREC Total Recall 2016; CLEF TAR last_rel",
+    aliases=("last_rel",),
+    range=(0, None),
+    higher_is_better=False,
+    exempt={"perfect is 1": "it is a rank: the number of relevant documents at best"},
+)
+def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
+    """The rank of the last relevant document retrieved: how far down one has to read for all.
+
+    For all that were retrieved, that is: ask for recall, too. 0 where nothing relevant was.
+    """
+    hits = judged.hits.relevant(rel)
+    return hits.maximum(hits.rank)
+
+
+@measure(
+    "SearchLength",
+    formula="nonrelevant documents above the n-th relevant one",
+    source="Cooper, American Documentation 1968",
+    aliases=("search_length",),
+    range=(0, None),
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures what is read in vain: the less the better",
+        "unjudged documents at the end": "where there are too few relevant ones, they are read",
+        "0 without relevant documents": "everything retrieved is read in vain",
+    },
+)
+def search_length(
+    judged: Judged,
+    *,
+    n: Annotated[int, Parameter("how many relevant documents are wanted", whole(1))] = 1,
+    rel: Rel = 1,
+) -> Floats:
+    """Search length: how many nonrelevant documents are read before the n-th relevant one.
+
+    Unjudged documents count as nonrelevant. Where fewer than n relevant ones were retrieved, all
+    others that were are read in vain.
+    """
+    hits = judged.hits.relevant(rel)
+    wanted = hits.where(hits.ordinal == n)
+    in_vain = judged.n_retrieved - hits.count()
+    return np.where(wanted.count() > 0, wanted.first(wanted.rank - n), in_vain)

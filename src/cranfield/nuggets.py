@@ -1,0 +1,162 @@
+"""Nugget recall: how much of what an answer should say it says.
+
+It ranks nothing: the answers, of one system each, come with judgments of every nugget.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cranfield.formats import Path
+from cranfield.formats.frames import ArrowTable
+from cranfield.formats.nuggets import nugget_rows
+from cranfield.ids import encode
+from cranfield.ranked import Floats, mean, ratio
+from cranfield.render import Table, text, to_html
+
+SCORES = ("all", "all_strict", "vital", "vital_strict", "weighted", "weighted_strict")
+_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+_OKAY = 0.5  # what an okay nugget counts in the weighted scores, where a vital one counts 1
+
+
+@dataclass(frozen=True, eq=False)
+class NuggetScores:
+    """The scores of answers, query by query, and their means.
+
+    `values` is (n_answers, n_queries, 6), the last in the order of SCORES; `query_ids` are in the
+    order of their bytes, `answers` as they came. `missing` (n_answers,) counts the nuggets for
+    which an answer has no row.
+
+    >>> scores = nugget_recall([("q", "run", "n1", "vital", "support")])
+    >>> scores.answers, scores.query_ids, scores.per_query("vital")
+    (['run'], ['q'], {'run': {'q': 1.0}})
+    """
+
+    answers: Sequence[str]
+    query_ids: Sequence[str]
+    values: Floats
+    missing: Sequence[int]
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return {answer: {score: mean over the queries}}."""
+        return {
+            answer: {score: mean(values[:, i]) for i, score in enumerate(SCORES)}
+            for answer, values in zip(self.answers, self.values, strict=True)
+        }
+
+    def per_query(self, score: str) -> dict[str, dict[str, float]]:
+        """Return {answer: {query_id: value}} of one score."""
+        of_score = self.values[:, :, SCORES.index(score)].tolist()
+        return {
+            answer: dict(zip(self.query_ids, values, strict=True))
+            for answer, values in zip(self.answers, of_score, strict=True)
+        }
+
+    def rows(self, *, per_query: bool = False) -> list[tuple[str, str, str, float]]:
+        """Return (answer, score, query_id, value); the query_id of a mean is "all"."""
+        found = []
+        for answer, means in self.means().items():
+            if per_query:
+                at = self.answers.index(answer)
+                for query, values in zip(self.query_ids, self.values[at].tolist(), strict=True):
+                    found += [(answer, *one) for one in _named(values, query)]
+            found += [(answer, score, "all", value) for score, value in means.items()]
+        return found
+
+    def notes(self) -> list[str]:
+        """Return what to know beside the numbers."""
+        said = [f"{len(self.query_ids):,} {_plural(len(self.query_ids), 'query')} averaged."]
+        for answer, n in zip(self.answers, self.missing, strict=True):
+            if n:
+                said.append(
+                    f"{answer}: {n:,} {_plural(n, 'nugget')} without an assignment: counted as not "
+                    "supported."
+                )
+        return said
+
+    def table(self, *, per_query: bool = False) -> Table:
+        """Return the scores as a table to be shown, four decimals each."""
+        rows: list[list[str]] = []
+        for answer, values in zip(self.answers, self.values, strict=True):
+            if per_query:
+                for query, of_query in zip(self.query_ids, values.tolist(), strict=True):
+                    rows.append([answer, query, *(f"{value:.4f}" for value in of_query)])
+            label = [answer, "all"] if per_query else [answer]
+            means = [mean(values[:, i]) for i in range(len(SCORES))]
+            rows.append([*label, *(f"{value:.4f}" for value in means)])
+        labels = ["answer", "query_id"] if per_query else ["answer"]
+        return Table([*labels, *SCORES], rows, self.notes(), len(labels))
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+def _named(values: Sequence[float], query: str) -> list[tuple[str, str, float]]:
+    return [(score, query, value) for score, value in zip(SCORES, values, strict=True)]
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else {"query": "queries"}.get(word, f"{word}s")
+
+
+def nugget_recall(
+    data: Path | ArrowTable | Iterable[Mapping[str, Any] | Sequence[Any]],
+) -> NuggetScores:
+    """Score answers by the nuggets that they support, as AutoNuggetizer of TREC RAG 2024 does.
+
+    `data` are rows (query, answer, nugget, importance, assignment): a file (CSV or TSV with a
+    header, JSON lines, a JSON list), a table (pandas, polars, Arrow), or a list of tuples or dicts.
+    An answer is a run: it is averaged over the queries. The importance of a nugget is vital or
+    okay; the assignment says whether the answer has it: support, partial_support or not_support.
+    AutoNuggetizer's files of assignments are taken as they are: objects with a list `nuggets`.
+
+    A nugget supported scores 1, one supported in part 0.5, any other 0; strictly, one supported in
+    part scores 0, too. The scores of an answer to a query:
+
+    - all, all_strict: the mean over all nuggets;
+    - vital, vital_strict: over the vital ones;
+    - weighted, weighted_strict: over all, an okay nugget counting half.
+
+    A nugget of the query for which the answer has no row is not supported, so that an answer
+    scores 0 for a query that it leaves out. A query without vital nuggets scores 0 for vital.
+
+    Source: Pradeep, Thakur, Upadhyay, Campos, Craswell & Lin, Initial Nugget Evaluation Results for
+    the TREC 2024 RAG Track with the AutoNuggetizer Framework, 2024. From 0 to 1.
+
+    Raises InputError, with the row, for an importance or assignment that is none of these, and for
+    a nugget that comes twice.
+
+    >>> rows = [("q", "run", "n1", "vital", "support"), ("q", "run", "n2", "vital", "not_support"),
+    ...         ("q", "run", "n3", "okay", "partial_support")]
+    >>> nugget_recall(rows).means()["run"]["weighted"] == (1 + 0 + 0.5 * 0.5) / (1 + 1 + 0.5)
+    True
+    """
+    rows = nugget_rows(data)
+    answers = {name: i for i, name in enumerate(dict.fromkeys(row.answer for row in rows))}
+    queries = {query: i for i, query in enumerate(sorted({row.query for row in rows}, key=encode))}
+    nuggets = {(row.query, row.nugget): row.importance for row in rows}
+    answer = np.array([answers[row.answer] for row in rows])
+    query = np.array([queries[row.query] for row in rows])
+    vital = np.array([row.importance == "vital" for row in rows])
+    support = np.array([_SUPPORT[row.assignment] for row in rows])
+    of_query = np.array([queries[query] for query, _ in nuggets])
+    of_vital = np.array([importance == "vital" for importance in nuggets.values()])
+
+    def share(weight: Floats, of_weight: Floats, support: Floats) -> Floats:
+        """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
+        cell, n_cells = answer * len(queries) + query, len(answers) * len(queries)
+        supported = np.bincount(cell, weight * support, n_cells).reshape(len(answers), -1)
+        return ratio(supported, np.bincount(of_query, of_weight, len(queries)))
+
+    strict = np.floor(support)
+    columns = []
+    for okay in (1.0, 0.0, _OKAY):
+        weights = np.where(vital, 1.0, okay), np.where(of_vital, 1.0, okay)
+        columns += [share(*weights, support), share(*weights, strict)]
+    missing = len(nuggets) - np.bincount(answer)
+    return NuggetScores(list(answers), list(queries), np.stack(columns, axis=2), missing.tolist())

@@ -1,0 +1,294 @@
+"""Measures of diversity as slow loops, written from their definitions.
+
+A run is a list of documents, best first; the judgments of a query are {subtopic: {document: grade}}
+and perhaps {subtopic: weight}. Sums run left to right: the ranks of a subtopic, then the subtopics
+in the order of their names.
+"""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Subtopics = Mapping[str, Mapping[str, int]]
+Weights = Mapping[str, float] | None
+
+
+def divide(a: float, b: float) -> float:
+    return a / b if b else 0.0
+
+
+def by_name(subtopics: Subtopics) -> list[str]:
+    return sorted(subtopics, key=str.encode)
+
+
+def relevant_to(subtopics: Subtopics, name: str, rel: int) -> set[str]:
+    return {doc for doc, grade in subtopics[name].items() if grade >= rel}
+
+
+def weights_of(subtopics: Subtopics, rel: int, weights: Weights) -> dict[str, float]:
+    if weights is not None:
+        return dict(weights)
+    return {name: float(bool(relevant_to(subtopics, name, rel))) for name in subtopics}
+
+
+def expected(
+    subtopics: Subtopics, rel: int, weights: Weights, value_of: Callable[[str], float]
+) -> float:
+    weight = weights_of(subtopics, rel, weights)
+    total, of_all = 0.0, 0.0
+    for name in by_name(subtopics):
+        total += weight[name] * value_of(name)
+        of_all += weight[name]
+    return divide(total, of_all)
+
+
+def novelty(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    alpha: float,
+    rel: int,
+    weights: Weights,
+    worth: Callable[[float, int], float],
+) -> float:
+    """Go down the ranking for each subtopic; a relevant document is worth(its novelty, rank)."""
+
+    def value_of(name: str) -> float:
+        relevant, total, novel = relevant_to(subtopics, name, rel), 0.0, 1.0
+        for rank, doc in enumerate(run, 1):
+            if doc in relevant:
+                total += worth(novel, rank)
+                novel *= 1 - alpha
+        return total
+
+    return expected(subtopics, rel, weights, value_of)
+
+
+def greedy(subtopics: Subtopics, alpha: float, rel: int, weights: Weights) -> list[str]:
+    weight = weights_of(subtopics, rel, weights)
+    left = {doc for name in subtopics for doc in relevant_to(subtopics, name, rel)}
+    novel = dict.fromkeys(subtopics, 1.0)
+    ranking: list[str] = []
+    while left:
+        best, most = "", -1.0
+        for doc in sorted(left, key=str.encode):
+            adds = 0.0
+            for name in by_name(subtopics):
+                if doc in relevant_to(subtopics, name, rel):
+                    adds += weight[name] * novel[name]
+            if adds >= most:
+                best, most = doc, adds
+        ranking.append(best)
+        left.remove(best)
+        for name in subtopics:
+            if best in relevant_to(subtopics, name, rel):
+                novel[name] *= 1 - alpha
+    return ranking
+
+
+def logarithmic(novel: float, rank: int) -> float:
+    return novel / math.log2(rank + 1)
+
+
+def linear(novel: float, rank: int) -> float:
+    return novel / rank
+
+
+def of_ideal(worth: Callable[[float, int], float]) -> Callable[..., float]:
+    def measure(
+        run: Sequence[str],
+        subtopics: Subtopics,
+        k: int | None = None,
+        alpha: float = 0.5,
+        rel: int = 1,
+        weights: Weights = None,
+    ) -> float:
+        ideal = greedy(subtopics, alpha, rel, weights)
+        return divide(
+            novelty(run[:k], subtopics, alpha, rel, weights, worth),
+            novelty(ideal[:k], subtopics, alpha, rel, weights, worth),
+        )
+
+    return measure
+
+
+def of_all(worth: Callable[[float, int], float]) -> Callable[..., float]:
+    def measure(
+        run: Sequence[str],
+        subtopics: Subtopics,
+        k: int,
+        alpha: float = 0.5,
+        rel: int = 1,
+        weights: Weights = None,
+    ) -> float:
+        most, novel = 0.0, 1.0
+        for rank in range(1, k + 1):
+            most += worth(novel, rank)
+            novel *= 1 - alpha
+        return divide(novelty(run[:k], subtopics, alpha, rel, weights, worth), most)
+
+    return measure
+
+
+def rank_biased(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    alpha: float,
+    beta: float,
+    rel: int,
+    weights: Weights,
+) -> float:
+    def worth(novel: float, rank: int) -> float:
+        patience = 1.0
+        for _ in range(1, rank):
+            patience *= beta
+        return novel * patience
+
+    return novelty(run, subtopics, alpha, rel, weights, worth)
+
+
+def nrbp(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    rel: int = 1,
+    weights: Weights = None,
+) -> float:
+    return rank_biased(run, subtopics, alpha, beta, rel, weights) * (1 - (1 - alpha) * beta)
+
+
+def n_nrbp(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    rel: int = 1,
+    weights: Weights = None,
+) -> float:
+    ideal = greedy(subtopics, alpha, rel, weights)
+    return divide(
+        rank_biased(run, subtopics, alpha, beta, rel, weights),
+        rank_biased(ideal, subtopics, alpha, beta, rel, weights),
+    )
+
+
+def ap_ia(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    k: int | None = None,
+    rel: int = 1,
+    weights: Weights = None,
+) -> float:
+    def value_of(name: str) -> float:
+        relevant, found, total = relevant_to(subtopics, name, rel), 0, 0.0
+        for rank, doc in enumerate(run[:k], 1):
+            if doc in relevant:
+                found += 1
+                total += found / rank
+        return divide(total, len(relevant))
+
+    return expected(subtopics, rel, weights, value_of)
+
+
+def p_ia(
+    run: Sequence[str], subtopics: Subtopics, k: int, rel: int = 1, weights: Weights = None
+) -> float:
+    def value_of(name: str) -> float:
+        return divide(len(relevant_to(subtopics, name, rel) & set(run[:k])), k)
+
+    return expected(subtopics, rel, weights, value_of)
+
+
+def st_recall(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    k: int | None = None,
+    rel: int = 1,
+    weights: Weights = None,
+) -> float:
+    relevant = [relevant_to(subtopics, name, rel) for name in subtopics]
+    covered = sum(1 for docs in relevant if docs & set(run[:k]))
+    return divide(covered, sum(1 for docs in relevant if docs))
+
+
+def d_ndcg(
+    run: Sequence[str], subtopics: Subtopics, k: int | None = None, weights: Weights = None
+) -> float:
+    weight = weights_of(subtopics, 1, weights)
+    worth: dict[str, float] = {}
+    for name in by_name(subtopics):
+        for doc, grade in subtopics[name].items():
+            worth[doc] = worth.get(doc, 0.0) + weight[name] * max(grade, 0)
+    ideal = sorted(sorted(worth, key=str.encode, reverse=True), key=lambda doc: -worth[doc])
+
+    def dcg(ranking: Sequence[str]) -> float:
+        def value_of(name: str) -> float:
+            total = 0.0
+            for rank, doc in enumerate(ranking[:k], 1):
+                total += max(subtopics[name].get(doc, 0), 0) / math.log2(rank + 1)
+            return total
+
+        return expected(subtopics, 1, weights, value_of)
+
+    return divide(dcg(run), dcg(ideal))
+
+
+def dsharp_ndcg(
+    run: Sequence[str],
+    subtopics: Subtopics,
+    k: int | None = None,
+    gamma: float = 0.5,
+    weights: Weights = None,
+) -> float:
+    return gamma * st_recall(run, subtopics, k) + (1 - gamma) * d_ndcg(run, subtopics, k, weights)
+
+
+DIVERSITY: dict[str, Callable[..., float]] = {
+    "alpha_nDCG": of_ideal(logarithmic),
+    "alpha_DCG": of_all(logarithmic),
+    "nERR_IA": of_ideal(linear),
+    "ERR_IA": of_all(linear),
+    "nNRBP": n_nrbp,
+    "NRBP": nrbp,
+    "AP_IA": ap_ia,
+    "P_IA": p_ia,
+    "StRecall": st_recall,
+    "D_nDCG": d_ndcg,
+    "Dsharp_nDCG": dsharp_ndcg,
+}
+
+
+def of_one_subtopic(measure: Callable[..., float]) -> Callable[..., float]:
+    """Take a measure of subtopics for plain judgments: a single subtopic."""
+
+    def plain(ranking: Sequence[int | None], grades: Sequence[int], *k: int, **given: Any) -> float:
+        missing = list(grades)
+        docs: dict[str, int] = {}
+        for i, grade in enumerate(ranking):
+            if grade is not None:
+                docs[f"{i:06}"] = grade
+                missing.remove(grade)
+        docs |= {f"missing {i}": grade for i, grade in enumerate(missing)}
+        return measure([f"{i:06}" for i in range(len(ranking))], {"all": docs}, *k, **given)
+
+    return plain
+
+
+def subtopic_collection(
+    seed: int, n_queries: int = 6, *, grades: Sequence[int] = (-1, 0, 1, 1, 2, 3)
+) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, list[str]]]:
+    """Make judgments by subtopic, in which documents recur, and a run of distinct ranks."""
+    chance = random.Random(seed)
+    qrels: dict[str, dict[str, dict[str, int]]] = {}
+    run: dict[str, list[str]] = {}
+    for i in range(n_queries):
+        pool = [f"{chance.choice('dé')}{number}" for number in range(14)]
+        qrels[f"q{i}"] = {
+            name: {doc: chance.choice(grades) for doc in chance.sample(pool, chance.randint(1, 9))}
+            for name in chance.sample(["1", "2", "10", "é"], chance.randint(1, 4))
+        }
+        if chance.random() < 0.9:
+            run[f"q{i}"] = chance.sample([*pool, "x", "y"], chance.randint(1, 12))
+    run.setdefault("q0", ["x"])
+    return qrels, run

@@ -1,0 +1,204 @@
+"""Nugget recall: arithmetic, a slow loop, and what is read and refused."""
+
+import csv
+import gzip
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cranfield import InputError, nugget_recall
+from cranfield.cli import cli
+from cranfield.nuggets import SCORES
+
+Write = Callable[[str, str], str]
+COLUMNS = ("query", "answer", "nugget", "importance", "assignment")
+ROWS = [
+    ("q1", "run", "a", "vital", "support"),
+    ("q1", "run", "b", "vital", "partial_support"),
+    ("q1", "run", "c", "okay", "support"),
+    ("q1", "run", "d", "okay", "partial_support"),
+    ("q1", "run", "e", "okay", "not_support"),
+    ("q2", "run", "a", "okay", "support"),
+]
+
+
+def test_arithmetic() -> None:
+    scores = nugget_recall(ROWS)
+    of_q1 = {score: scores.per_query(score)["run"]["q1"] for score in SCORES}
+    assert of_q1 == {
+        "all": (1 + 0.5 + 1 + 0.5 + 0) / 5,
+        "all_strict": (1 + 0 + 1 + 0 + 0) / 5,
+        "vital": (1 + 0.5) / 2,
+        "vital_strict": (1 + 0) / 2,
+        "weighted": (1 + 0.5 + 0.5 * (1 + 0.5 + 0)) / (2 + 0.5 * 3),
+        "weighted_strict": (1 + 0 + 0.5 * (1 + 0 + 0)) / (2 + 0.5 * 3),
+    }
+    assert scores.per_query("vital")["run"]["q2"] == 0, "it has no vital nugget"
+    assert scores.means()["run"]["vital"] == (1.5 / 2 + 0) / 2
+    assert scores.means()["run"]["all"] == (3 / 5 + 1 / 1) / 2
+
+
+def test_what_an_answer_leaves_out_is_not_supported() -> None:
+    rows = [*ROWS, ("q1", "other", "a", "vital", "support")]
+    scores = nugget_recall(rows)
+    assert scores.per_query("vital")["other"] == {"q1": 1 / 2, "q2": 0}
+    assert scores.notes() == [
+        "2 queries averaged.",
+        "other: 5 nuggets without an assignment: counted as not supported.",
+    ]
+
+
+def slow(rows: Sequence[tuple[str, ...]], query: str, answer: str) -> list[float]:
+    importance = {row[2]: row[3] for row in rows if row[0] == query}
+    assigned = {row[2]: row[4] for row in rows if row[:2] == (query, answer)}
+    found = []
+    for weights in ({"vital": 1, "okay": 1}, {"vital": 1, "okay": 0}, {"vital": 1, "okay": 0.5}):
+        for partial in (0.5, 0):
+            worth = {"support": 1, "partial_support": partial}
+            gained = possible = 0.0
+            for nugget, word in importance.items():
+                gained += weights[word] * worth.get(assigned.get(nugget, ""), 0)
+                possible += weights[word]
+            found.append(gained / possible if possible else 0.0)
+    return found
+
+
+def test_a_slow_loop() -> None:
+    for seed in range(30):
+        chance = random.Random(seed)
+        importance = {
+            (f"q{q}", f"n{n}"): chance.choice(["vital", "okay"])
+            for q in range(5)
+            for n in range(chance.randint(1, 9))
+        }
+        rows = [
+            (q, a, n, word, chance.choice(["support", "partial_support", "not_support"]))
+            for (q, n), word in importance.items()
+            for a in ("x", "y", "é")
+            if chance.random() < 0.9
+        ]
+        chance.shuffle(rows)
+        scores = nugget_recall(rows)
+        for i, answer in enumerate(scores.answers):
+            for j, query in enumerate(scores.query_ids):
+                assert scores.values[i, j].tolist() == slow(rows, query, answer)
+
+
+def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    expected = nugget_recall(ROWS).means()
+    dicts = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
+    table = "\n".join([",".join(COLUMNS), "", *(",".join(row) for row in ROWS)])
+    nested: dict[str, Any] = {}
+    for query, run, text, importance, assignment in ROWS:
+        record = nested.setdefault(
+            query, {"query": "words", "qid": query, "run_id": run, "answer": ["s"], "nuggets": []}
+        )
+        nugget = {"text": text, "importance": importance, "assignment": assignment}
+        record["nuggets"].append(nugget)
+    with gzip.open(tmp_path / "n.csv.gz", "wt") as stream:
+        stream.write(table)
+    files = [
+        write("n.csv", "\ufeff" + table.replace("\n", "\r\n")),
+        write("n.tsv", table.replace(",", "\t")),
+        write("n.jsonl", "".join(json.dumps(row) + "\n" for row in dicts)),
+        write("n.json", json.dumps(dicts, indent=2)),
+        write("nested.jsonl", "".join(json.dumps(row) + "\n" for row in nested.values())),
+        str(tmp_path / "n.csv.gz"),
+    ]
+    for data in (*files, dicts, pa.Table.from_pylist(dicts), pd.DataFrame(dicts), iter(ROWS)):
+        assert nugget_recall(data).means() == expected, data
+
+
+def test_quoted_fields_may_hold_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "n.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([COLUMNS, ("q", "r", "one,\ntwo", "vital", "support")])
+        stream.write("q,r,x,vital,maybe\n")
+    with pytest.raises(InputError, match=r"n.csv:4: expected one of .*got 'maybe'"):
+        nugget_recall(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("q,r,n,crucial,support", "n.csv:2: expected one of vital, okay as the importance"),
+        ("q,r,n,vital,yes", "n.csv:2: expected one of support, partial_support, not_support as"),
+        ("q,r,n,vital,", "n.csv:2: expected one of support.* got ''"),
+        ("q,,n,vital,support", "n.csv:2: the id '' is empty"),
+        ("q,r,n,vital", "n.csv:2: expected 5 columns, query, answer, .*; got 4"),
+        ("q,r,n,vital,support\nq,r,n,vital,support", "n.csv:3: the nugget 'n' stands twice"),
+        ("q,r,n,vital,support\nq,s,n,okay,support", "n.csv:3: .* is okay here, and vital above"),
+        ('q,r,"n,vital,support', "n.csv:2: a field is not as it should be"),
+        ("", "hold no row"),
+    ],
+)
+def test_what_is_refused_says_where(lines: str, said: str, write: Write) -> None:
+    with pytest.raises(InputError, match=said):
+        nugget_recall(write("n.csv", f"{','.join(COLUMNS)}\n{lines}\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"query": "q", "answer": "a"', "n.jsonl:1: is no JSON"),
+        ('{"query": "q", "answer": "a"}', "n.jsonl:1: has no 'nugget'"),
+        ('{"qid": 1, "run_id": "a", "nuggets": [3]}', "n.jsonl:1: expected a nugget as an object"),
+        ('{"qid": 1, "run_id": "a", "nuggets": []}', "hold no row"),
+        ('{"qid": 1.5, "run_id": "a", "nuggets": [{"text": "n"}]}', "has no 'importance'"),
+        ("[3]", "element 0.*|expected a JSON object"),
+        ("[", "is no JSON"),
+        ("importance\nvital", "n.jsonl:2: has no 'query'"),
+    ],
+)
+def test_json_that_is_refused(text: str, said: str, write: Write) -> None:
+    with pytest.raises(InputError, match=said):
+        nugget_recall(write("n.jsonl", text))
+
+
+def test_rows_that_are_refused() -> None:
+    with pytest.raises(InputError, match=r"row 1: expected .query, answer, nugget"):
+        nugget_recall([ROWS[0], ("q", "run")])
+    with pytest.raises(InputError, match="expected nuggets as a file, a table or rows, got dict"):
+        nugget_recall({"q": 1})
+    with pytest.raises(InputError, match=r"row 0: an id is a text or a whole number, got 1.5"):
+        nugget_recall([(1.5, "run", "n", "vital", "support")])
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "n.csv"
+    path.write_bytes(b"query,\xff\n")
+    with pytest.raises(InputError, match="is no text in UTF-8"):
+        nugget_recall(path)
+
+
+def test_on_the_command_line(write: Write) -> None:
+    path = write("n.csv", "\n".join([",".join(COLUMNS), *(",".join(row) for row in ROWS)]))
+    result = CliRunner().invoke(cli, ["nuggets", path, "-q"])
+    assert result.exit_code == 0
+    assert "run\tvital\tq1\t0.75\n" in result.stdout
+    assert "run\tvital\tall\t0.375\n" in result.stdout
+    shown = CliRunner().invoke(cli, ["nuggets", path, "--format", "table"]).stdout
+    assert "0.8000" in shown
+    assert "2 queries averaged." in shown
+    lines = CliRunner().invoke(cli, ["nuggets", path, "--format", "jsonl"]).stdout.splitlines()
+    row = {"answer": "run", "score": "all", "query_id": "all", "value": 0.8}
+    assert json.loads(lines[0]) == row
+    every = CliRunner().invoke(cli, ["nuggets", path, "--format", "table", "-q"]).stdout
+    assert "q2" in every
+    refused = CliRunner().invoke(cli, ["nuggets", write("bad.csv", "query\nx\n")])
+    assert refused.exit_code == 2
+    assert "bad.csv:2" in refused.output
+
+
+def test_a_notebook_shows_a_table() -> None:
+    scores = nugget_recall(ROWS)
+    assert "<table" in scores._repr_html_()
+    assert "vital_strict" in str(scores)
