@@ -87,7 +87,8 @@ def orders(scores: Scores) -> Iterator[list[str]]:
 
 @cache
 def measures() -> list[Measure]:
-    return [one for name in NUMBERS for one in variants(name)]
+    every = [one for name in NUMBERS for one in variants(name)]
+    return [one for one in every if "top" not in dict(one.given)]  # grades go up to 10 here
 
 
 def collection(levels: int) -> tuple[dict[str, Grades], dict[str, Scores]]:

@@ -181,11 +181,18 @@ def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
 
 
 def by_gain(
-    judged: Judged, *, gain: str | Mapping[int, float] | None, ideal: str = "judged", **_: Any
+    judged: Judged,
+    *,
+    gain: str | Mapping[int, float] | None,
+    discount: str | tuple[str, float] = "log2",
+    ideal: str = "judged",
+    **_: Any,
 ) -> str:
     """Tell why ranking by grade does not rank by gain; nothing if it does."""
     if ideal == "retrieved" and judged.is_cut:
         return if_whole(judged)
+    if discount == "ln":
+        return "1 / ln 2 is more than 1: rank 2 counts more than rank 1"
     if not isinstance(gain, Mapping):
         return ""
     pairs = zip(judged.ideal.grade.tolist(), gains(judged.ideal, gain, 0).tolist(), strict=True)
