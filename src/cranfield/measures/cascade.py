@@ -95,6 +95,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
     source="Chapelle, Metzler, Zhang & Grinspan, CIKM 2009",
     variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
     exempt={"perfect is 1": "its maximum depends on the judgments: see nERR"},
+    by_grade=True,
 )
 def expected_reciprocal_rank(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -117,6 +118,7 @@ def expected_reciprocal_rank(
     formula="ERR@k / ERR@k of the ideal ranking",
     source="Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR",
     variants={"NTCIR_nERR": {"stop": "linear"}},
+    by_grade=True,
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -154,6 +156,7 @@ def _thresholds(value: Any) -> str | Gains:
         "perfect is 1 at k": "divided by all relevant documents, also where k is smaller",
         "perfect is 1 with share given": "nobody may take the highest grade there is for relevant",
     },
+    by_grade=True,
 )
 def graded_average_precision(
     judged: Judged,
