@@ -289,9 +289,11 @@ def test_a_query_alone_and_many_cutoffs_have_the_same_bits() -> None:
     several = [one for one in measures() if one.definition.expected]
     qrels = {query: grades for query, (grades, _) in cases.items()}
     run = {query: scores for query, (_, scores) in cases.items()}
+    top = {"top": {"d": 10}}  # the highest grade belongs to the collection
+    qrels |= top
     together = evaluate(qrels, run, several, ties="expected").to_dict()
     for query, (grades, scores) in cases.items():
-        alone = evaluate({query: grades}, {query: scores}, several, ties="expected")
+        alone = evaluate({query: grades, **top}, {query: scores}, several, ties="expected")
         assert alone.to_dict()[query] == together[query]
     for one in several:
         alone = evaluate(qrels, run, one, ties="expected")
