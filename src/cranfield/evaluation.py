@@ -81,7 +81,11 @@ def evaluate(
             answer scores 0 (`trec_eval -c`). "both" leaves such queries out.
         order: rank by "score" (ties by doc_id, descending), by the "rank" column, or as "given".
         scores: "single" compares scores as 32-bit floats, as trec_eval 9 and pytrec_eval do.
-        ties: equal scores stand by "document" id, descending, or "ascending".
+        ties: equal scores stand by "document" id, descending, or "ascending". "expected" gives
+            the mean over all their orders, for measures that have a formula for it (P, R, AP, RR,
+            DCG, nDCG, ...). "best" ranks them by grade, the highest first and unjudged documents
+            last, "worst" the other way round, for measures that no order takes further; other
+            measures are refused.
         depth: keep only the best so many documents of each query (`trec_eval -M`).
         judged_only: drop unjudged documents, and those of negative grade, before measuring
             (`trec_eval -J`).

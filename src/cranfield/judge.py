@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import compress, groupby, repeat
 from operator import itemgetter
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -19,16 +19,18 @@ from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors, LeftOut, Load, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of
 from cranfield.ids import Ids, Words, decode, encode, keyed
-from cranfield.judged import Judged, Parts
+from cranfield.judged import Judged, Parts, tie_begins
 from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import (
     LARGEST_SINGLE,
     Grouped,
+    Placed,
     Precision,
     Ties,
     grouped,
     in_threads,
+    placed,
     ranks,
     regrouped,
     single,
@@ -51,9 +53,10 @@ class Counts:
     without_judgments: int  # in the run, but not in the qrels: not scored
     without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
     rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
+    tied: int = 0  # documents of the run that share their score with another of the same query
 
     def notes(self) -> list[str]:
-        """Return a sentence for every count that is not zero, beginning with the queries."""
+        """Return a sentence for every count of queries that is not zero."""
         said = [f"{self.queries:,} {_plural(self.queries, 'query', 'queries')} averaged."]
         for count, text in (
             (self.without_results, "without results: counted as retrieving nothing."),
@@ -81,6 +84,7 @@ class Meeting:
     without_judgments: int
     without_run: int
     rows_left_out: int
+    tied: int  # documents that share their score with another
     remarks: tuple[str, ...]  # what else to know of the run and the judgments
 
     @cached_property
@@ -93,6 +97,7 @@ class Meeting:
             without_judgments=self.without_judgments,
             without_run=self.without_run,
             rows_left_out=self.rows_left_out,
+            tied=self.tied,
         )
 
 
@@ -132,25 +137,39 @@ def judge_all(
     `queries`: "judged" scores every query of the qrels, "both" those that are in the run, too.
     `order`: rank by "score", by the run's "rank" column, or as "given". `scores`: "single" rounds
     to 32-bit floats before ranking, as trec_eval 9 and pytrec_eval do. `ties`: equal scores stand
-    by "document" id, descending, or "ascending" (as trec_eval has it for preferences). `depth`:
-    keep the best so many documents of each query (trec_eval -M). `judged_only`: then drop what is
-    unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress` hears of
-    the bytes read. `costs`: keep what it costs to look at each document, if a run says so.
+    by "document" id, descending, or "ascending" (as trec_eval has it for preferences); "best" has
+    the highest grades first, "worst" the lowest, and unjudged documents, whose grade nobody knows,
+    after all judged ones in the one and before them in the other; "expected" keeps the places that
+    a tied document may have, for measures that average over all orders. `depth`: keep the best so
+    many documents of each query (trec_eval -M), of these orders, too. `judged_only`: then drop
+    what is unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress`
+    hears of the bytes read. `costs`: keep what it costs to look at each document, if a run says so.
 
-    Raises InputError if a run cannot be read, or shares no query with the qrels.
+    Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
+    an option with a value that it does not know, or that has no meaning beside another.
     """
     one_of("queries", queries, ("judged", "both"))
     one_of("order", order, ("score", "rank", "given"))
     one_of("scores", scores, ("double", "single"))
-    one_of("ties", ties, ("document", "ascending"))
-    if order == "given" and ties != "document":
-        raise OptionError(f"ties={ties!r} has no effect with order='given': leave one of them out")
+    one_of("ties", ties, get_args(Ties))
+    by_id = ties in ("document", "ascending")
+    if ties != "document" and (order == "given" or (order == "rank" and not by_id)):
+        raise OptionError(f"ties={ties!r} has no effect with order={order!r}: leave one out")
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
+    if depth is not None and judged_only and not by_id:
+        raise OptionError(
+            f"ties={ties!r} with depth and judged_only: how many judged documents are kept would "
+            "depend on the order of tied ones; leave one out, or cut the measures, as in nDCG@10"
+        )
+    if qrels.in_groups and not by_id:
+        raise OptionError(
+            f"ties={ties!r} takes one grade for each document, and these judgments are in groups"
+        )
     matches = _matches(qrels, runs, order, scores, ties, progress, costs)
     for run, match in zip(runs, matches, strict=True):
-        yield _assemble(qrels, run, match, queries, order, depth, judged_only)
+        yield _assemble(qrels, run, match, queries, order, ties, depth, judged_only)
 
 
 @dataclass(eq=False, repr=False)
@@ -162,6 +181,9 @@ class _Match:
     unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
     row: list[Ints] = field(default_factory=list)
     rank: list[Ints] = field(default_factory=list)
+    tie_first: list[Ints] = field(default_factory=list)  # as Placed has it, if the ties need it
+    tie_size: list[Ints] = field(default_factory=list)
+    n_tied: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
     regrouped: bool = False  # whether its queries' rows stood apart
     costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
@@ -181,7 +203,8 @@ class _Match:
         self.in_run[part.queries] = True
         self.n_retrieved[part.queries] = part.n_retrieved
         self.row.append(part.row)
-        self.rank.append(part.rank)
+        self.places(part.placed)
+        self.n_tied += part.placed.n_tied
         self.left_out += part.left_out
         if part.cost is not None:
             self.costs.append(part)
@@ -199,6 +222,13 @@ class _Match:
             cost[np.repeat(shift, counts) + np.arange(counts.sum())] = part.cost
         return cost
 
+    def places(self, placed: Placed) -> None:
+        """Take the ranks of some hits."""
+        self.rank.append(placed.rank)
+        if placed.tie_first is not None and placed.tie_size is not None:
+            self.tie_first.append(placed.tie_first)
+            self.tie_size.append(placed.tie_size)
+
 
 def _assemble(
     qrels: Qrels,
@@ -206,6 +236,7 @@ def _assemble(
     match: _Match,
     queries: Queries,
     order: Order,
+    ties: Ties,
     depth: int | None,
     judged_only: bool,
 ) -> Meeting:
@@ -217,6 +248,9 @@ def _assemble(
     if n_hits == 0:
         _refuse_other_spelling(qrels, run)
     query = qrels.query[row]
+    first, size = _joined(match.tie_first), _joined(match.tie_size)
+    if ties in ("best", "worst"):
+        rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
     ordered = row[by_key]
@@ -224,6 +258,8 @@ def _assemble(
     if qrels.sampling:
         sampling = {name: column[ordered] for name, column in qrels.sampling.items()}
         hits = replace(hits, sampling=sampling)
+    if ties == "expected":
+        hits = replace(hits, tie_first=first[by_key], tie_size=size[by_key])
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     n_left, n_answered = 0, int(np.count_nonzero(n_retrieved))
     cost = match.cost()
@@ -236,7 +272,9 @@ def _assemble(
         query_ids = [query_ids[i] for i in np.flatnonzero(match.in_run).tolist()]
     if depth is not None:
         depth = min(depth, 2**62)
-        hits = hits.top(np.array([[depth]]))
+        # Of equal scores at that depth, any may be among those kept.
+        kept_rank = hits.rank if hits.tie_first is None else hits.tie_first
+        hits = hits.where(kept_rank <= depth)
         if cost is not None:
             counts = n_retrieved[:, 0]
             at = np.arange(len(cost)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -253,18 +291,66 @@ def _assemble(
         hits = hits.relevant(0)
         if cost is not None:
             cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
+        if hits.tie_first is not None:
+            begins = tie_begins(hits.query, hits.tie_first)
+            lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+            first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
+            hits = replace(hits, tie_first=first, tie_size=size)
         hits = replace(hits, rank=hits.ordinal)
         n_retrieved = hits.count()
-    judged = Judged(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost)
+    judged = Judged(
+        *(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost),
+        ties=ties,
+        is_cut=depth is not None,
+    )
     in_run = match.in_run if kept is None else kept[kept]
     left_out = match.left_out.count + qrels.left_out.count
-    remarks = tuple(_remarks(qrels, run, match, order, n_hits))
+    remarks = tuple(_remarks(qrels, run, match, order, ties, n_hits))
     return Meeting(
-        judged, query_ids, in_run, n_answered, len(match.unknown), n_left, left_out, remarks
+        judged,
+        query_ids,
+        in_run,
+        n_answered,
+        len(match.unknown),
+        n_left,
+        left_out,
+        match.n_tied,
+        remarks,
     )
 
 
-def _remarks(qrels: Qrels, run: Run, match: _Match, order: Order, n_hits: int) -> Iterator[str]:
+def _dealt_by_grade(
+    ties: Ties, query: Ints, rank: Ints, grade: Ints, first: Ints, size: Ints
+) -> Ints:
+    """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.
+
+    The best order has the highest grade first, and unjudged documents after all judged ones; the
+    worst is the other way round.
+    """
+    best = ties == "best"
+    order = np.lexsort((rank, -grade if best else grade, first, query))
+    begins = tie_begins(query[order], first[order])
+    n_judged = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+    nth = np.arange(len(order)) - np.repeat(np.flatnonzero(begins), n_judged)
+    n_above = nth if best else nth + size[order] - np.repeat(n_judged, n_judged)
+    dealt = np.empty_like(rank)
+    dealt[order] = first[order] + n_above
+    return dealt
+
+
+# How equal scores were ranked, as it is said under a table.
+_TIES: Mapping[Ties, str] = {
+    "document": "ranked by document id",
+    "ascending": "ranked by document id, ascending",
+    "expected": "averaged over all their orders",
+    "best": "ranked by grade, the highest first",
+    "worst": "ranked by grade, the lowest first",
+}
+
+
+def _remarks(
+    qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties, n_hits: int
+) -> Iterator[str]:
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield left_out.said(name)
@@ -274,6 +360,9 @@ def _remarks(qrels: Qrels, run: Run, match: _Match, order: Order, n_hits: int) -
             yield "The run has no scores: ranked by its rank column."
         elif by == "given":
             yield "The run has no scores: ranked as its rows stand."
+    if match.n_tied:
+        what = "rank" if run.nested is None and run.ranked_by(order) == "rank" else "score"
+        yield f"{match.n_tied:,} documents share their {what} with another: {_TIES[ties]}."
     if match.regrouped:
         yield "The run's queries stand apart: it was read into memory whole."
     if n_hits == 0:
@@ -286,14 +375,8 @@ def _joined(parts: list[Ints]) -> Ints:
 
 def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
     number = np.cumsum(keep) - 1
-    rows = keep[ranked.query]
-    return Ranked(
-        int(np.count_nonzero(keep)),
-        number[ranked.query[rows]],
-        ranked.rank[rows],
-        ranked.grade[rows],
-        sampling={name: column[rows] for name, column in ranked.sampling.items()},
-    )
+    rows = ranked.where(keep[ranked.query])
+    return replace(rows, n_queries=int(np.count_nonzero(keep)), query=number[rows.query])
 
 
 def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
@@ -407,7 +490,7 @@ class _BlockMatch:
     n_retrieved: Ints
     unknown: list[bytes]
     row: Ints
-    rank: Ints
+    placed: Placed
     left_out: LeftOut
     cost: Floats | None  # of these queries' documents, best rank first
 
@@ -428,7 +511,7 @@ def _matched_block(
         np.append(np.diff(block.starts)[code >= 0], [0 for c in empty if c >= 0]),
         [query for query, c in queries if c < 0],
         judgments,
-        ranks(block, by, ties, rows),
+        placed(block, by, ties, rows, code >= 0),
         block.block.left_out,
         _costs(block, block.block.cost, code, by, ties),
     )
@@ -501,6 +584,7 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
         raise OptionError("order='rank': a run in memory has no rank column")
     match = _Match.none(qrels)
     match.left_out = run.left_out
+    by_id = ties in ("document", "ascending")
     nested: Nested = run.nested or {}
     starts = qrels.starts.tolist()
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
@@ -516,19 +600,30 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
         every, values = scores_of(query, ranking)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
         rows = (found == found).nonzero()[0]
+        wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
+        if scores == "single":
+            values = single(values, wide)
+        equal = values[1:] == values[:-1]
+        any_tied = np.count_nonzero(equal)
+        if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
+            n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
+            match.n_tied += int(any_tied + n_ties)
         if len(rows) == 0:
             continue
         found = found.take(rows)
-        wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
         if scores == "single":
-            values, found = single(values, wide), single(found, wide)
-        above = len(values) - values.searchsorted(found, "right")
-        if np.count_nonzero(values[1:] == values[:-1]):
+            found = single(found, wide)
+        above = beyond = len(values) - values.searchsorted(found, "right")
+        if any_tied:
             hits = [docs[i] for i in rows.tolist()]
             every = single(every, wide) if scores == "single" else every
-            above += _tied_above(ranking, every, values, hits, found, ties)
+            above = above + _tied_above(ranking, every, values, hits, found, ties)
         match.row.append(rows + starts[code])
-        match.rank.append(above + 1)
+        if by_id:
+            match.rank.append(above + 1)
+        else:
+            size = len(values) - beyond - values.searchsorted(found, "left")
+            match.places(Placed(above + 1, 0, beyond + 1, size))
     if np.count_nonzero(match.in_run) < len(nested):
         match.unknown.update(nested.keys() - set(qrels.query_ids))
     return match

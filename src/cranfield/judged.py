@@ -15,7 +15,8 @@ from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints, Numbers, Ranked, ratio
+from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
+from cranfield.ranking import Ties
 
 ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
 _DEEPEST = 1_000_000
@@ -38,6 +39,8 @@ class Judged:
     in_groups: bool = False  # then the grades in hits and ideal are the best of any group
     _parts: Callable[[], "Parts"] | None = None
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
+    ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
+    is_cut: bool = False  # whether only the best so many of each query were kept
 
     def n_relevant(self, rel: int = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
@@ -69,6 +72,28 @@ class Judged:
         begins = ends - self.n_retrieved[:, 0]
         row = begins[query] + rank - 1
         return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
+
+    def places(self, values: Numbers, k: Ints | None = None) -> "Places":
+        """Return the places of rank <= k where something of value may stand: see `Places`.
+
+        `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
+        """
+        hits = self.hits
+        assert hits.tie_first is not None  # noqa: S101 - judge() gives both
+        assert hits.tie_size is not None  # noqa: S101
+        begins = tie_begins(hits.query, hits.tie_first)
+        held = np.bincount(np.cumsum(begins) - 1, values)  # a value for each tie
+        ties = hits.where(begins)
+        above = ties.running(held) - held
+        last = self.n_retrieved[:, 0]
+        if k is not None:
+            last = np.minimum(last, k.max(axis=1)).astype(np.int64)
+        first, size = hits.tie_first[begins], hits.tie_size[begins]
+        n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
+        tie = np.repeat(np.arange(len(held)), n_places)
+        nth = np.arange(1, len(tie) + 1) - (np.cumsum(n_places) - n_places)[tie]
+        ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
+        return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
 
     def filled(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""
@@ -110,6 +135,44 @@ class Judged:
         """The run seen through preferences between documents."""
         assert self._parts is not None  # noqa: S101 - judge() gives it
         return self._parts().preferences()
+
+
+@dataclass(eq=False, repr=False)
+class Places:
+    """The places of equal scores: wherever a document of value may stand, best rank first.
+
+    Each order of documents that share their score is as likely as any other, so that each of them
+    stands at each of their places equally often. In `ranked` a row is a place; its grade means
+    nothing. The columns are (rows,): the place is the `nth` of `size` that have its score; `held`
+    is what the documents of that score are worth together, `above` what all of higher scores are.
+    """
+
+    ranked: Ranked
+    nth: Ints
+    size: Ints
+    held: Numbers
+    above: Numbers
+
+    def so_far(self) -> Floats:
+        """Return what stands down to each cutoff on average: (n_queries, n_cutoffs)."""
+        so_far: Floats = self.above + self.held * self.nth / self.size
+        return self.ranked.maximum(so_far)
+
+    def missed(self) -> tuple[Floats, Floats]:
+        """Return the chances that nothing stands here, and that something does: (rows,).
+
+        If nothing stood above: then this place and those below it are left for the `held`
+        documents, worth 1 each.
+        """
+        left = self.size - self.nth + 1
+        return np.maximum(left - self.held, 0) / left, np.minimum(self.held / left, 1)
+
+
+def tie_begins(query: Ints, tie_first: Ints) -> Bools:
+    """Mark the first of each query's rows of the same score, which are adjacent: (rows,)."""
+    begins = np.ones(len(query), np.bool_)
+    begins[1:] = (query[1:] != query[:-1]) | (tie_first[1:] != tie_first[:-1])
+    return begins
 
 
 @dataclass(eq=False, repr=False)

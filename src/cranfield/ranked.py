@@ -140,6 +140,8 @@ class Ranked:
     # (rows,) of being judged.
     sampling: Mapping[str, Numbers] = field(default_factory=dict)
     cost: Floats | None = None  # (rows,) of looking at the document, None: 1 each
+    tie_first: Ints | None = None  # (rows,) the first rank of its score, if ties="expected"
+    tie_size: Ints | None = None  # (rows,) how many documents of the query have that score
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -155,6 +157,8 @@ class Ranked:
             None if self.known is None else self.known.take(rows),
             {name: column.take(rows) for name, column in self.sampling.items()},
             None if self.cost is None else self.cost.take(rows),
+            None if self.tie_first is None else self.tie_first.take(rows),
+            None if self.tie_size is None else self.tie_size.take(rows),
         )
 
     def relevant(self, rel: int = 1) -> "Ranked":

@@ -1,7 +1,8 @@
 """Ranking: rows by their queries, duplicates, the order of documents. The only sort, the only rule.
 
 Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
-(trec_eval's rule) or ascending. Or the order given, or the rank column.
+(trec_eval's rule) or ascending. Or the order given, or the rank column. Whoever asks is told which
+places a group of equal scores takes up.
 """
 
 import os
@@ -17,10 +18,10 @@ import numpy as np
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import Block, Errors, Faults, LeftOut, Load, Order
 from cranfield.ids import FIXED, Ids, Words, decode, keyed
-from cranfield.ranked import Floats, Ints
+from cranfield.ranked import Bools, Floats, Ints
 
 Precision = Literal["double", "single"]
-Ties = Literal["document", "ascending"]
+Ties = Literal["document", "ascending", "expected", "best", "worst"]
 _PIECE_ROWS = 131_072
 
 
@@ -281,8 +282,35 @@ def sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | No
     return block.value.astype(np.float64, copy=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where some rows stand in their groups, and how many rows share their score."""
+
+    rank: Ints  # (rows,)
+    n_tied: int  # of all rows of the groups asked for
+    tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
+    tie_size: Ints | None = None  # (rows,) how many documents have that score
+
+
 def ranks(block: Grouped, scores: Floats | None, rule: Ties, rows: Ints) -> Ints:
     """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
+    return placed(block, scores, rule, rows).rank
+
+
+def placed(
+    block: Grouped,
+    scores: Floats | None,
+    rule: Ties,
+    rows: Ints,
+    asked: Bools | None = None,
+) -> Placed:
+    """Rank `rows` in their groups: score falling, then document id, ascending or descending.
+
+    Rows that share their score are counted in the groups `asked` for, (groups,), or in all. The
+    places of equal scores are told if the rule needs them.
+    """
+    begins = block.starts[block.group[rows]]
+    position, in_order, n_tied = rows, scores, 0
     if scores is not None:
         # Most runs stand in order: look for a row that is not below the one above it.
         suspect = np.flatnonzero(scores[1:] >= scores[:-1])
@@ -294,29 +322,50 @@ def ranks(block: Grouped, scores: Floats | None, rule: Ties, rows: Ints) -> Ints
         unsorted = np.zeros(len(block.starts) - 1, np.bool_)
         unsorted[block.group[suspect[wrong]]] = True
         unsorted[block.group[ties[tied_wrong]]] = True
+        counted = ~unsorted if asked is None else asked & ~unsorted
+        n_tied = _in_pairs(ties[counted[block.group[ties]]])
         if unsorted.any():
             astray = np.flatnonzero(unsorted[block.group])
-            position = np.arange(len(block.group))
-            position[_sorted_rows(block, scores, rule, astray)] = astray
-            return position[rows] - block.starts[block.group[rows]] + 1
-    return rows - block.starts[block.group[rows]] + 1
+            ordered, tied = _sorted_rows(block, scores, rule, astray)
+            n_tied += len(tied) if asked is None else int(asked[block.group[tied]].sum())
+            every = np.arange(len(block.group))
+            every[ordered] = astray
+            position = every[rows]
+            in_order = scores.copy()
+            in_order[astray] = scores[ordered]
+    rank = position - begins + 1
+    if rule in ("document", "ascending"):
+        return Placed(rank, n_tied)
+    if in_order is None:
+        return Placed(rank, n_tied, rank, np.ones_like(rank))
+    new = np.append(True, in_order[1:] != in_order[:-1])[: len(in_order)]
+    new[block.starts[:-1]] = True
+    firsts = np.append(np.flatnonzero(new), len(new))
+    tie = (np.cumsum(new) - 1)[position]
+    return Placed(rank, n_tied, firsts[tie] - begins + 1, np.diff(firsts)[tie])
 
 
-def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> Ints:
-    """Return `rows`, group by group, in the order of the ranking."""
+def _in_pairs(upper: Ints) -> int:
+    """Count the rows in pairs of adjacent ones, of each of which the upper is given."""
+    return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
+
+
+def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> tuple[Ints, Ints]:
+    """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
     by_score = rows[(-scores[rows]).argsort()]  # ties are sorted below
     ordered = by_score[_narrow(block.group[by_score]).argsort(kind="stable")]
     equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
         block.group[ordered[1:]] == block.group[ordered[:-1]]
     )
-    if equal.any():
-        new_tie = np.concatenate(([True], ~equal))
-        tie = np.cumsum(new_tie)
-        in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-        numbers = tie_order(block.block.doc.take(ordered[in_tie]), rule)
-        by_id = np.lexsort((numbers, tie[in_tie]))
-        ordered[in_tie] = ordered[in_tie][by_id]
-    return ordered
+    if not equal.any():
+        return ordered, ordered[:0]
+    new_tie = np.concatenate(([True], ~equal))
+    tie = np.cumsum(new_tie)
+    in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
+    numbers = tie_order(block.block.doc.take(ordered[in_tie]), rule)
+    by_id = np.lexsort((numbers, tie[in_tie]))
+    ordered[in_tie] = ordered[in_tie][by_id]
+    return ordered, ordered[in_tie]
 
 
 def _narrow(groups: Ints) -> Ints:

@@ -1,7 +1,7 @@
 """`cranfield evaluate QRELS RUN...`."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -76,10 +76,11 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
 )
 @click.option(
     "--ties",
-    type=click.Choice(["document", "ascending"]),
+    type=click.Choice(get_args(Ties)),
     default="document",
     show_default=True,
-    help="Rank equal scores by document id, descending, or ascending; not with --order given.",
+    help="Rank equal scores by document id, descending, or ascending; take the mean over all their "
+    "orders (expected), or rank them by grade, the highest or lowest first (best, worst).",
 )
 @data_options
 @click.option(

@@ -101,6 +101,11 @@ def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
     return bounded
 
 
+def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> str:
+    """Tell why grades do not rank ties from best to worst."""
+    return "what is stated need not rise with the grade" if isinstance(stop, Mapping) else ""
+
+
 def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
     stops = chance(ranked)
@@ -115,6 +120,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
     variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
     exempt={"perfect is 1": "its maximum depends on the judgments: see nERR"},
     bounds=_bounded("extremes"),
+    by_grade=_by_grade,
 )
 def expected_reciprocal_rank(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -138,6 +144,7 @@ def expected_reciprocal_rank(
     source="Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR",
     variants={"NTCIR_nERR": {"stop": "linear"}},
     bounds=_bounded("sorted"),
+    by_grade=_by_grade,
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -175,6 +182,7 @@ def _thresholds(value: Any) -> str | Gains:
         "perfect is 1 at k": "divided by all relevant documents, also where k is smaller",
         "perfect is 1 with share given": "nobody may take the highest grade there is for relevant",
     },
+    by_grade=True,
 )
 def graded_average_precision(
     judged: Judged,

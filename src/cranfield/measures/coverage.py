@@ -3,7 +3,7 @@
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, measure
+from cranfield.measures.registry import Cutoff, expected, measure
 from cranfield.ranked import Floats, Texts, ratio
 
 
@@ -18,6 +18,7 @@ from cranfield.ranked import Floats, Texts, ratio
         "0 without relevant documents": "it counts judgments of any grade",
     },
     bounds="none",
+    by_grade=True,
 )
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
@@ -27,6 +28,13 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
     return ratio(judged.hits.top(k).count(), retrieved)
+
+
+@expected("Judged")
+def expected_judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
+    """Judged over the orders of ties: the judged ones are spread evenly over their places."""
+    retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
+    return ratio(judged.places(np.ones(len(judged.hits.rank)), k).so_far(), retrieved)
 
 
 @measure(
@@ -43,6 +51,7 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
         "0 without relevant documents": "it counts what has no judgment",
     },
     bounds="none",
+    by_grade=True,
 )
 def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
     """Unjudged: the share of the first k ranks that hold a document without a judgment.

@@ -15,6 +15,8 @@ from cranfield.measures.registry import (
     Parameter,
     Parameters,
     Rel,
+    expected,
+    if_whole,
     is_number,
     measure,
 )
@@ -135,7 +137,10 @@ def _discounted(
     """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
     end = judged.down_to(k)
     ranked = ranked.top(end if discount == "linear" else k)
-    gained = gains(ranked, gain, judged.top_grade)
+    return _added(ranked, gains(ranked, gain, judged.top_grade), end, discount)
+
+
+def _added(ranked: Ranked, gained: Numbers, end: Ints, discount: str | tuple[str, float]) -> Floats:
     if discount == "linear":
         return ratio((end + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), end)
     return ranked.total(gained / _divisors(ranked.rank, discount))
@@ -161,6 +166,8 @@ def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], id
         return judged.filled(judged.down_to(k))
     if ideal == "judged":
         return best_first(judged, gain)
+    if judged.is_cut and judged.ties == "expected":
+        raise MeasureError(f"ties='expected', ideal='retrieved': {if_whole(judged)}")
     found = judged.hits.reordered(gains(judged.hits, gain, judged.top_grade))
     return found.where(gains(found, gain, judged.top_grade) > 0)
 
@@ -172,6 +179,28 @@ def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
     # A mapping may turn the order of the grades round.
     ideal = judged.ideal.reordered(gains(judged.ideal, gain, judged.top_grade))
     return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
+
+
+def by_gain(
+    judged: Judged,
+    *,
+    gain: str | Mapping[int, float] | None,
+    discount: str | tuple[str, float] = "log2",
+    ideal: str = "judged",
+    **_: Any,
+) -> str:
+    """Tell why ranking by grade does not rank by gain; nothing if it does."""
+    if ideal == "retrieved" and judged.is_cut:
+        return if_whole(judged)
+    if discount == "ln":
+        return "1 / ln 2 is more than 1: rank 2 counts more than rank 1"
+    if not isinstance(gain, Mapping):
+        return ""
+    pairs = zip(judged.ideal.grade.tolist(), gains(judged.ideal, gain, 0).tolist(), strict=True)
+    worth = [gained for _, gained in sorted(set(pairs))]
+    if worth != sorted(worth):
+        return "a lower grade gains more than a higher one"
+    return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
 _LINEAR = {
@@ -223,6 +252,7 @@ def _bounded(parameters: Parameters) -> Bounded:
         "perfect is 1 with ideal given": "there are fewer documents of the top grade",
     },
     bounds=_bounded,
+    by_grade=by_gain,
 )
 def ndcg(
     judged: Judged,
@@ -248,6 +278,20 @@ def ndcg(
     return ratio(dcg(judged, k, gain=gain, discount=discount), best)
 
 
+@expected("nDCG")
+def expected_ndcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Ideal = "judged",
+) -> Floats:
+    """Return nDCG over the orders of ties: the ideal is the same in all."""
+    best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
+    return ratio(expected_dcg(judged, k, gain=gain, discount=discount), best)
+
+
 @measure(
     "DCG",
     formula="sum over ranks i <= k of gain_i / log2(i + 1)",
@@ -267,6 +311,7 @@ def ndcg(
         **_LINEAR,
     },
     bounds="extremes",
+    by_grade=by_gain,
 )
 def dcg(
     judged: Judged,
@@ -283,6 +328,22 @@ def dcg(
     return _discounted(judged, judged.hits, k, gain, discount)
 
 
+@expected("DCG")
+def expected_dcg(
+    judged: Judged,
+    k: Cutoff | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+) -> Floats:
+    """DCG over the orders of ties: each place holds its score's mean gain (McSherry & Najork)."""
+    end = judged.down_to(k)
+    gained = gains(judged.hits, gain, judged.top_grade)
+    places = judged.places(gained, end if discount == "linear" else k)
+    return _added(places.ranked, places.held / places.size, end, discount)
+
+
+@expected("IDCG")
 @measure(
     "IDCG",
     formula="DCG@k of the ideal ranking",
@@ -301,6 +362,7 @@ def dcg(
         "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
     },
     bounds="extremes",
+    by_grade=True,
 )
 def ideal_dcg(
     judged: Judged,
@@ -340,6 +402,7 @@ _LONGER = "trec_eval looks at the end of the ranking, too, if it is long enough"
         "range with own gains": _COSTS,
         "0 without relevant documents with own gains": _ZERO_GAINS,
     },
+    by_grade=by_gain,
 )
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Mean nDCG of the documents that gain something, each at the rank where it stands.
@@ -368,6 +431,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
         "range with own gains": _COSTS,
         "unjudged documents at the end": _LONGER,
     },
+    by_grade=by_gain,
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.

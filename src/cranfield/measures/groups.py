@@ -17,7 +17,7 @@ from cranfield.measures.precision import (
     precision,
     r_precision,
 )
-from cranfield.measures.registry import Cutoff, Parameter, Rel, measure
+from cranfield.measures.registry import Cutoff, Parameter, Rel, if_whole, measure
 from cranfield.preferences import Over
 from cranfield.ranked import Floats, ratio
 
@@ -29,6 +29,7 @@ from cranfield.ranked import Floats, ratio
     aliases=("map_avgjg",),
     takes_groups=True,
     exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+    by_grade=True,
 )
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.
@@ -48,6 +49,7 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
         "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
         "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
     },
+    by_grade=True,
 )
 def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Precision against each judgment group's own judgments, averaged over the groups."""
@@ -62,6 +64,7 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     alias_parameter={"rprec_mult_avgjg": "multiple"},
     takes_groups=True,
     exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
+    by_grade=True,
 )
 def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision against each judgment group's own judgments, averaged over the groups."""
@@ -105,6 +108,7 @@ _COUNT = {"perfect is 1": "it is a count: it has no maximum"}
     higher_is_better=False,
     range=(0, None),
     exempt={**_COUNT, "0 without results": "it counts judgments, retrieved or not"},
+    by_grade=if_whole,
 )
 def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences: pairs of documents of which a group judged one better."""
@@ -122,6 +126,7 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     takes_groups=True,
     range=(0, None),
     exempt=_COUNT,
+    by_grade=if_whole,
 )
 def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences fulfilled: the better document stands above the other.
@@ -143,6 +148,7 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     },
     takes_groups=True,
     exempt=_PREFERENCES,
+    by_grade=if_whole,
 )
 def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences that the run fulfils, all groups' together.
@@ -166,6 +172,7 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     },
     takes_groups=True,
     exempt=_PREFERENCES,
+    by_grade=if_whole,
 )
 def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
@@ -187,6 +194,7 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     },
     takes_groups=True,
     exempt=_PREFERENCES,
+    by_grade=if_whole,
 )
 def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, averaged over the groups; one without any counts as 0."""
@@ -206,6 +214,7 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     exempt={
         "perfect is 1": "nonrelevant documents are held against each other, see below",
     },
+    by_grade=if_whole,
 )
 def preferences_balanced(
     judged: Judged,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.gain import Gain, best_first, check_gain, gains
+from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains
 from cranfield.measures.registry import Cutoff, Gains, Parameter, between, measure
 from cranfield.ranked import Floats, Ranked, powers, ratio
 
@@ -40,6 +40,7 @@ def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta
     aliases=("Q_measure", "Q-measure", "Qmeasure"),
     exempt=_OWN,
     bounds="every",
+    by_grade=by_gain,
 )
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
@@ -64,6 +65,7 @@ def q_measure(
     source="Sakai, IPSJ TOD 2007; NTCIREVAL O-measure",
     aliases=("O-measure", "Omeasure"),
     exempt=_OWN,
+    by_grade=by_gain,
 )
 def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.

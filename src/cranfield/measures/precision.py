@@ -14,6 +14,7 @@ from cranfield.measures.registry import (
     Rel,
     above_zero,
     between,
+    expected,
     measure,
 )
 from cranfield.ranked import Floats, log, log2, ratio
@@ -51,6 +52,7 @@ Beta = Annotated[
         "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
     },
     bounds="extremes",
+    by_grade=True,
 )
 def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
@@ -58,6 +60,12 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Ranks that the run leaves empty, and unjudged documents, count as not relevant.
     """
     return ratio(judged.hits.relevant(rel).top(k).count(), k)
+
+
+@expected("P")
+def expected_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """P over the orders of ties: McSherry & Najork, ECIR 2008."""
+    return ratio(judged.places(judged.hits.grade >= rel, k).so_far(), k)
 
 
 @measure(
@@ -68,6 +76,7 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     families={"recall": CUTOFFS},
     exempt={"perfect is 1": "k ranks may be too few for all relevant documents"},
     bounds="split",
+    by_grade=True,
 )
 def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
@@ -75,6 +84,12 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Relevant are those of the judgments, retrieved or not. 0 for a query without any.
     """
     return ratio(judged.hits.relevant(rel).top(k).count(), judged.n_relevant(rel))
+
+
+@expected("R")
+def expected_recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """R over the orders of ties: McSherry & Najork, ECIR 2008."""
+    return ratio(judged.places(judged.hits.grade >= rel, k).so_far(), judged.n_relevant(rel))
 
 
 @measure(
@@ -87,6 +102,7 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
     },
     bounds="split",
+    by_grade=True,
 )
 def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
@@ -97,6 +113,13 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
     return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
 
 
+@expected("F")
+def expected_f(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
+    """F over the orders of ties: as (1 + beta^2) h / (beta^2 R + k) it is linear in h, the hits."""
+    p, r = expected_precision(judged, k, rel=rel), expected_recall(judged, k, rel=rel)
+    return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
+
+
 @measure(
     "RelP",
     formula="relevant documents in the first k / min(k, relevant documents)",
@@ -104,6 +127,7 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
     aliases=("R_cap",),
     families={"relative_P": CUTOFFS},
     bounds="split",
+    by_grade=True,
 )
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
@@ -114,16 +138,32 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(found, np.minimum(k, judged.n_relevant(rel)))
 
 
+@expected("RelP")
+def expected_relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """RelP over the orders of ties: linear in the relevant documents, as P is."""
+    found = judged.places(judged.hits.grade >= rel, k).so_far()
+    return ratio(found, np.minimum(k, judged.n_relevant(rel)))
+
+
 @measure(
     "Success",
     formula="1 if a relevant document is in the first k, else 0",
     source="trec_eval success; also known as hit rate, hit@k, and recall@k with one answer",
     aliases=("hit_rate", "hitrate", "hit"),
     bounds="extremes",
+    by_grade=True,
 )
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all."""
     return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
+
+
+@expected("Success")
+def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Success over the orders of ties: 1 less the chance to miss all, place after place."""
+    places = judged.places(judged.hits.grade >= rel, k)
+    missed, _ = places.missed()
+    return places.ranked.maximum(1 - places.ranked.before(missed) * missed)
 
 
 @measure(
@@ -137,6 +177,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     alias_parameter={"rprec_mult": "multiple"},
     exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
     bounds="split",
+    by_grade=True,
 )
 def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.
@@ -148,17 +189,34 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     return precision(judged, ranks, rel=rel)
 
 
+@expected("Rprec")
+def expected_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
+    """Rprec over the orders of ties: P at the same rank."""
+    ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
+    return expected_precision(judged, ranks, rel=rel)
+
+
 @measure(
     "RR",
     formula="1 / rank of the first relevant document",
     source="Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank",
     aliases=("recip_rank", "MRR"),
     bounds="extremes",
+    by_grade=True,
 )
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k)."""
     hits = judged.hits.relevant(rel).top(k)
     return hits.first(1 / hits.rank)
+
+
+@expected("RR")
+def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """RR over the orders of ties: 1 / rank of each place, if the first relevant one is there."""
+    places = judged.places(judged.hits.grade >= rel, k)
+    missed, met = places.missed()
+    first_here = places.ranked.before(missed) * met
+    return places.ranked.total(first_here / places.ranked.rank)
 
 
 @measure(
@@ -169,6 +227,7 @@ def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     families={"map_cut": CUTOFFS},
     exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
     bounds="split",
+    by_grade=True,
 )
 def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision where each stands.
@@ -180,6 +239,20 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     return ratio(hits.total(hits.ordinal / hits.rank), judged.n_relevant(rel))
 
 
+@expected("AP")
+def expected_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+    """AP over the orders of ties: McSherry & Najork, ECIR 2008.
+
+    A place is as likely to hold a relevant document as any other of its score. If it does, the
+    remaining ones are spread evenly over the remaining places.
+    """
+    places = judged.places(judged.hits.grade >= rel, k)
+    here = places.held / places.size
+    tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
+    precision_here = (places.above + 1 + tied_above) / places.ranked.rank
+    return ratio(places.ranked.total(here * precision_here), judged.n_relevant(rel))
+
+
 @measure(
     "GMAP",
     formula="exp(mean over queries of ln max(AP, 0.00001))",
@@ -187,6 +260,7 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     aliases=("gm_map", "geometric_map"),
     aggregation="geometric",
     bounds="split",
+    by_grade=True,
 )
 def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean average precision: a query's value is its AP, the mean is geometric.
@@ -203,6 +277,7 @@ def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="Buckley & Voorhees, SIGIR 2004; trec_eval bpref",
     aliases=("bpref",),
     bounds="split",
+    by_grade=True,
 )
 def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
@@ -226,6 +301,7 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     aliases=("gm_bpref",),
     aggregation="geometric",
     bounds="split",
+    by_grade=True,
 )
 def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
@@ -270,6 +346,7 @@ SMOOTH = 1e-5
     "binG",
     formula="sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R",
     source="trec_eval binG",
+    by_grade=True,
 )
 def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
@@ -290,6 +367,7 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
         "perfect is 1": "it is a log odds: a perfect ranking has ln(1 + R)",
         "0 without results": "it is ln(1 / (1 + R)) there",
     },
+    by_grade=True,
 )
 def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Yet another average precision: the log odds of AP, smoothed, so that it averages better.
@@ -309,6 +387,7 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     "trec_eval iprec_at_recall",
     aliases=("interpolated_precision_at_recall",),
     families={"iprec_at_recall": RECALL_POINTS},
+    by_grade=True,
 )
 def interpolated_precision(
     judged: Judged, recall: RecallPoint, *, version: Version = 10, rel: Rel = 1
@@ -342,6 +421,7 @@ def _points(value: Any) -> tuple[float, ...]:
     "trec_eval 11pt_avg",
     aliases=("11pt_avg", "11pt"),
     alias_parameter={"11pt_avg": "points"},
+    by_grade=True,
 )
 def interpolated_average_precision(
     judged: Judged,

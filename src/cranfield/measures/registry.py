@@ -31,6 +31,8 @@ TakesGroups = bool | Literal["subtopics"]
 Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
 Kernel = Callable[..., Any]
 Parameters = Mapping[str, Any]
+# Whether grades rank equal scores from best to worst; or, of a run and the parameters, why not.
+ByGrade = bool | Callable[..., str]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
@@ -177,6 +179,8 @@ class Definition:
     unnamed: str | None  # the parameter that is written without its name: CWL('AP')
     takes_cost: bool  # of looking at each document, an optional column of the run
     fits: Callable[["Measure"], None] | None  # raises MeasureError if cutoff and parameters do not
+    by_grade: ByGrade  # of equal scores, ranked by grade: no order is better, none is worse
+    expected: Kernel | None = None  # the mean over all orders of equal scores
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -291,6 +295,7 @@ def measure(
     unnamed: str | None = None,
     takes_cost: bool = False,
     fits: Callable[["Measure"], None] | None = None,
+    by_grade: ByGrade = False,
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -309,6 +314,12 @@ def measure(
     found to be enough: "extremes", "split", "ratio", "sorted" or "every" (see `cranfield.bounds`).
     Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
     takes more than grades.
+
+    `by_grade` says that of all orders of equal scores, the one by falling grade has the best value
+    and the one by rising grade the worst (what is unjudged comes last, or first); ties="best" and
+    "worst" take the measure then. It may be a function of the Judged and the parameters that
+    returns why that is not so, or nothing. What is averaged over all orders is registered by
+    `expected`.
 
     >>> from cranfield import ratio
     >>> @measure("TopHit", formula="grade at rank 1 / top grade", source="this page")
@@ -339,6 +350,7 @@ def measure(
             unnamed=unnamed,
             takes_cost=takes_cost,
             fits=fits,
+            by_grade=by_grade,
         )
         implied: dict[str, Mapping[str, Any]] = {
             **{known: {} for known in (name, *aliases, *definition.families)},
@@ -392,6 +404,28 @@ def _check_own(definition: Definition, names: Iterable[str]) -> None:
                 f"the parameter {option.name!r} needs a default and a meaning: "
                 f"{option.name}: Annotated[int, Parameter('what it means', check)] = 1"
             )
+
+
+def expected(name: str) -> Callable[[Kernel], Kernel]:
+    """Register the mean of a measure over all orders of equal scores, for ties="expected".
+
+    The function takes what the measure's own takes, and reads `Judged.places`. Both in one, for a
+    measure whose value is the same in any order.
+    """
+
+    def register(kernel: Kernel) -> Kernel:
+        _DEFINITIONS[name].expected = kernel
+        return kernel
+
+    return register
+
+
+def if_whole(judged: Judged, **_: Any) -> str:
+    """Tell why grades do not rank ties from best to worst where a run was cut at a depth.
+
+    For measures of which documents were retrieved, not only of the relevant ones.
+    """
+    return "it depends on which documents of equal scores `depth` keeps" if judged.is_cut else ""
 
 
 def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -595,7 +629,7 @@ class Alike:
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of each, as they come: shapes that broadcast to that."""
-        kernel, parameters = self._definition.kernel, self._parameters
+        kernel, parameters = _of_ties(self._first, judged), self._parameters
         columns: Floats
         if judged.in_groups and not self._definition.takes_groups:
             raise _not_of_groups(self._first)
@@ -648,6 +682,27 @@ def _not_of_groups(one: Measure) -> MeasureError:
         f"{one} takes one grade for each document, and these judgments are in groups; "
         f"measures of groups, subtopics and preferences are {theirs}"
     )
+
+
+def _of_ties(one: Measure, judged: Judged) -> Kernel:
+    """Return what reckons the measure from a run whose equal scores were ranked so."""
+    definition = one.definition
+    if judged.ties == "expected":
+        if definition.expected is not None:
+            return definition.expected
+        theirs = ", ".join(each.name for each in definitions() if each.expected)
+        raise MeasureError(f"{one} has no formula for ties='expected'; these have: {theirs}")
+    if judged.ties in ("best", "worst") and definition.by_grade is not True:
+        why = "a higher grade is not always the better one to have first"
+        if definition.by_grade:
+            why = definition.by_grade(judged, **one.parameters)
+        if why:
+            theirs = ", ".join(each.name for each in definitions() if each.by_grade)
+            raise MeasureError(
+                f"{one}: ties={judged.ties!r} ranks equal scores by grade, and for this measure "
+                f"that is not the {judged.ties} order: {why}; it is for {theirs}"
+            )
+    return definition.kernel
 
 
 class Plan:

@@ -85,6 +85,7 @@ def fall_out(
         "0 without results": "whoever finds nothing saves nothing: it is x - 1",
         "0 without relevant documents": "there is nothing to find: it is x",
     },
+    by_grade=True,
 )
 def work_saved(
     judged: Judged, recall: RecallPoint, *, collection: Collection = 0, rel: Rel = 1
@@ -133,6 +134,7 @@ def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
         "unjudged documents at the end": "where there are too few relevant ones, they are read",
         "0 without relevant documents": "everything retrieved is read in vain",
     },
+    by_grade=True,
 )
 def search_length(
     judged: Judged,

@@ -13,6 +13,8 @@ from cranfield.measures.registry import (
     Parameters,
     Rel,
     above_zero,
+    expected,
+    if_whole,
     is_number,
     measure,
     whole,
@@ -67,6 +69,7 @@ def _above_zero_or_none(value: Any) -> float | None:
     translate=_relative,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
     bounds="extremes",
+    by_grade=True,
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was."""
@@ -79,6 +82,7 @@ def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall",
     aliases=("set_recall",),
     bounds="extremes",
+    by_grade=True,
 )
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Recall of everything retrieved. 0 for a query without relevant documents."""
@@ -94,6 +98,7 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     translate=_squared,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
     bounds="extremes",
+    by_grade=True,
 )
 def set_f(
     judged: Judged,
@@ -125,6 +130,7 @@ def set_f(
     aliases=("set_map",),
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
     bounds="extremes",
+    by_grade=True,
 )
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly."""
@@ -139,6 +145,7 @@ def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     aliases=("set_relative_P",),
     exempt={"unjudged documents at the end": "they raise the number that could be relevant"},
     bounds="extremes",
+    by_grade=True,
 )
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Relevant documents retrieved, of as many as a set of that size could hold."""
@@ -151,6 +158,11 @@ def _weights(value: Any) -> tuple[float, ...]:
     if len(weights) != 4 or not all(is_number(weight, 1e9) for weight in weights):
         raise ValueError("four numbers, as in (1, -1, 0, 0)")
     return tuple(map(float, weights))
+
+
+def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
+    found, other, missed, other_missed = weights
+    return "" if found + other_missed >= other + missed else if_whole(judged)
 
 
 @measure(
@@ -167,6 +179,7 @@ def _weights(value: Any) -> tuple[float, ...]:
         "0 without relevant documents": "what was retrieved all the same may cost",
         "0 without results with weights given": "what was missed may cost",
     },
+    by_grade=_if_finding_pays,
 )
 def utility(
     judged: Judged,
@@ -198,6 +211,7 @@ def utility(
 _COUNT = "it is a count: it has no maximum"
 
 
+@expected("NumQ")
 @measure(
     "NumQ",
     formula="1 for each query averaged",
@@ -213,12 +227,14 @@ _COUNT = "it is a count: it has no maximum"
         "0 without results": "it counts the query all the same",
     },
     bounds="none",
+    by_grade=True,
 )
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over."""
     return np.ones(judged.n_retrieved.shape)
 
 
+@expected("NumRet")
 @measure(
     "NumRet",
     formula="documents retrieved",
@@ -235,12 +251,14 @@ def n_queries(judged: Judged) -> Floats:
         "0 without relevant documents": "it counts what was retrieved all the same",
     },
     bounds="none",
+    by_grade=True,
 )
 def n_retrieved(judged: Judged) -> Floats:
     """The number of documents retrieved; the sum over queries."""
     return judged.n_retrieved * 1.0
 
 
+@expected("NumRel")
 @measure(
     "NumRel",
     formula="relevant documents in the judgments",
@@ -254,6 +272,7 @@ def n_retrieved(judged: Judged) -> Floats:
         "0 without results": "it counts judgments, retrieved or not",
     },
     bounds="extremes",
+    by_grade=True,
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
@@ -269,6 +288,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     range=(0, None),
     exempt={"perfect is 1": _COUNT},
     bounds="extremes",
+    by_grade=True,
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries."""
@@ -288,6 +308,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
         "0 without relevant documents": "it counts those that are not relevant",
     },
     bounds="extremes",
+    by_grade=if_whole,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.

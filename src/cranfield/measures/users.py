@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.gain import check_gain, gains
+from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.registry import Bounded, Parameter, Parameters, Rel, between, measure
 from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio
 
@@ -35,6 +35,7 @@ def _bounded(parameters: Parameters) -> Bounded:
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
     bounds=_bounded,
+    by_grade=by_gain,
 )
 def rank_biased_precision(
     judged: Judged,
@@ -121,6 +122,7 @@ def _tail(value: Any) -> str:
         "0 without results": "nothing is known then: it is 1",
     },
     bounds="none",
+    by_grade=True,
 )
 def rbp_residual(
     judged: Judged,
