@@ -748,6 +748,20 @@ def ncu(
     return divide(total, weights)
 
 
+def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -> float:
+    relevant = n_relevant(grades, rel)
+    shares = 0.0
+    for i in range(relevant):
+        shares += p**i
+    target = divide(shares, relevant)
+    total, found = 0.0, 0
+    for rank, grade in enumerate(ranking, 1):
+        is_relevant = grade is not None and grade >= rel
+        total += (p ** (rank - 1) - (target if is_relevant else 0)) ** 2
+        found += is_relevant
+    return total + (relevant - found) * target**2
+
+
 def auc(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
     good = [grade is not None and grade >= rel for grade in ranking[:k]]
     above = sum(b and not a for i, a in enumerate(good) for b in good[i + 1 :])
@@ -982,6 +996,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "Pplus": p_plus,
     "NCU": ncu,
     "AUC": auc,
+    "EEL": eel,
     "FallOut": fall_out,
     "WSS": wss,
     "LastRel": last_rel,

@@ -98,6 +98,13 @@ ARITHMETIC = {
     "Pplus": ((1 + 2) / (1 + 3) + (2 + 5) / (4 + 7)) / 2,
     "NCU": (2 * ((1 + 2) / (1 + 3)) + 3 * ((2 + 5) / (4 + 7))) / (3 + 2 + 1 + 1),
     "NCU(users='rb', gamma=0.5, beta=0)": (1 * 1 / 1 + 0.5 * 2 / 4) / (1 + 0.5 + 0.25 + 0.125),
+    # Four relevant documents should be seen with (1 + 1/2 + 1/4 + 1/8) / 4 each.
+    "EEL": (1 - 15 / 32) ** 2
+    + (1 / 8 - 15 / 32) ** 2
+    + 2 * (15 / 32) ** 2
+    + 1 / 4
+    + 1 / 16
+    + 1 / 256,
     # Relevant at 1 and 4 of 5: 3 others, two of them above the second.
     "AUC": 1 - 2 / (2 * 3),
     "FallOut@4": 2 / 3,
@@ -293,7 +300,11 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
         for query, (ranking, grades) in oracle.rankings(qrels, run).items():
             for measure in measures:
                 expected = by_oracle(measure, ranking, grades, top_grade)
-                assert scores.per_query(measure)[query] == expected, (measure, seed, query)
+                value = scores.per_query(measure)[query]
+                if name == "EEL":  # sums of squares and of products, which round each in their way
+                    assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
+                else:
+                    assert value == expected, (measure, seed, query)
 
 
 # ---- trec_eval's own numbers ----------------------------------------------------------------

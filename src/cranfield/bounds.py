@@ -42,7 +42,7 @@ from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import gains
 from cranfield.measures.registry import Bounded, Depth, Gains
 from cranfield.ranked import Bools, Floats, Ints, Ranked
-from cranfield.ranking import in_threads
+from cranfield.ranking import Ties, in_threads
 
 _ROWS = 1 << 16  # of hits and ideal in one Judged: columns of half a MB, which stay in the cache
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
@@ -93,8 +93,13 @@ class Bounds:
         return said
 
 
-def check_bounded(measures: Iterable[Measure], judged_only: bool) -> None:
+def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:
     """Raise OptionError or MeasureError if there are no bounds to be had."""
+    if ties not in ("document", "ascending"):
+        raise OptionError(
+            f"bounds=True takes one order of equal scores, and ties={ties!r} ranks them by "
+            "grade, or in all orders: leave one of them out"
+        )
     if judged_only:
         raise OptionError(
             "bounds=True grades the unjudged documents, and judged_only=True leaves none: "

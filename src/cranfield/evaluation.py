@@ -112,7 +112,7 @@ def evaluate(
     wanted = _measures(measures)
     plan = Plan(wanted)
     if bounds:
-        check_bounded(wanted, judged_only)
+        check_bounded(wanted, judged_only, ties)
     one_of("errors", errors, get_args(Errors))
     judgments = as_qrels(qrels, errors)
     options: dict[str, Any] = {

@@ -3,10 +3,11 @@
     nDCG@10   P(rel=2)@5   nDCG(gain='exp2')@20   IPrec@0.1   P@R   nDCG@min(100,R)
 
 `@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
-smaller of both. `IPrec` takes a recall point there. Names that other tools use are accepted:
-`map`, `ndcg_cut_10`, `P.5,10` (trec_eval), `map@100-l2`, `hit_rate@5` (ranx),
-`nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and lower case do not matter, but
-for `rbp` and `RBP`: the one is trec_eval's, which is RBP(p=0.9, gain='linear') here.
+smaller of both. `IPrec` takes a recall point there. `nDCG@1..100` is a hundred measures: a curve.
+Names that other tools use are accepted: `map`, `ndcg_cut_10`, `P.5,10` (trec_eval),
+`map@100-l2`, `hit_rate@5` (ranx), `nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and
+lower case do not matter, but for `rbp` and `RBP`: the one is trec_eval's, which is
+RBP(p=0.9, gain='linear') here.
 """
 
 import ast
@@ -25,6 +26,8 @@ from cranfield.measures.registry import (
 )
 
 _LONGEST = 10_000
+_MOST_CUTOFFS = 10_000
+_RANGE = r"([0-9]{1,9})\.\.([0-9]{1,9})"  # nDCG@1..100
 _LARGEST = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
@@ -126,6 +129,15 @@ def _as_call(word: str) -> _Found:
             gives = gives if "gain" in takes else ""
             raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
         parameters["rel"] = int(level["rel"])
+    several = re.fullmatch(_RANGE, cutoff)
+    if several and one.definition.cutoff_kind == "depth":
+        first, last = int(several[1]), int(several[2])
+        if not first <= last < first + _MOST_CUTOFFS:
+            raise MeasureError(
+                f"{word!r}: expected a first and a last cutoff, no more than {_MOST_CUTOFFS:,}, "
+                f"as in {name}@1..100"
+            )
+        return [(one @ k, parameters) for k in range(first, last + 1)]
     if "," in cutoff and "(" not in cutoff:
         raise MeasureError(f"{word!r}: separate measures by blanks, or use -m for each")
     return [(one @ cutoff if cutoff else one, parameters)]

@@ -223,7 +223,7 @@ def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Re
     "AP",
     formula="sum of the precision at each relevant document (of rank <= k) / relevant documents",
     source="Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut",
-    aliases=("map",),
+    aliases=("map", "LRAP"),
     families={"map_cut": CUTOFFS},
     exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
     bounds="split",
@@ -233,7 +233,8 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     """Average precision: the mean, over all relevant documents, of the precision where each stands.
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
-    queries is MAP. 0 for a query without relevant documents.
+    queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
+    label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
     """
     hits = judged.hits.relevant(rel).top(k)
     return ratio(hits.total(hits.ordinal / hits.rank), judged.n_relevant(rel))
@@ -386,7 +387,7 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
     "trec_eval iprec_at_recall",
     aliases=("interpolated_precision_at_recall",),
-    families={"iprec_at_recall": RECALL_POINTS},
+    families={"iprec_at_recall": RECALL_POINTS, "PR_curve": RECALL_POINTS},
     by_grade=True,
 )
 def interpolated_precision(

@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.registry import Bounded, Parameter, Parameters, Rel, between, measure
-from cranfield.ranked import Floats, Numbers, Ranked, powers, ratio
+from cranfield.ranked import Floats, Ints, Numbers, Ranked, powers, ratio
 
 Persistence = Annotated[
     float, Parameter("the probability of going on to the next document", between(0, 1))
@@ -148,3 +148,41 @@ def rbp_residual(
     if tail == "if unjudged":
         beyond = np.where(unjudged.count() > 0, beyond, 0)
     return beyond + (1 - p) * unjudged.total(powers(p, unjudged.rank - 1))
+
+
+@measure(
+    "EEL",
+    formula="sum over documents of (exposure - target)^2; exposure = p^(rank - 1), target = the "
+    "mean of p^(i - 1) over i <= R for each of the R relevant documents, 0 for others",
+    source="Diaz, Mitra, Ekstrand, Biega & Carterette, CIKM 2020",
+    aliases=("EE_L", "EE-L"),
+    range=(0, None),
+    higher_is_better=False,
+    exempt={
+        "perfect is 1": "it measures what is unfair: the less the better",
+        "unjudged documents at the end": "they are seen, too",
+        "0 without relevant documents": "what is seen then should not be",
+        "0 without results": "the relevant documents are not seen then",
+    },
+    bounds="attained",
+)
+def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
+    """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
+
+    A fair system shows the relevant documents first, each of them as often as the others; a single
+    ranking cannot, and so has a loss wherever two documents are relevant. Grades from `rel` on are
+    alike. Unjudged documents and those of lower grades should not be seen at all (the collection
+    is taken to be endless); relevant documents that were not retrieved lack their whole share.
+    """
+    hits, n_relevant = judged.hits.relevant(rel), judged.n_relevant(rel)
+    target = ratio(_so_far(p, n_relevant), n_relevant)
+    exposure = powers(p, hits.rank - 1)
+    found = hits.total((exposure - hits.spread(target)) ** 2 - exposure * exposure)
+    missed = (n_relevant - hits.count()) * target * target
+    return _so_far(p * p, judged.n_retrieved) + found + missed
+
+
+def _so_far(p: float, n: Ints) -> Floats:
+    """Return the sum of p^(i - 1) over i <= n: as n."""
+    weights = powers(p, np.arange(int(n.max(initial=0))))
+    return np.concatenate(([0.0], np.cumsum(weights)))[n]
