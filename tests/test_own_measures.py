@@ -1,0 +1,168 @@
+"""A user's own measure is a member like all others, and is told what its declaration lacks."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import cranfield
+from cranfield import (
+    Cutoff,
+    Judged,
+    MeasureError,
+    Parameter,
+    RecallPoint,
+    Rel,
+    definitions,
+    evaluate,
+    measure,
+    parse,
+    parse_all,
+    ratio,
+)
+from cranfield.cli.measures import command
+from cranfield.measures import registry
+from cranfield.measures.registry import between
+
+QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
+RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
+SAID: dict[str, Any] = {"formula": "hits / k", "source": "this test"}
+
+
+@pytest.fixture(autouse=True)
+def _forgotten_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_DEFINITIONS", "VARIANTS", "_EXACT", "FAMILIES"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    return
+
+
+def declare(name: str = "Weighted", **said: Any) -> None:
+    @measure(name, **{**SAID, "aliases": ("weighted_precision",), **said})
+    def weighted(
+        judged: Judged,
+        k: Cutoff | None = None,
+        *,
+        power: Annotated[float, Parameter("what ranks are raised to", between(0, 9))] = 1.0,
+        rel: Rel = 1,
+    ) -> Any:
+        """The share of the weight of the ranks that hold relevant documents."""
+        hits = judged.hits.relevant(rel).top(k)
+        return ratio(hits.total(1 / hits.rank**power), judged.n_relevant(rel))
+
+
+def test_it_is_parsed_evaluated_and_documented() -> None:
+    declare()
+    assert str(parse("weighted(power=2)@5")) == "Weighted(power=2)@5"
+    assert parse("weighted_precision@3") == cranfield.Weighted @ 3
+    scores = evaluate(QRELS, RUN, "Weighted Weighted@1 Weighted(rel=2) P@1")
+    assert scores.per_query("Weighted") == {"q1": (1 / 1 + 1 / 3) / 2, "q2": 0}
+    assert scores.per_query("Weighted@1") == {"q1": (1 / 1) / 2, "q2": 0}
+    assert scores.per_query("Weighted(rel=2)") == {"q1": (1 / 3) / 1, "q2": 0}
+    assert cranfield.Weighted(QRELS["q1"], RUN["q1"]) == (1 / 1 + 1 / 3) / 2
+    definition = definitions()[-1]
+    assert (definition.name, definition.pattern) == ("Weighted", "Weighted(power=1, rel=1)[@k]")
+    assert definition.summary.startswith("The share of the weight")
+    shown = CliRunner().invoke(command, ["weighted_precision"]).output
+    assert "hits / k" in shown
+    assert "what ranks are raised to" in shown
+
+
+def test_what_is_not_declared_is_refused() -> None:
+    declare()
+    with pytest.raises(MeasureError, match="no formula for ties='expected'"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1, "b": 1}}, "Weighted", ties="expected")
+    with pytest.raises(MeasureError, match="ties='best'"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1, "b": 1}}, "Weighted", ties="best")
+    with pytest.raises(MeasureError, match="what ranks are raised to"):
+        parse("Weighted(power=10)")
+
+
+def test_it_may_take_a_recall_point() -> None:
+    @measure("RankAt", **SAID, range=(0, None))
+    def rank_at(judged: Judged, recall: RecallPoint) -> Any:
+        """The rank where recall is reached."""
+        hits = judged.hits.relevant()
+        found = hits.where(hits.ordinal >= recall * hits.spread(judged.n_relevant()))
+        return found.first(found.rank)
+
+    assert evaluate(QRELS, RUN, "RankAt@0.5 RankAt@1").to_dict()["q1"] == {
+        "RankAt@0.5": 1,
+        "RankAt@1": 3,
+    }
+
+
+def test_it_may_be_declared_again() -> None:
+    declare()
+    declare(formula="another")
+    assert [one.formula for one in definitions() if one.name == "Weighted"] == ["another"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "problem"),
+    [
+        ("nDCG", {}, "a measure of cranfield has this name"),
+        ("ndcg", {}, "the name 'ndcg' is one of nDCG's"),
+        ("Mine", {"aliases": ("MAP",)}, "the name 'MAP' is one of AP's"),
+        ("my measure", {}, "has to be a Python identifier"),
+        ("Mine", {"formula": " "}, "it needs formula"),
+        ("Mine", {"source": ""}, "it needs source"),
+    ],
+)
+def test_a_name_that_is_taken_and_what_is_missing_are_told(
+    name: str, said: dict[str, Any], problem: str
+) -> None:
+    before = set(registry.VARIANTS)
+    with pytest.raises(MeasureError, match=problem):
+        declare(name, **said)
+    assert set(registry.VARIANTS) == before, "nothing of it is left"
+
+
+def test_the_function_has_to_be_documented_and_its_parameters_explained() -> None:
+    with pytest.raises(MeasureError, match="a docstring that says what it measures"):
+
+        @measure("Mine", **SAID)
+        def undocumented(judged: Judged) -> Any:
+            return judged.n_retrieved
+
+    with pytest.raises(MeasureError, match="the parameter 'p' needs a default and a meaning"):
+
+        @measure("Mine", **SAID)
+        def unexplained(judged: Judged, *, p: float = 0.5) -> Any:
+            """Something."""
+            return judged.n_retrieved
+
+    with pytest.raises(MeasureError, match="the function takes the Judged, then a cutoff"):
+
+        @measure("Mine", **SAID)
+        def too_many(judged: Judged, k: Cutoff, other: int) -> Any:
+            """Something."""
+            return judged.n_retrieved
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"),
+    [
+        (0.5, "float"),
+        (np.zeros(2), r"one of the shape \(2,\)"),
+        (np.zeros((3, 1)), r"one of the shape \(3, 1\)"),
+        (np.zeros((2, 2)), r"one of the shape \(2, 2\)"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_is_no_column_is_refused(returned: Any, got: str) -> None:
+    @measure("Mine", **SAID)
+    def mine(judged: Judged) -> Any:
+        """Something."""
+        return returned
+
+    with pytest.raises(MeasureError, match=rf"here \(2, 1\), and returned {got}"):
+        evaluate(QRELS, RUN, "Mine")
+
+
+def test_a_range_of_cutoffs_is_a_curve() -> None:
+    assert list(map(str, parse_all("P@1..3"))) == ["P@1", "P@2", "P@3"]
+    assert list(map(str, parse_all("PR_curve")))[:2] == ["IPrec@0", "IPrec@0.1"]
+    for wrong in ("P@3..1", "P@1..99999", "P@0..3", "IPrec@0..1", "P@1...3"):
+        with pytest.raises(MeasureError):
+            parse_all(wrong)
