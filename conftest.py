@@ -1,7 +1,7 @@
 """What every test has at hand."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="a skipped test is a failure: for where everything that tests need must be there",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that the shared data make possible."""
+    for item in items:
+        if "data" in getattr(item, "fixturenames", ()):
+            item.add_marker("more")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,6 +65,20 @@ def _documents_run_beside_the_demonstration(
 ) -> None:
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(request.getfixturevalue("demo_folder"))
+
+
+@pytest.fixture(autouse=True)
+def _own_measures_are_forgotten() -> Iterator[None]:
+    """Leave the registry of measures as it was, whatever a test or an example declares."""
+    from cranfield.measures import registry
+
+    kept = (registry._DEFINITIONS, registry.VARIANTS, registry._EXACT, registry.FAMILIES)
+    before: list[dict[str, Any]] = [dict(one) for one in kept]
+    yield
+    for one, was in zip(kept, before, strict=True):
+        if len(one) > len(was):
+            one.clear()
+            one.update(was)  # type: ignore[arg-type] # what it held
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
 SAID: dict[str, Any] = {"formula": "hits / k", "source": "this test"}
 
 
-@pytest.fixture(autouse=True)
-def _forgotten_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_DEFINITIONS", "VARIANTS", "_EXACT", "FAMILIES"):
-        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
-    return
-
-
 def declare(name: str = "Weighted", **said: Any) -> None:
     @measure(name, **{**SAID, "aliases": ("weighted_precision",), **said})
     def weighted(

@@ -418,6 +418,7 @@ def test_every_measure_is_documented(name: str) -> None:
     assert all(reason for reason in definition.exempt.values())
 
 
+@pytest.mark.more
 def test_types_of_measures_are_known_to_a_checker(tmp_path: Any) -> None:
     """`cranfield.nDCG@10` is a Measure, a call with two lists a float."""
     code = (

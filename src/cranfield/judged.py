@@ -30,6 +30,12 @@ class Judged:
     `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
     `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
     the whole collection, whatever queries are looked at.
+
+    >>> hits = Ranked(1, np.array([0]), np.array([3]), np.array([1]))
+    >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 0]))
+    >>> judged = Judged(hits, ideal, n_retrieved=np.array([[4]]), top_grade=1)
+    >>> ratio(judged.hits.relevant(1).count(), judged.n_relevant(1))
+    array([[1.]])
     """
 
     hits: Ranked

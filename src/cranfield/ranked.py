@@ -128,6 +128,10 @@ class Ranked:
 
     What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
     after `top` with several cutoffs, so that results divide by each other whatever was asked.
+
+    >>> ranked = Ranked(1, np.array([0, 0]), np.array([1, 4]), np.array([2, 1]))
+    >>> ranked.total(ranked.grade / ranked.rank), ranked.top(np.array([[1, 5]])).count()
+    (array([[2.25]]), array([[1, 2]]))
     """
 
     n_queries: int

@@ -7,6 +7,7 @@ tests, explanation) reads the registry.
 
 import inspect
 import math
+import os
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, geometric_mean, mean, total
 from cranfield.runs import Run
 
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
 # Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
@@ -52,6 +54,9 @@ class Parameter:
 
     `check` returns the value in its one canonical, hashable form, or raises ValueError saying
     what was expected. Use it in an annotation: `rel: Annotated[int, Parameter(...)] = 1`.
+
+    >>> Parameter("the probability of going on", between(0, 1)).check(1)
+    1.0
     """
 
     meaning: str
@@ -218,7 +223,8 @@ class Definition:
     @property
     def is_own(self) -> bool:
         """Whether a user declared the measure."""
-        return not self.kernel.__module__.startswith("cranfield.")
+        code = getattr(self.kernel, "__code__", None)
+        return code is None or not code.co_filename.startswith(_PACKAGE)
 
     @property
     def is_text(self) -> bool:
