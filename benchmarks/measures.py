@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytrec_eval
 
-import cranfield
 from cranfield import Measure, Qrels, Run, definitions, evaluate
 from cranfield.judge import judge_all
+from cranfield.judged import Judged
 from cranfield.measures import Plan
 
 SEED = 20_261_121
@@ -68,7 +68,7 @@ def all_measures(repeats: int) -> None:
     qrels, runs = collection()
     judgments, measures = Qrels(qrels), every_measure()
 
-    def judged() -> list[cranfield.Judged]:
+    def judged() -> list[Judged]:
         found = judge_all(judgments, [Run(run) for run in runs])
         return [meeting.judged for meeting in found]
 

@@ -48,6 +48,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "qrels": lambda *args, **options: cranfield.read_qrels(*args, **options),
 }
 ORDERS = ("score", "rank", "given")
+_STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never guessed
 SUFFIXES = (
     *("", ".run", ".qrels", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"),
     *(".parquet", ".arrow", ".feather", ".gz", ".bz2", ".xz", ".zst", ".lz4", ".csv.gz"),
@@ -254,6 +255,9 @@ def good() -> dict[str, Case]:
         "trec qrels, trec_eval's name": Case(qrels, QRELS.encode(), "qrels"),
         "trec qrels with CRLF": Case(qrels, QRELS.replace("\n", "\r\n").encode()),
         "qrels_jg": Case(qrels, b"q1 ann d1 1\nq1 bob d1 0\nq1 bob d2 1\n", "qrels_jg"),
+        "subtopics": Case(qrels, b"q1 1 d1 1\nq1 2 d1 0\nq1 2 d2 1\n", "subtopics"),
+        "strata": Case(qrels, b"q1 0 d1 1 1\nq1 0 d2 2 -1\n", "strata"),
+        "prels": Case(qrels, b"q1 d1 1 0 0.5\nq1 d2 0 1 1\n", "prels"),
         "qrels_prefs": Case(qrels, b"q1 ann d1 1.5\nq1 ann d2 1\nq2 bob d1 3\n", "qrels_prefs"),
         "prefs": Case(qrels, b"q1 ann 0 d1 1.5\nq1 ann 1 d2 1\nq1 ann 1 d1 2\n", "prefs"),
         "msmarco run": Case(run, b"q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", "msmarco", suffix=".tsv"),
@@ -316,7 +320,7 @@ def good() -> dict[str, Case]:
                 packed, content=packed.stored, packing="none"
             )
     for name, case in list(found.items()):
-        if case.format is not None and "_" not in case.format and case.format != "prefs":
+        if case.format is not None and case.format not in _STATED:
             found[f"{name}, recognised"] = replace(case, format=None)
     return found
 

@@ -356,7 +356,13 @@ def test_measures_lists_all_and_explains_each() -> None:
     for definition in definitions():
         assert f"\n{definition.pattern} " in "\n" + listed.replace("\n", " \n")
     explained = run("measures", "ndcg_cut_10").stdout
-    for part in ("nDCG(gain='linear')[@k]", "Formula", "Source", "gain='linear'", "ndcg_burges"):
+    for part in (
+        "nDCG(gain='linear', discount='log2'",
+        "Formula",
+        "Source",
+        "gain='linear'",
+        "ndcg_burges",
+    ):
         assert part in explained
 
 

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 import cranfield
 from cranfield import (
     Cutoff,
-    Judged,
     MeasureError,
     Parameter,
     RecallPoint,
@@ -22,6 +21,7 @@ from cranfield import (
     ratio,
 )
 from cranfield.cli.measures import command
+from cranfield.judged import Judged
 from cranfield.measures import registry
 from cranfield.measures.registry import between
 

@@ -19,16 +19,17 @@ def exempt(measure: Measure, what: str) -> bool:
     """Tell whether a measure declares a property not to hold.
 
     `... at k`: not when it is cut; `... with own gains`: not when grades have gains of one's own;
-    `... with p given`: not with another value of the parameter p.
+    `... with p given`: not with another value of the parameter p; `... with p='x'`: not with 'x'.
     """
     reasons, defaults = measure.definition.exempt, measure.definition.defaults
-    given = [name for name, value in measure.parameters.items() if value != defaults[name]]
+    given = {k: value for k, value in measure.parameters.items() if value != defaults[k]}
     own_gains = isinstance(measure.parameters.get("gain"), dict)
     return (
         what in reasons
         or (measure.cutoff is not None and f"{what} at k" in reasons)
         or (own_gains and f"{what} with own gains" in reasons)
         or any(f"{what} with {name} given" in reasons for name in given)
+        or any(f"{what} with {name}={value!r}" in reasons for name, value in given.items())
     )
 
 
@@ -50,7 +51,8 @@ PROPERTIES = {
 def test_exemptions_name_properties_that_are_tested() -> None:
     for definition in definitions():
         for what in definition.exempt:
-            given = "|".join(f"with {name} given" for name in definition.parameters) or "-"
+            each = (f"with {name}(?: given|='[a-z0-9]+')" for name in definition.parameters)
+            given = "|".join(each) or "-"
             assert re.sub(f" (at k|with own gains|{given})$", "", what) in PROPERTIES
 
 

@@ -17,7 +17,6 @@ _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.registry",
     "InputError": "errors",
-    "Judged": "judged",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
@@ -53,7 +52,6 @@ __all__ = [
     "Cutoff",
     "Finding",
     "InputError",
-    "Judged",
     "Measure",
     "MeasureError",
     "NuggetScores",
@@ -86,7 +84,6 @@ if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
-    from cranfield.judged import Judged
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall

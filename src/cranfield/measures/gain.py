@@ -203,9 +203,10 @@ def by_gain(
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
-_LINEAR = {
-    "unjudged documents at the end with discount given": "a 'linear' discount knows the end",
-    "cutoff beyond the depth with discount given": "a 'linear' discount knows the cutoff",
+_DISCOUNTS_OF_ITS_OWN = {
+    "unjudged documents at the end with discount='linear'": "it knows the end of the ranking",
+    "cutoff beyond the depth with discount='linear'": "it knows the cutoff",
+    "best first is best with discount='ln'": "rank 2 counts more than rank 1: 1 / ln 2 is above 1",
 }
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
@@ -246,10 +247,11 @@ def _bounded(parameters: Parameters) -> Bounded:
     exempt={
         "range with own gains": "a grade may cost something, and then a ranking may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
-        **_LINEAR,
-        "unjudged documents at the end with ideal given": "the ideal goes on to the last retrieved",
-        "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
-        "perfect is 1 with ideal given": "there are fewer documents of the top grade",
+        **_DISCOUNTS_OF_ITS_OWN,
+        "range with discount='ln'": "the ideal has the best at rank 1, where rank 2 counts more",
+        "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
+        "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
+        "perfect is 1 with ideal='top'": "there are fewer documents of the top grade",
     },
     bounds=_bounded,
     by_grade=by_gain,
@@ -308,7 +310,7 @@ def expected_ndcg(
         "perfect is 1": "it is not normalized: its maximum depends on the judgments",
         "range with own gains": "a grade may cost something, and then the sum may be below 0",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
-        **_LINEAR,
+        **_DISCOUNTS_OF_ITS_OWN,
     },
     bounds="extremes",
     by_grade=by_gain,
@@ -356,10 +358,10 @@ def expected_dcg(
         "perfect is 1": "it is the maximum of DCG, which depends on the judgments",
         "0 without relevant documents with own gains": "grade 0 may be worth something",
         "0 without results": "it looks at the judgments, retrieved or not",
-        "0 without relevant documents with ideal given": "the top grade is the collection's",
-        **_LINEAR,
-        "unjudged documents at the end with ideal given": "the ideal goes on to the last retrieved",
-        "cutoff beyond the depth with ideal given": "the ideal goes on to the cutoff",
+        "0 without relevant documents with ideal='top'": "the top grade is the collection's",
+        **_DISCOUNTS_OF_ITS_OWN,
+        "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
+        "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
     },
     bounds="extremes",
     by_grade=True,
