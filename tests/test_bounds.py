@@ -21,15 +21,8 @@ from cranfield.judge import judge
 from cranfield.judged import Judged
 from cranfield.measures import Plan
 from cranfield.measures.gain import Gain, gains
-from cranfield.measures.registry import (
-    _DEFINITIONS,
-    _EXACT,
-    VARIANTS,
-    Cutoff,
-    Parameter,
-    above_zero,
-    measure,
-)
+from cranfield.measures.parameters import Cutoff, Parameter, above_zero
+from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS, measure
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ranked, ratio
 from cranfield.runs import Run
@@ -182,7 +175,7 @@ def _own_measures() -> Iterator[None]:
         measure(name, formula="-", source="-", bounds=method)(kernel)
     yield
     for name in kernels:
-        del _DEFINITIONS[name], _EXACT[name], VARIANTS[name.lower()]
+        del DEFINITIONS[name], _EXACT[name], VARIANTS[name.lower()]
 
 
 @pytest.mark.usefixtures("_own_measures")

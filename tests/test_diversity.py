@@ -22,7 +22,7 @@ from cranfield import (
     read_qrels,
 )
 from cranfield.judge import judge
-from cranfield.measures.registry import Depth
+from cranfield.measures.parameters import Depth
 from cranfield.subtopics import novel_first
 
 Write = Callable[[str, str], str]

@@ -17,7 +17,7 @@ from cranfield import (
     parse,
     read_qrels,
 )
-from cranfield.measures.registry import Depth
+from cranfield.measures.parameters import Depth
 
 Write = Callable[[str, str], str]
 SEEDS = range(60)

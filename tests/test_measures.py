@@ -22,7 +22,7 @@ from cranfield import (
     parse_all,
     read_run,
 )
-from cranfield.measures.registry import Depth
+from cranfield.measures.parameters import Depth
 from cranfield.runs import as_run
 
 # The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.

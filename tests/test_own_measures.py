@@ -20,10 +20,10 @@ from cranfield import (
     parse_all,
     ratio,
 )
-from cranfield.cli.measures import command
+from cranfield.cli import cli
 from cranfield.judged import Judged
 from cranfield.measures import registry
-from cranfield.measures.registry import between
+from cranfield.measures.parameters import between
 
 QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
 RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
@@ -56,7 +56,7 @@ def test_it_is_parsed_evaluated_and_documented() -> None:
     definition = definitions()[-1]
     assert (definition.name, definition.pattern) == ("Weighted", "Weighted(power=1, rel=1)[@k]")
     assert definition.summary.startswith("The share of the weight")
-    shown = CliRunner().invoke(command, ["weighted_precision"]).output
+    shown = CliRunner().invoke(cli, ["measures", "weighted_precision"]).output
     assert "hits / k" in shown
     assert "what ranks are raised to" in shown
 

@@ -9,7 +9,7 @@ import pytest
 from test_measures import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
-from cranfield.measures.registry import Depth
+from cranfield.measures.parameters import Depth
 
 NAMES = [definition.name for definition in definitions()]
 SEEDS = range(25)

@@ -32,7 +32,7 @@ from cranfield import (
 from cranfield.cli import cli
 from cranfield.judge import Options, judge
 from cranfield.measures import Plan
-from cranfield.measures.registry import Depth
+from cranfield.measures.parameters import Depth
 
 Grades = dict[str, int]
 Scores = dict[str, float]

@@ -15,19 +15,19 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "CranfieldError": "errors",
-    "Cutoff": "measures.registry",
+    "Cutoff": "measures.parameters",
     "InputError": "errors",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
     "Finding": "checking",
-    "Parameter": "measures.registry",
+    "Parameter": "measures.parameters",
     "RBO": "pairs",
     "Qrels": "qrels",
     "Ranked": "ranked",
-    "RecallPoint": "measures.registry",
-    "Rel": "measures.registry",
+    "RecallPoint": "measures.parameters",
+    "Rel": "measures.parameters",
     "Report": "checking",
     "Run": "runs",
     "RunRBO": "pairs",
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
-    from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel
+    from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.pairs import RBO, RunRBO, rbo
     from cranfield.qrels import Qrels, read_qrels

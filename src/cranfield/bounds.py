@@ -40,7 +40,8 @@ from cranfield.errors import MeasureError, OptionError
 from cranfield.judged import Judged
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import gains
-from cranfield.measures.registry import Bounded, Depth, Gains
+from cranfield.measures.parameters import Depth, Gains
+from cranfield.measures.registry import Bounded
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import Ties, in_threads
 

@@ -17,7 +17,8 @@ from cranfield.measures import (  # isort: skip
     diversity,
 )
 from cranfield.measures.grammar import find, parse, parse_all
-from cranfield.measures.registry import Definition, Measure, Plan, definitions, measure
+from cranfield.measures.plan import Measure, Plan
+from cranfield.measures.registry import Definition, definitions, measure
 
 __all__ = [
     "Definition",

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.registry import Parameter, measure, whole
+from cranfield.measures.parameters import Parameter, whole
+from cranfield.measures.registry import measure
 from cranfield.measures.users import Persistence
 from cranfield.ranked import Floats, Ints, powers, ratio
 

@@ -7,16 +7,8 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import (
-    Bounded,
-    Cutoff,
-    Gains,
-    Parameter,
-    Parameters,
-    is_number,
-    measure,
-    whole,
-)
+from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, is_number, whole
+from cranfield.measures.registry import Bounded, measure
 from cranfield.ranked import Floats, Numbers, Ranked, ratio
 
 _MOST_GRADES = 1000

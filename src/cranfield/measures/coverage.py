@@ -3,7 +3,8 @@
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, expected, measure
+from cranfield.measures.parameters import Cutoff
+from cranfield.measures.registry import expected, measure
 from cranfield.ranked import Floats, Texts, ratio
 
 

@@ -21,20 +21,20 @@ from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.gain import check_gain, gains
 from cranfield.measures.grammar import arguments
-from cranfield.measures.registry import (
+from cranfield.measures.parameters import (
     Cutoff,
     Depth,
     Gains,
-    Measure,
     Parameter,
     Parameters,
     above_zero,
     between,
     is_number,
-    measure,
     whole,
     written,
 )
+from cranfield.measures.plan import Measure
+from cranfield.measures.registry import measure
 from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, kept, log2, ratio
 
 # ---- what a user model sees -----------------------------------------------------------------

@@ -12,8 +12,9 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Groups, Judged
+from cranfield.measures.parameters import Cutoff, Parameter, Rel, between
 from cranfield.measures.precision import average_precision, precision
-from cranfield.measures.registry import Cutoff, Parameter, Rel, between, measure
+from cranfield.measures.registry import measure
 from cranfield.ranked import Floats, Ints, Ranked, log2, powers, ratio
 
 Alpha = Annotated[

@@ -8,18 +8,8 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.registry import (
-    Bounded,
-    Cutoff,
-    Gains,
-    Parameter,
-    Parameters,
-    Rel,
-    expected,
-    if_whole,
-    is_number,
-    measure,
-)
+from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
+from cranfield.measures.registry import Bounded, expected, if_whole, measure
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's

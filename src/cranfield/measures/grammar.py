@@ -16,14 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cranfield.errors import MeasureError
-from cranfield.measures.registry import (
-    FAMILIES,
-    NUMBER,
-    Definition,
-    Measure,
-    unknown_measure,
-    variant,
-)
+from cranfield.measures.parameters import NUMBER
+from cranfield.measures.plan import Measure
+from cranfield.measures.registry import FAMILIES, Definition, unknown_measure, variant
 
 _LONGEST = 10_000
 _MOST_CUTOFFS = 10_000

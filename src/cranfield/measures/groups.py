@@ -10,6 +10,7 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.parameters import Cutoff, Parameter, Rel
 from cranfield.measures.precision import (
     MULTIPLES,
     Multiple,
@@ -17,7 +18,7 @@ from cranfield.measures.precision import (
     precision,
     r_precision,
 )
-from cranfield.measures.registry import Cutoff, Parameter, Rel, if_whole, measure
+from cranfield.measures.registry import if_whole, measure
 from cranfield.preferences import Over
 from cranfield.ranked import Floats, ratio
 

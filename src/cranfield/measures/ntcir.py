@@ -7,7 +7,8 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains
-from cranfield.measures.registry import Cutoff, Gains, Parameter, between, measure
+from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
+from cranfield.measures.registry import measure
 from cranfield.ranked import Floats, Ranked, powers, ratio
 
 Beta = Annotated[

@@ -7,16 +7,8 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.registry import (
-    Cutoff,
-    Parameter,
-    RecallPoint,
-    Rel,
-    above_zero,
-    between,
-    expected,
-    measure,
-)
+from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
+from cranfield.measures.registry import expected, measure
 from cranfield.ranked import Floats, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -5,7 +5,8 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.judged import Judged
-from cranfield.measures.registry import Cutoff, Parameter, RecallPoint, Rel, measure, whole
+from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
+from cranfield.measures.registry import measure
 from cranfield.ranked import Floats, Ints, ratio
 
 Collection = Annotated[

@@ -6,8 +6,9 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
+from cranfield.measures.parameters import Parameter, Rel
 from cranfield.measures.precision import SMOOTH
-from cranfield.measures.registry import Parameter, Rel, measure
+from cranfield.measures.registry import measure
 from cranfield.ranked import Floats, Ranked, ratio
 
 

@@ -7,18 +7,9 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
+from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
 from cranfield.measures.precision import Beta
-from cranfield.measures.registry import (
-    Parameter,
-    Parameters,
-    Rel,
-    above_zero,
-    expected,
-    if_whole,
-    is_number,
-    measure,
-    whole,
-)
+from cranfield.measures.registry import expected, if_whole, measure
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"

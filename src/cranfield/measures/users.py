@@ -7,7 +7,8 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
-from cranfield.measures.registry import Bounded, Parameter, Parameters, Rel, between, measure
+from cranfield.measures.parameters import Parameter, Parameters, Rel, between
+from cranfield.measures.registry import Bounded, measure
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, powers, ratio
 
 Persistence = Annotated[

@@ -1,0 +1,155 @@
+"""Parameters of measures: what they mean, which values they take, how they are written; cutoffs."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.judged import Judged
+from cranfield.ranked import Ints
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter means and which values it takes.
+
+    `check` returns the value in its one canonical, hashable form, or raises ValueError saying
+    what was expected. Use it in an annotation: `rel: Annotated[int, Parameter(...)] = 1`.
+
+    >>> Parameter("the probability of going on", between(0, 1)).check(1)
+    1.0
+    """
+
+    meaning: str
+    check: Callable[[Any], Any]
+
+
+def whole(at_least: int) -> Callable[[Any], int]:
+    """Return a check for whole numbers."""
+
+    def check(value: Any) -> int:
+        number = finite(value)
+        if number is None or number != int(number) or not at_least <= number <= LARGEST_GRADE:
+            raise ValueError(f"a whole number, {at_least} or more")
+        return int(number)
+
+    return check
+
+
+def between(low: float, high: float) -> Callable[[Any], float]:
+    """Return a check for numbers from low to high."""
+
+    def check(value: Any) -> float:
+        number = finite(value)
+        if number is None or not low <= number <= high:
+            raise ValueError(f"a number from {low:g} to {high:g}")
+        return float(number)
+
+    return check
+
+
+def above_zero(value: Any) -> float:
+    """Check for a number greater than 0, and small enough to be squared."""
+    number = finite(value)
+    if number is None or not 0 < number <= 1e9:
+        raise ValueError("a number greater than 0, and no more than 1e9")
+    return float(number)
+
+
+def is_number(value: Any, limit: float) -> bool:
+    """Tell whether the value is a number, and no further from 0 than the limit."""
+    number = finite(value)
+    return number is not None and abs(number) <= limit
+
+
+def finite(value: Any) -> int | float | None:
+    """Return the value if it is a number, neither infinite nor a truth value; else None."""
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        try:
+            return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's
+        except OverflowError:
+            return None
+    return None
+
+
+Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]
+Cutoff = Annotated[Ints, "cutoff"]  # what a kernel gets for `@10`: see Ranked.top
+RecallPoint = Annotated[float, "recall point"]
+
+
+# ---- the cutoff -----------------------------------------------------------------------------
+
+
+NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_CAPPED = r"min\(\s*(?:(\d+)\s*,\s*R|R\s*,\s*(\d+))\s*\)"
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Where a ranking is cut.
+
+    After `ranks`; after as many as the query has relevant documents, if `at_relevant`; after the
+    smaller of both, if both are given.
+    """
+
+    ranks: int | None
+    at_relevant: bool = False
+
+    def __str__(self) -> str:
+        if self.ranks is None:
+            return "R"
+        return f"min({self.ranks},R)" if self.at_relevant else str(self.ranks)
+
+    def of(self, judged: Judged, rel: int) -> Ints:
+        """Return the cutoff of each query, (n_queries, 1), or of all, (1, 1)."""
+        if not self.at_relevant:
+            return np.array([[self.ranks]])
+        n_relevant = judged.n_relevant(rel)
+        return n_relevant if self.ranks is None else np.minimum(self.ranks, n_relevant)
+
+    @classmethod
+    def parse(cls, text: str) -> "Depth | None":
+        """Return the cutoff that the text names, None if it names none."""
+        text = text.strip()
+        if text in {"R", "r"}:
+            return cls(None, True)
+        capped = re.fullmatch(_CAPPED, text, re.IGNORECASE)
+        digits = (capped[1] or capped[2]) if capped else text
+        if not re.fullmatch(r"\d{1,15}", digits, re.ASCII) or int(digits) < 1:
+            return None
+        return cls(int(digits), capped is not None)
+
+
+class Gains(tuple[tuple[int, float], ...]):
+    """A mapping grade -> gain, in the hashable form in which a measure keeps it."""
+
+    __slots__ = ()
+
+
+# ---- how they are written ---------------------------------------------------------------------
+
+
+def written(parameters: Iterable[tuple[str, Any]], unnamed: str | None = None) -> str:
+    """Return the parameters as they stand behind a name: `(rel=2)`, or nothing."""
+    shown = [
+        _literal(value) if name == unnamed else f"{name}={_literal(value)}"
+        for name, value in parameters
+        if value is not None
+    ]
+    return f"({', '.join(shown)})" if shown else ""
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Gains):
+        return "{" + ", ".join(f"{g}: {_literal(gain)}" for g, gain in value) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_literal, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return repr(value)

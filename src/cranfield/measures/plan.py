@@ -1,0 +1,317 @@
+"""Measure and Plan: a measure with its parameters is a value; a plan reckons several together."""
+
+import re
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.formats.objects import by_position, graded_one
+from cranfield.judge import judge
+from cranfield.judged import ENDLESS, Judged
+from cranfield.measures.parameters import NUMBER, Depth, Gains, finite, written
+from cranfield.measures.registry import (
+    AGGREGATIONS,
+    DEFINITIONS,
+    Bounded,
+    Definition,
+    Kernel,
+    definitions,
+    nearest,
+    unknown_measure,
+)
+from cranfield.qrels import Qrels
+from cranfield.ranked import Floats, Ints
+from cranfield.runs import Run
+
+
+@dataclass(frozen=True, repr=False)
+class Measure:
+    """A measure with its parameters: a value, hashable, equal by meaning.
+
+    Written as `nDCG@10`, `P(rel=2)@5`, in Python as in text. `str()` gives the text, which
+    `parse()` takes. Called with a truth and a ranking, it scores a single list:
+
+    >>> from cranfield import nDCG, AP, P, parse
+    >>> AP({"d3"}, ["d1", "d2", "d3"])
+    0.3333333333333333
+    >>> (nDCG@5)({"d1": 3, "d2": 2}, ["d1", "d4", "d2"])
+    0.9385574520455129
+    >>> P(rel=2)@5 == parse("P(rel=2)@5")
+    True
+    """
+
+    name: str
+    cutoff: Depth | float | None = None
+    given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
+
+    def __post_init__(self) -> None:
+        if self.name not in DEFINITIONS:
+            raise unknown_measure(self.name, self.name)
+        if not isinstance(self.cutoff, Depth | float | None):
+            raise MeasureError(f"write {self.name}@{self.cutoff}")
+        unnamed = self.definition.unnamed
+        if unnamed is not None and unnamed not in dict(self.given):
+            stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
+            object.__setattr__(self, "given", stated)
+
+    @property
+    def definition(self) -> Definition:
+        """The declaration, without this one's parameters."""
+        return DEFINITIONS[self.name]
+
+    @property
+    def bounds(self) -> Bounded:
+        """How its bounds are found, with these parameters."""
+        declared = self.definition.bounds
+        return declared(self.parameters) if callable(declared) else declared
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter and its value."""
+        values = {**self.definition.defaults, **dict(self.given)}
+        return {k: dict(v) if isinstance(v, Gains) else v for k, v in values.items()}
+
+    def __str__(self) -> str:
+        at = "" if self.cutoff is None else f"@{self._at}"
+        return self.name + written(self.given, self.definition.unnamed) + at
+
+    __repr__ = __str__
+
+    @property
+    def _at(self) -> str:
+        if isinstance(self.cutoff, float):
+            return np.format_float_positional(self.cutoff, trim="-")
+        return str(self.cutoff)
+
+    def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
+        """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
+        kind = self.definition.cutoff_kind
+        if self.definition.cutoff == "none":
+            raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
+        if kind == "recall":
+            point = finite(cutoff)
+            if isinstance(cutoff, str) and re.fullmatch(NUMBER, cutoff):
+                point = float(cutoff)
+            if point is None or not 0 <= point <= 1:
+                raise MeasureError(
+                    f"{self.name}@{cutoff}: expected a recall from 0 to 1, as in {self.name}@0.1"
+                )
+            return replace(self, cutoff=float(point) + 0.0)  # no negative zero
+        depth = cutoff if isinstance(cutoff, Depth) else Depth.parse(str(cutoff))
+        if depth is None or isinstance(cutoff, bool):
+            raise MeasureError(
+                f"{self.name}@{cutoff}: expected a number of ranks, 1 or more, "
+                f"as in {self.name}@10; or {self.name}@R, {self.name}@min(10,R)"
+            )
+        return replace(self, cutoff=depth)
+
+    @typing.overload
+    def __call__(self, *unnamed: str, **parameters: Any) -> "Measure": ...
+    @typing.overload
+    def __call__(
+        self,
+        truth: Mapping[Any, int] | Iterable[Any],
+        ranking: Mapping[Any, float] | Sequence[Any],
+        /,
+    ) -> float: ...
+    def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
+        """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
+
+        The truth is a dict {document: grade} or a set of relevant documents; the ranking a list
+        of documents, best first, or a dict {document: score}. Returns a number.
+        """
+        if not lists:
+            return self.with_parameters(parameters)
+        unnamed = self.definition.unnamed
+        if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
+            return self.with_parameters({unnamed: lists[0], **parameters})
+        if len(lists) != 2 or parameters:
+            raise TypeError(
+                f"{self}(truth, ranking) scores one list, {self.name}(parameter=value) sets "
+                "parameters; use one of the two"
+            )
+        truth, ranking = lists
+        graded = truth if isinstance(truth, Mapping) else graded_one(truth)
+        scored = ranking if isinstance(ranking, Mapping) else by_position("the list", ranking)
+        self.check_complete()
+        # The query stands in the run even if nothing was retrieved for it.
+        meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
+        value = self.values(meeting.judged)[0, 0]
+        return value if self.definition.is_text else float(value)
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
+        """Return the measure with some parameters set."""
+        known = self.definition.parameters
+        values = dict(self.given)
+        name, translated = self.definition.translate(
+            self.name, {key.lower(): value for key, value in parameters.items()}
+        )
+        if name != self.name:
+            return Measure(name, self.cutoff).with_parameters(translated)
+        for key, value in translated.items():
+            if key not in known:
+                raise MeasureError(_unknown_parameter(self.definition, key))
+            try:
+                values[key] = known[key].check(value)
+            except ValueError as error:
+                raise MeasureError(
+                    f"{self.name}({key}={value!r}): expected {error} ({known[key].meaning})"
+                ) from None
+        defaults = self.definition.defaults
+        given = ((key, values[key]) for key in known if key in values)
+        return replace(self, given=tuple((k, v) for k, v in given if v != defaults[k]))
+
+    def check_complete(self) -> None:
+        """Raise MeasureError if the measure needs a cutoff and has none."""
+        if self.definition.cutoff == "required" and self.cutoff is None:
+            cut = self @ ("0.1" if self.definition.cutoff_kind == "recall" else "10")
+            whole = f"Set{self.name}"
+            uncut = f"; over everything retrieved it is {whole}" if whole in DEFINITIONS else ""
+            raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
+        if self.definition.fits is not None:
+            self.definition.fits(self)
+
+    def aggregate(self, values: Floats) -> float:
+        """Return the value over all queries, of their values (n_queries,)."""
+        if self.definition.is_text:
+            raise MeasureError(f"{self} is a text for each query; it has no value over all")
+        return AGGREGATIONS[self.definition.aggregation](values)
+
+    def values(self, judged: Judged) -> Floats:
+        """Return each query's value: (n_queries, 1)."""
+        return Plan([self]).values(judged)
+
+
+class Alike:
+    """Measures that differ only in their cutoff: they take one pass over the rows together."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self._first = measures[0]
+        self._definition, self._parameters = self._first.definition, self._first.parameters
+        for one in measures:
+            one.check_complete()
+        self._cutoffs = [one.cutoff for one in measures]
+        self._k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
+        if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
+            depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
+            self._depths = depths
+            if not any(depth.at_relevant for depth in depths):
+                self._k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
+        else:
+            self._depths = []
+
+    def values(self, judged: Judged) -> Floats:
+        """Return every query's value of each, as they come: shapes that broadcast to that."""
+        kernel, parameters = _of_ties(self._first, judged), self._parameters
+        columns: Floats
+        if judged.in_groups and not self._definition.takes_groups:
+            raise _not_of_groups(self._first)
+        if self._k is not None:
+            columns = kernel(judged, self._k, **parameters)
+        elif self._depths:
+            # Of judgments in groups, each group has its own number of relevant documents.
+            counted = judged.groups.judged if self._definition.takes_groups is True else judged
+            depths = [depth.of(counted, parameters.get("rel", 1)) for depth in self._depths]
+            n_rows = max(map(len, depths))
+            k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
+            columns = kernel(judged, k, **parameters)
+        elif self._cutoffs[0] is not None:
+            columns = np.hstack([kernel(judged, point, **parameters) for point in self._cutoffs])
+        else:
+            columns = kernel(judged, **parameters)
+        if self._definition.is_own:
+            self._check(columns, judged)
+        return columns
+
+    def _check(self, columns: object, judged: Judged) -> None:
+        """Raise MeasureError unless a user's function returned a column of numbers."""
+        wanted = len(judged.n_retrieved), len(self._cutoffs)
+        shape = columns.shape if isinstance(columns, np.ndarray) else ()
+        if len(shape) != 2 or any(n not in (1, m) for n, m in zip(shape, wanted, strict=True)):
+            got = f"one of the shape {shape}" if shape else type(columns).__name__
+            raise MeasureError(
+                f"{self._first}: the function of @measure has to return an array of the shape "
+                f"(queries, cutoffs), here {wanted}, and returned {got}"
+            )
+
+
+def _span(numbers: list[int]) -> slice | list[int]:
+    """Return adjacent numbers as a slice, which numpy takes quicker."""
+    adjacent = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return slice(numbers[0], numbers[-1] + 1) if adjacent else numbers
+
+
+@lru_cache(maxsize=64)
+def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
+    """Return the one array for these cutoffs, by which Ranked knows them again."""
+    cutoffs = np.array([ranks])
+    cutoffs.setflags(write=False)
+    return cutoffs
+
+
+def _not_of_groups(one: Measure) -> MeasureError:
+    theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
+    return MeasureError(
+        f"{one} takes one grade for each document, and these judgments are in groups; "
+        f"measures of groups, subtopics and preferences are {theirs}"
+    )
+
+
+def _of_ties(one: Measure, judged: Judged) -> Kernel:
+    """Return what reckons the measure from a run whose equal scores were ranked so."""
+    definition = one.definition
+    if judged.ties == "expected":
+        if definition.expected is not None:
+            return definition.expected
+        theirs = ", ".join(each.name for each in definitions() if each.expected)
+        raise MeasureError(f"{one} has no formula for ties='expected'; these have: {theirs}")
+    if judged.ties in ("best", "worst") and definition.by_grade is not True:
+        why = "a higher grade is not always the better one to have first"
+        if definition.by_grade:
+            why = definition.by_grade(judged, **one.parameters)
+        if why:
+            theirs = ", ".join(each.name for each in definitions() if each.by_grade)
+            raise MeasureError(
+                f"{one}: ties={judged.ties!r} ranks equal scores by grade, and for this measure "
+                f"that is not the {judged.ties} order: {why}; it is for {theirs}"
+            )
+    return definition.kernel
+
+
+class Plan:
+    """Measures in the order in which they are wanted, and how to reckon them in few passes."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self._measures = measures
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for i, one in enumerate(measures):
+            alike.setdefault((one.name, one.given), []).append(i)
+        self._parts = [(_span(rows), Alike([measures[i] for i in rows])) for rows in alike.values()]
+        texts = any(measure.definition.is_text for measure in measures)
+        self._kind = object if texts else np.float64
+
+    def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
+        return Plan, (self._measures,)  # for other processes
+
+    def values(self, judged: Judged) -> Floats:
+        """Return every query's value of every measure: (n_queries, n_measures)."""
+        values = np.empty((len(judged.n_retrieved), len(self._measures)), self._kind)
+        for columns, alike in self._parts:
+            values[:, columns] = alike.values(judged)
+        return values
+
+
+def _unknown_parameter(definition: Definition, key: str) -> str:
+    known = ", ".join(definition.parameters) or "no parameter"
+    near = nearest(key, definition.parameters)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    if key == "judged_only":
+        guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
+    elif key == "cutoff":
+        guess = f" A cutoff is written {definition.name}@10."
+    return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
