@@ -45,6 +45,7 @@ FLOORS = [
     "measures.sampled",
     "measures.coverage",
     "measures.users",
+    "measures.user_models",
     "measures.cwl",
     "measures.cascade",
     "measures.ntcir",

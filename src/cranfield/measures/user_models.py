@@ -1,0 +1,447 @@
+"""User models of C/W/L: how likely a user is to go on from each rank, or to look at it."""
+
+import inspect
+import math
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.measures.parameters import (
+    Parameter,
+    above_zero,
+    between,
+    is_number,
+    written,
+)
+from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, kept, log2, ratio
+
+# ---- what a user model sees -----------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Seen:
+    """A ranking as its user goes down it: every rank down to the depth, (rows,) each."""
+
+    every: Ranked
+    gain: Floats  # from 0 to 1
+    cost: Numbers
+    n_gaining: Ints  # (n_queries, 1): documents of the judgments that gain something
+    k: Ints | None  # (n_queries, 1): the cutoff
+
+    @property
+    def rank(self) -> Ints:
+        """1, 2, ..."""
+        return self.every.rank
+
+    @kept
+    def gained(self) -> Floats:
+        """What was gained down to this rank, this one included."""
+        return self.every.running(self.gain)
+
+    @kept
+    def spent(self) -> Numbers:
+        """What was spent down to this rank, this one included."""
+        return self.every.running(self.cost)
+
+    @kept
+    def spent_before(self) -> Numbers:
+        """What was spent above this rank."""
+        return self.every.running(self.every.above(self.cost, 0.0))
+
+    @property
+    def above_cutoff(self) -> Bools:
+        """Whether rank < k."""
+        return self.rank < self.cutoff
+
+    @property
+    def cutoff(self) -> Ints:
+        """The rank k, for every row."""
+        assert self.k is not None  # noqa: S101 - see _fits
+        return self.every.spread(self.k)
+
+
+@dataclass(eq=False)
+class UserModel:
+    """A user model's declaration: what is known of it, but for the values of its parameters."""
+
+    name: str
+    function: Callable[..., Numbers]
+    formula: str
+    source: str
+    cut: bool  # whether it stops at k
+    gives_weights: bool  # it returns W_i, not C_i
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The parameters and what they are if nothing is said."""
+        arguments = inspect.signature(self.function).parameters.values()
+        return {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters and what they mean."""
+        hints = typing.get_type_hints(self.function, include_extras=True)
+        return {name: hints[name].__metadata__[0] for name in self.defaults}
+
+    @property
+    def pattern(self) -> str:
+        """How the model is written, with the defaults of its parameters: `INST(T=1)`."""
+        return self.name + written(self.defaults.items())
+
+    def named(self, name: str) -> str | None:
+        """Return the parameter of that name, in upper or lower case; None if there is none."""
+        return {each.lower(): each for each in self.parameters}.get(name.lower())
+
+    @property
+    def documentation(self) -> str:
+        """All of it, as a paragraph."""
+        meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
+        said = " ".join((inspect.getdoc(self.function) or "").split())
+        return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
+
+
+MODELS: dict[str, UserModel] = {}
+
+
+def user_model(
+    name: str, *, formula: str, source: str, cut: bool = False, gives_weights: bool = False
+) -> Callable[[Callable[..., Numbers]], Callable[..., Numbers]]:
+    """Register a user model: the decorated function is its declaration and its computation.
+
+    It takes a Seen and returns C_i (rows,), the probability of going on from each rank; or, with
+    `gives_weights`, the weights W_i, from which C_i = W_(i+1) / W_i follows. Keyword-only
+    arguments are the parameters; each is annotated with a Parameter and has a default. `cut`: the
+    user stops after k documents.
+    """
+
+    def register(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
+        MODELS[name.lower()] = UserModel(name, function, formula, source, cut, gives_weights)
+        return function
+
+    return register
+
+
+# ---- the user models ------------------------------------------------------------------------
+
+Target = Annotated[float, Parameter("the gain that the user looks for", above_zero)]
+Persistence = Annotated[
+    float, Parameter("the probability of going on to the next document", between(0, 1))
+]
+Rationality = Annotated[
+    float, Parameter("how much that counts; 0: not at all, and C_i is constant", between(0, 1e9))
+]
+
+
+def _half_or_more(value: Any) -> float:
+    if not is_number(value, 1e9) or value < 0.5:
+        raise ValueError("a number from 0.5 up, else C_i would be above 1")
+    return float(value)
+
+
+def _budget(value: Any) -> float | None:
+    return None if value is None else above_zero(value)
+
+
+def _finite(value: Any) -> float:
+    if not is_number(value, 1e9):
+        raise ValueError("a number from -1e9 to 1e9")
+    return float(value)
+
+
+Budget = Annotated[
+    float | None,
+    Parameter("what the user is ready to spend; without it, the cutoff k", _budget),
+]
+
+
+@user_model(
+    "P",
+    formula="C_i = 1 for i < k, then 0",
+    source="van Rijsbergen, Information Retrieval, 1979",
+    cut=True,
+)
+def precision_user(seen: Seen) -> Numbers:
+    """Looks at k documents. EU is precision, graded if the gains are."""
+    return seen.above_cutoff * 1.0
+
+
+@user_model(
+    "RBP",
+    formula="C_i = p",
+    source="Moffat & Zobel, ACM TOIS 2008",
+)
+def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
+    """Goes on with the same probability from every document.
+
+    The weights add up to 1 over the ranks down to the depth, not over endlessly many as in RBP.
+    """
+    return np.full(seen.rank.shape, p)
+
+
+@user_model(
+    "RR",
+    formula="C_i = 1 until the first gain, then 0",
+    source="Kantor & Voorhees, Information Retrieval 2000",
+)
+def reciprocal_rank_user(seen: Seen) -> Numbers:
+    """Looks for one document that gains something and stops there."""
+    return (seen.gained == 0) * 1.0
+
+
+@user_model(
+    "AP",
+    formula="C_i = S_(i+1) / S_i, S_i = sum of g_j / j over j >= i; W_i = S_i / sum of all S",
+    source="Harman, Information Processing & Management 1992; Moffat et al., ACM TOIS 2017",
+    gives_weights=True,
+)
+def average_precision_user(seen: Seen) -> Numbers:
+    """Is as likely to stop at each document that gains something.
+
+    EU is average precision divided by what was retrieved of the relevant documents, not by all:
+    see TrAP, and AP. Where nothing gains, the user looks at the first document alone.
+    """
+    ahead = seen.every.remaining(seen.gain / seen.rank)
+    total = seen.every.spread(seen.every.total(ahead))
+    return np.where(total > 0, ratio(ahead, total), seen.rank == 1)
+
+
+@user_model(
+    "TrAP",
+    formula="W_i = G_i / (K_i R), R = documents of the judgments that gain something",
+    source="cwl-eval 1.0.12, after Harman, Information Processing & Management 1992",
+    gives_weights=True,
+)
+def recall_average_precision_user(seen: Seen) -> Numbers:
+    """Weighs each rank by its precision. EU is average precision if the gains are 0 and 1.
+
+    The weights do not add up to 1. Above the first document that gains something, G_i counts as 1.
+    """
+    so_far = np.where(seen.gained > 0, seen.gained, 1)
+    return so_far / (seen.spent * seen.every.spread(np.maximum(seen.n_gaining, 1)))
+
+
+@user_model(
+    "SDCG",
+    formula="C_i = log2(i + 1) / log2(i + 2) for i < k, then 0",
+    source="Järvelin & Kekäläinen, ACM TOIS 2002; scaled: Moffat et al., ACM TOIS 2017",
+    cut=True,
+)
+def scaled_dcg_user(seen: Seen) -> Numbers:
+    """Discounts as DCG. EU is DCG as a share of what k documents of gain 1 would have."""
+    return np.where(seen.above_cutoff, log2(seen.rank + 1) / log2(seen.rank + 2), 0)
+
+
+@user_model(
+    "INSQ",
+    formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2",
+    source="Moffat, Scholer & Thomas, ADCS 2012",
+)
+def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
+    """Is the readier to go on the further down it is, and the more it looks for."""
+    share = (seen.rank + 2 * T - 1) / (seen.rank + 2 * T)
+    return share * share
+
+
+@user_model(
+    "INST",
+    formula="C_i = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - G_i",
+    source="Bailey, Moffat, Scholer & Thomas, ADCS 2015 and SIGIR 2015",
+)
+def inst_user(
+    seen: Seen,
+    *,
+    T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
+) -> Numbers:
+    """Is the readier to stop the more it has found of what it looks for."""
+    missing = T - seen.gained
+    share = (seen.rank + T + missing - 1) / (seen.rank + T + missing)
+    return share * share
+
+
+@user_model(
+    "IFT_C1",
+    formula="C_i = 1 - 1 / (1 + b1 e^(R1 (T - G_i)))",
+    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
+)
+def foraging_goal_user(
+    seen: Seen,
+    *,
+    T: Target = 2.0,
+    b1: Annotated[float, Parameter("the odds of going on where T is reached", above_zero)] = 0.9,
+    R1: Rationality = 1.0,
+) -> Numbers:
+    """Stops when it has found what it looks for, more or less sharply."""
+    return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
+
+
+@user_model(
+    "IFT_C2",
+    formula="C_i = 1 / (1 + b2 e^(R2 (A - G_i / K_i)))",
+    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
+)
+def foraging_rate_user(
+    seen: Seen,
+    *,
+    A: Annotated[float, Parameter("the gain for its cost that is expected", between(0, 1e9))] = 0.2,
+    b2: Annotated[float, Parameter("the odds of stopping where the rate is A", above_zero)] = 0.9,
+    R2: Rationality = 1.0,
+) -> Numbers:
+    """Stops when it finds less for its cost than it expects, more or less sharply."""
+    return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
+
+
+@user_model(
+    "IFT",
+    formula="C_i = C_i of IFT_C1 times C_i of IFT_C2",
+    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
+)
+def foraging_user(
+    seen: Seen,
+    *,
+    T: Target = 2.0,
+    b1: Annotated[float, Parameter("as in IFT_C1", above_zero)] = 0.9,
+    R1: Rationality = 1.0,
+    A: Annotated[float, Parameter("as in IFT_C2", between(0, 1e9))] = 0.2,
+    b2: Annotated[float, Parameter("as in IFT_C2", above_zero)] = 0.9,
+    R2: Rationality = 1.0,
+) -> Numbers:
+    """Stops for either reason, the goal or the rate."""
+    by_goal = foraging_goal_user(seen, T=T, b1=b1, R1=R1)
+    return by_goal * foraging_rate_user(seen, A=A, b2=b2, R2=R2)
+
+
+_LARGEST_EXPONENT = 600.0  # 1 / (1 + e^600 b) is 0 to every digit, and no product overflows
+
+
+def _exp(x: Floats) -> Floats:
+    return exp(np.minimum(x, _LARGEST_EXPONENT))
+
+
+@user_model(
+    "BPM",
+    formula="C_i = 1 while G_i < T and K_i < K, then 0",
+    source="Zhang et al., SIGIR 2017",
+    cut=True,
+)
+def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:
+    """Stops when it has found what it looks for, or spent what it is ready to spend."""
+    budget = seen.cutoff if K is None else K
+    return ((seen.gained < T) & (seen.spent < budget)) * 1.0
+
+
+@user_model(
+    "BPM_dynamic",
+    formula="C_i = 1 while G_i < T_i and K_i < E_i, then 0; T_i = T + hb (sum of g_j - med over "
+    "j < i), E_i = K + hc (sum of g_j - med over j < i)",
+    source="Zhang et al., SIGIR 2017",
+    cut=True,
+)
+def dynamic_bejeweled_user(
+    seen: Seen,
+    *,
+    T: Target = 1.0,
+    K: Budget = None,
+    hb: Annotated[float, Parameter("how much the gain looked for changes", _finite)] = 1.0,
+    hc: Annotated[float, Parameter("how much the budget changes", _finite)] = 1.0,
+    med: Annotated[float, Parameter("the gain that changes neither", between(0, 1))] = 0.5,
+) -> Numbers:
+    """Looks for more, and is ready to spend more, after documents that gain much.
+
+    The sums are over the documents looked at so far, as each is compared.
+    """
+    every, surprise = seen.every, seen.gain - med
+    budget = every.spread(column(every, seen.k if K is None else K))
+    sought = every.running(np.where(seen.rank == 1, T, every.above(hb * surprise, 0.0)))
+    ready = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
+    return ((seen.gained < sought) & (seen.spent < ready)) * 1.0
+
+
+@user_model(
+    "NERR8",
+    formula="C_i = 1 - g_i for i < k, then 0",
+    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 8",
+    cut=True,
+)
+def nerr8_user(seen: Seen) -> Numbers:
+    """Stops at a document as likely as that satisfies, and after k."""
+    return seen.above_cutoff * (1 - seen.gain)
+
+
+@user_model(
+    "NERR9",
+    formula="C_i = i / (i + 1) (1 - g_i) for i < k, then 0",
+    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 9",
+    cut=True,
+)
+def nerr9_user(seen: Seen) -> Numbers:
+    """As NERR8, and gives up the sooner the higher up it is, so that reciprocal ranks result."""
+    return seen.above_cutoff * (seen.rank / (seen.rank + 1) * (1 - seen.gain))
+
+
+@user_model(
+    "NERR10",
+    formula="C_i = p (1 - g_i)",
+    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 10",
+)
+def nerr10_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
+    """Stops at what satisfies, and is as patient otherwise as the user of RBP."""
+    return p * (1 - seen.gain)
+
+
+@user_model(
+    "NERR11",
+    formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2 (1 - g_i)",
+    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 11",
+)
+def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
+    """Stops at what satisfies, and is as patient otherwise as the user of INSQ."""
+    return insq_user(seen, T=T) * (1 - seen.gain)
+
+
+@user_model(
+    "TBG",
+    formula="W_i = 2^(-(cost above i) / h), divided by their sum",
+    source="Smucker & Clarke, SIGIR 2012, as in cwl-eval",
+    gives_weights=True,
+)
+def time_biased_user(
+    seen: Seen,
+    *,
+    h: Annotated[
+        float, Parameter("the cost after which half of the users are gone", above_zero)
+    ] = 224.0,
+) -> Numbers:
+    """Gives up as time goes by; the costs are the seconds that each document takes.
+
+    Time-biased gain itself is not divided by that sum.
+    """
+    decay = exp(seen.spent_before * -(math.log(2) / h))
+    return decay / seen.every.spread(seen.every.total(decay))
+
+
+@user_model(
+    "U",
+    formula="W_i = max(0, 1 - (cost above i) / L), divided by their sum",
+    source="Sakai & Dou, SIGIR 2013, as in cwl-eval",
+    gives_weights=True,
+)
+def u_measure_user(
+    seen: Seen,
+    *,
+    L: Annotated[float, Parameter("the cost after which no user is left", above_zero)] = 1000.0,
+) -> Numbers:
+    """Reads on to the length L at most; the costs are the characters that each document takes.
+
+    The U-measure itself is not divided by that sum.
+    """
+    left = np.maximum(0, 1 - seen.spent_before / L)
+    return left / seen.every.spread(seen.every.total(left))
+
+
+def column(ranked: Ranked, value: Any) -> Numbers:
+    """Give every query its value: a number, or (1 or n_queries, 1) -> (n_queries, 1)."""
+    return np.broadcast_to(value, (ranked.n_queries, 1))
