@@ -248,7 +248,8 @@ def _assemble(
     if n_hits == 0:
         _refuse_other_spelling(qrels, run)
     query = qrels.query[row]
-    first, size = _joined(match.tie_first), _joined(match.tie_size)
+    if ties not in ("document", "ascending"):
+        first, size = _joined(match.tie_first), _joined(match.tie_size)
     if ties in ("best", "worst"):
         rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank

@@ -159,7 +159,7 @@ class Ranked:
             self.grade.take(rows),
             self.cutoffs,
             None if self.known is None else self.known.take(rows),
-            {name: column.take(rows) for name, column in self.sampling.items()},
+            self.sampling and {name: each.take(rows) for name, each in self.sampling.items()},
             None if self.cost is None else self.cost.take(rows),
             None if self.tie_first is None else self.tie_first.take(rows),
             None if self.tie_size is None else self.tie_size.take(rows),

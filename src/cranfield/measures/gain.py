@@ -125,13 +125,16 @@ def _discounted(
     discount: str | tuple[str, float],
 ) -> Floats:
     """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
-    end = judged.down_to(k)
-    ranked = ranked.top(end if discount == "linear" else k)
+    end = judged.down_to(k) if discount == "linear" else k
+    ranked = ranked.top(end)
     return _added(ranked, gains(ranked, gain, judged.top_grade), end, discount)
 
 
-def _added(ranked: Ranked, gained: Numbers, end: Ints, discount: str | tuple[str, float]) -> Floats:
-    if discount == "linear":
+def _added(
+    ranked: Ranked, gained: Numbers, end: Ints | None, discount: str | tuple[str, float]
+) -> Floats:
+    """Add up gains, discounted; `end`, which only 'linear' needs, is where the ranking ends."""
+    if discount == "linear" and end is not None:
         return ratio((end + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), end)
     return ranked.total(gained / _divisors(ranked.rank, discount))
 

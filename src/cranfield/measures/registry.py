@@ -96,7 +96,7 @@ class Definition:
         hint = self._second and self._arguments[1][self._second.name]
         return "recall" if hint is RecallPoint else "depth"
 
-    @property
+    @cached_property
     def is_own(self) -> bool:
         """Whether a user declared the measure."""
         code = getattr(self.kernel, "__code__", None)
