@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cranfield.cli import cli
-from cranfield.measures import Definition, Measure, definitions
+from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
 from cranfield.trec_eval import columns_of, measure_names
 
 ROOT = Path(__file__).parent.parent
@@ -29,10 +29,12 @@ BOUNDS = {"none": "none, it does not hang on grades", "refused": "none", "attain
 
 def entry(definition: Definition) -> str:
     """Return a measure's part of the catalogue."""
+    one, value = example_of(definition)
     facts = [
         f"- Formula: {definition.formula}",
         f"- Range of a query's value: {definition.shown_range}",
         f"- Over queries: {definition.over_queries}",
+        f"- Example: `{one}` is {value if isinstance(value, str) else f'{value:.4f}'}",
         f"- Source: {definition.source}",
     ]
     if not definition.is_text and not definition.takes_groups:
@@ -56,6 +58,9 @@ def catalogue() -> str:
         "after k documents; k may be a number, `R` (the query's number of relevant documents), or\n"
         "`min(10,R)`. What stands in brackets may be left out. A query for which a measure would\n"
         "divide nothing by nothing scores 0 and counts in the mean.\n\n"
+        f"The examples are of one ranking, {' '.join(EXAMPLE[1])}. Its judgments are "
+        f"{', '.join(f'{doc} {grade}' for doc, grade in EXAMPLE[0].items())};\n"
+        "x and y are unjudged, c and d were not retrieved.\n\n"
         + "\n".join(map(entry, definitions()))
     )
 

@@ -786,12 +786,12 @@ def wss(
     ranking: Ranking, grades: Sequence[int], recall: float, collection: int = 0, rel: int = 1
 ) -> float:
     size = max(collection, len(ranking))
-    wanted = recall * n_relevant(grades, rel)
-    read = 0
-    while read < len(ranking) and hits(ranking, rel, read) < wanted:
-        read += 1
-    if hits(ranking, rel, read) < wanted:
-        read = size
+    relevant, read = n_relevant(grades, rel), 0
+    if relevant:
+        while read < len(ranking) and hits(ranking, rel, read) / relevant < recall:
+            read += 1
+        if hits(ranking, rel, read) / relevant < recall:
+            read = size
     return divide(size - read, size) - (1 - recall)
 
 

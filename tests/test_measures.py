@@ -22,6 +22,7 @@ from cranfield import (
     parse_all,
     read_run,
 )
+from cranfield.measures import Definition, example_of
 from cranfield.measures.parameters import Depth
 from cranfield.runs import as_run
 
@@ -30,7 +31,9 @@ TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}
 FOUND = ["b", "x", "e", "a", "y"]
 IDEAL = 3 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4) + 1 / math.log2(5)
 
-ARITHMETIC = {
+WHOLE = 2 / math.log2(2) + 3 / math.log2(5)
+
+ARITHMETIC: dict[str, float | str] = {
     "P@1": 1 / 1,
     "P@4": 2 / 4,
     "P@10": 2 / 10,
@@ -116,6 +119,32 @@ ARITHMETIC = {
     "SearchLength": 0,
     "SearchLength(n=2)": 2,
     "SearchLength(n=3)": 3,
+    "IDCG": IDEAL,
+    # DCG is 2 at ranks 1 to 3, and from rank 4 on that of the whole; two documents are missing.
+    "nDCG_rel": (2 / 3 + WHOLE / IDEAL + 2 * WHOLE / IDEAL) / 4,
+    "RnDCG": (2 / 3 + 2 / (3 + 2 / math.log2(3)) + WHOLE / IDEAL) / 3,
+    "G": (2 / math.log2(2 + 3 - 2) + 3 / math.log2(2 + 7 - 5)) / 7,
+    "GMAP": (1 / 1 + 2 / 4) / 4,
+    "GMBpref": ((1 - 0 / 1) + (1 - 1 / 1)) / 4,
+    "infAP": (1 / 1 + (1 / 4 + 3 / 4 * (2 / 3) * ((1 + 1e-5) / (1 + 1 + 2e-5)))) / 4,
+    "binG": (1 / math.log2(2 + 0) + 1 / math.log2(2 + 2)) / 4,
+    "YAAP": math.log((1 + (1 / 1 + 2 / 4)) / (1 + 4 - (1 / 1 + 2 / 4))),
+    "Unjudged@5": 2 / 5,
+    "RelString@4": "2-03",
+    "RBP": (1 + 0.8 * 0.8 * 0.8) * (1 - 0.8),
+    "RBPResidual": 0.8 * 0.8 * 0.8 * 0.8 * 0.8 + (1 - 0.8) * (0.8 + 0.8 * 0.8 * 0.8 * 0.8),
+    "Utility": 1 * 2 - 1 * 3,
+    "NumNonRelRet": 1,
+    "GroupAP": (1 / 1 + 2 / 4) / 4,
+    "GroupP@4": 2 / 4,
+    "GroupRprec": 2 / 4,
+    # Preferences: of a to four, of b to three, of c and d to e. Kept: a c, a d, b c, b d, b e.
+    "NumPrefs": 4 + 3 + 2,
+    "NumPrefsFul": 5,
+    "Prefs": 5 / 9,
+    "PrefsByPair": 5 / 9,
+    "PrefsByGroup": 5 / 9,
+    "PrefsRnonrel": (5 + 2 * (4 - 1)) / (9 + 4 * (4 - 1)),
     "SetP": 2 / 5,
     "SetR": 2 / 4,
     "SetF": 2 * (2 / 5) * (2 / 4) / (2 / 5 + 2 / 4),
@@ -162,8 +191,24 @@ ARITHMETIC = {
 }
 
 
+def test_every_measure_has_an_example_that_can_be_checked_by_eye() -> None:
+    assert {parse(name).name for name in ARITHMETIC} == {one.name for one in definitions()}
+
+
+@pytest.mark.parametrize("definition", definitions(), ids=lambda definition: definition.name)
+def test_every_measure_is_declared_with_all_that_is_shown_of_it(definition: Definition) -> None:
+    assert definition.formula
+    assert definition.source
+    assert "unjudged" in definition.documentation.lower(), "what do they do?"
+    low, high = definition.range
+    assert high is None or low <= high
+    measure, value = example_of(definition)
+    assert measure.name == definition.name
+    assert isinstance(value, str) == definition.is_text
+
+
 @pytest.mark.parametrize(("name", "value"), ARITHMETIC.items(), ids=ARITHMETIC.keys())
-def test_arithmetic(name: str, value: float) -> None:
+def test_arithmetic(name: str, value: float | str) -> None:
     assert parse(name)(TRUTH, FOUND) == value
 
 

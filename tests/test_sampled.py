@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cranfield
-from cranfield import MeasureError, OptionError, Qrels, evaluate, read_qrels
+from cranfield import InputError, OptionError, Qrels, evaluate, read_qrels
 
 E = 1e-5
 Sample = dict[str, tuple[int, int]]  # {document: (grade, stratum)}
@@ -203,17 +203,27 @@ def test_formats_of_the_field(tmp_path: Path) -> None:
     prels.write_text("q2 d1 1 1 0.5\nq1 d2 -1 1 1e-1\nq1\td1\t2\t0\t1\n")
     assert columns(read_qrels(strata, "strata")) == {"stratum": [2, 1, 4]}
     assert columns(read_qrels(prels, "prels")) == {"probability": [0.1, 1, 0.5]}
-    for form in ("strata", "prels"):
-        Qrels(ROWS).write(tmp_path / "written", form)
+    forms: dict[Any, str] = {"strata": "probability", "prels": "stratum"}  # and what it lacks
+    for form, lost in forms.items():
+        with pytest.raises(OptionError, match=f"{form} has no place for the column {lost}"):
+            Qrels(ROWS).write(tmp_path / "written", form)
+        rows = [{name: value for name, value in row.items() if name != lost} for row in ROWS]
+        Qrels(rows).write(tmp_path / "written", form)
         again = read_qrels(tmp_path / "written", form)
         assert again.to_dict() == Qrels(ROWS).to_dict()
         assert len(columns(again)) == 1
+    with pytest.raises(OptionError, match="json has no place for the column probability and strat"):
+        Qrels(ROWS).write(tmp_path / "written.json")
     with pytest.raises(OptionError, match="have no stratum"):
         Qrels({"q": {"d": 1}}).write(tmp_path / "written", "strata")
 
 
 def test_errors() -> None:
-    zero = Qrels([ROWS[0] | {"probability": 0}])
-    assert evaluate(zero, RUN, "AP")["AP"] == 1, "which asks for no probability"
-    with pytest.raises(MeasureError, match="not from above 0 to 1"):
-        evaluate(zero, RUN, "statAP")
+    for wrong in (0, -1, 1.5, 1e-320, float("inf")):
+        rows = [ROWS[1], ROWS[0] | {"probability": wrong}]
+        with pytest.raises(InputError, match="row 1: .*|expected a probability above 0, up to 1"):
+            Qrels(rows)
+        assert Qrels(rows, errors="skip").left_out.count == 1
+    both = [{"query_id": "q", "subtopic": "s", "doc_id": "d", "relevance": 1, "stratum": 1}]
+    with pytest.raises(InputError, match="have subtopics and a column stratum"):
+        Qrels(both)

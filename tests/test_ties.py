@@ -46,7 +46,7 @@ LEVELS = [(-2, -1, 0, 1, 2, 3), (0, 1), (0, 0, 1, 2), (0, 9, 10), (-1, 0, 1)]
 SEEDS = range(60)
 
 # Lower where documents of higher grades stand first.
-LOWEST_IS_BEST = {"Unjudged", "RBPResidual", "SearchLength"}
+LOWEST_IS_BEST = {"Unjudged", "RBPResidual", "SearchLength", "EEL", "FallOut", "LastRel"}
 
 # For these, some order is better than the one by grade, or worse than the reverse.
 NOT_BY_GRADE = {

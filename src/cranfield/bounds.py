@@ -119,6 +119,12 @@ def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) ->
 
 def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
+    if judged.cost is not None:
+        costly = [str(one) for one in measures if one.definition.takes_cost]
+        raise OptionError(
+            f"bounds=True takes no costs, and {', '.join(costly)} takes those of the run's "
+            "column cost: leave one of them out"
+        )
     shape = len(judged.n_retrieved), len(measures)
     low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
     top_grade = max(judged.top_grade, 1)  # where nothing was found relevant, something may be

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast, get_args, overload
 
 from cranfield.bounds import bounds_of, check_bounded
-from cranfield.errors import MeasureError, one_of
+from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, Order, Progress
 from cranfield.judge import Queries, judge_all
 from cranfield.measures import Measure, Plan, parse_all
@@ -111,6 +111,8 @@ def evaluate(
     """
     wanted = _measures(measures)
     plan = Plan(wanted)
+    if not isinstance(bounds, bool):
+        raise OptionError(f"bounds={bounds!r:.40}: expected True or False")
     if bounds:
         check_bounded(wanted, judged_only, ties)
     one_of("errors", errors, get_args(Errors))

@@ -524,15 +524,17 @@ def _costs(
     """Return the costs of the judged queries' documents, in the order of the ranking."""
     if cost is None:
         return None
-    wrong = np.flatnonzero(~((cost > 0) & (cost <= _MOST_COST)))
+    wrong = np.flatnonzero(~((cost >= _LEAST_COST) & (cost <= _MOST_COST)))
     if len(wrong):
         value = cost[wrong[0]].item()
-        raise block.block.error(int(wrong[0]), f"expected a cost above 0, got {value!r}")
+        raise block.block.error(
+            int(wrong[0]), f"expected a cost from {_LEAST_COST:g} to {_MOST_COST:g}, got {value!r}"
+        )
     rows = np.flatnonzero(code[block.group] >= 0)
     return cost[rows[np.lexsort((ranks(block, by, ties, rows), block.group[rows]))]]
 
 
-_MOST_COST = 1e15  # so that they can be added up
+_LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divided by
 
 
 def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:

@@ -2,14 +2,14 @@
 
 import math
 import os
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, overload
 
 import numpy as np
 
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.objects import scores_of
+from cranfield.formats.objects import as_text, scores_of
 from cranfield.ids import encode
 from cranfield.ranked import Floats, Ints, mean, powers, ratio, total
 from cranfield.runs import Run, as_run
@@ -57,7 +57,7 @@ class RunRBO:
 def rbo(a: Runs, b: Runs, p: float = ..., ties: TiedRanks = ...) -> RunRBO: ...
 @overload
 def rbo(a: List, b: List, p: float = ..., ties: TiedRanks = ...) -> RBO: ...
-def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "w") -> RBO | RunRBO:
+def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     """Return the rank-biased overlap of two rankings (Webber, Moffat & Zobel, ACM TOIS 2010).
 
     (1 - p) times the sum, over all depths d, of p^(d-1) times the agreement of the two rankings
@@ -154,7 +154,7 @@ class _Ranking:
         if isinstance(data, Mapping):
             scores = -scores_of(name, data)[0] if data else np.zeros(0)
             order = scores.argsort(kind="stable")
-            ordered, every = scores[order], list(data)
+            ordered, every = scores[order], [as_text(doc, name) for doc in data]
             docs = [every[i] for i in order.tolist()]
             first = ordered.searchsorted(ordered) + 1
             return cls(docs, _Places.of(first, ordered.searchsorted(ordered, "right")))
@@ -163,9 +163,7 @@ class _Ranking:
         groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in data]
         sizes = np.array(list(map(len, groups)), np.int64)
         ends = np.cumsum(sizes)
-        docs = [doc for group in groups for doc in group]
-        if not all(isinstance(doc, Hashable) for doc in docs):
-            raise InputError(f"{name}: expected documents, and sets of tied documents")
+        docs = [as_text(doc, name) for group in groups for doc in group]
         if len(set(docs)) < len(docs):
             twice = next(doc for doc in docs if docs.count(doc) > 1)
             raise InputError(f"{name}: the document {twice!r} stands twice")
@@ -214,7 +212,9 @@ def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     deeper = np.arange(l + 1, whole + 1)
     catching_up = (1 - p) * powers(p, deeper - 1) * (2 - whole / deeper)
     greatest = total(np.concatenate((weight * matched / most, catching_up))) + p**whole
-    return RBO(ext, least, greatest)
+    greatest = min(greatest, 1.0)  # but for rounding
+    ext = min(ext, greatest)
+    return RBO(ext, min(least, ext), greatest)
 
 
 def _overlap(a: _Places, b: _Places, depth: int) -> Floats:

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Union, get_args
@@ -16,6 +16,7 @@ from cranfield.formats import QRELS_FORMATS, Files, Path, QrelsFormat, file_rows
 from cranfield.formats.block import (
     Block,
     Errors,
+    Faults,
     LeftOut,
     Number,
     Progress,
@@ -178,7 +179,13 @@ class Qrels:
         self._groups, self._weights = data, weights
 
     def _take_rows(self, rows: Rows, errors: Errors, progress: Progress | None = None) -> None:
+        sampled = sampling_in(dict.fromkeys(rows.numbers))
         if "group" in rows.numbers:
+            if sampled:
+                raise InputError(
+                    f"the qrels have subtopics and a column {next(iter(sampled))}: judgments by "
+                    "subtopic are not taken for a sample; leave one of the two columns out"
+                )
             groups, weights, self.left_out = subtopic_rows(rows, errors, progress)
             if not groups:
                 hint = str(self.left_out.first()) if self.left_out.count else None
@@ -188,8 +195,9 @@ class Qrels:
             if isinstance(rows, Files):
                 self.sources, self.is_text = rows.sources, rows.is_text
             return
-        wanted: tuple[Number, ...] = ("grade", *sampling_in(dict.fromkeys(rows.numbers)))
-        blocks = [load() for load in rows.blocks(wanted, errors, progress)]
+        wanted: tuple[Number, ...] = ("grade", *sampled)
+        loads = rows.blocks(wanted, errors, progress)
+        blocks = [_with_chances(load(), errors) for load in loads]
         left_out = sum((block.left_out for block in blocks), LeftOut())
         empty = [query for block in blocks for query in block.empty]
         blocks = [block for block in blocks if len(block)]
@@ -241,6 +249,13 @@ class Qrels:
             return
         if format in (*get_args(GroupsFormat), "subtopics"):
             raise OptionError(f"format={format!r} is for judgments in groups")
+        kind = form_of(path, format)
+        lost = sorted(self.columns.keys() - _HELD.get(kind, self.columns.keys()))
+        if lost:
+            raise OptionError(
+                f"{os.fspath(path)}: {kind} has no place for the column {' and '.join(lost)}: "
+                "write .tsv, .csv, .jsonl or .parquet"
+            )
         queries = Ids.of_texts(self.query_ids).take(self.query)
         empty = [
             encode(query)
@@ -248,7 +263,7 @@ class Qrels:
             if n == 0
         ]
         block = Block(queries, self.docs, self.grade, empty=empty, sampling=self.columns)
-        write_rows(path, form_of(path, format), "qrels", lambda: [block], "")
+        write_rows(path, kind, "qrels", lambda: [block], "")
 
     def __len__(self) -> int:
         return len(self.grade)
@@ -394,6 +409,34 @@ class Qrels:
             columns["stratum"] = np.empty(len(rows), np.int64)
             columns["stratum"][rows] = count - count[self.starts[self.query]]
         return columns
+
+
+# Which of the further columns a format holds; what is not here holds all.
+_HELD: Mapping[str, Set[Number]] = {
+    **dict.fromkeys(("trec", "msmarco", "beir", "json"), frozenset[Number]()),
+    "strata": frozenset[Number](("stratum",)),
+    "prels": frozenset[Number](("probability",)),
+}
+_LEAST_CHANCE = 1e-9  # of being judged, so that its inverse can be added up
+
+
+def _with_chances(block: Block, errors: Errors) -> Block:
+    """Refuse, or leave out, rows whose probability of being judged is none."""
+    chance = block.sampling.get("probability")
+    if chance is None:
+        return block
+    good = (chance >= _LEAST_CHANCE) & (chance <= 1)
+    if block.value is not None:
+        good |= block.value < 0  # which nobody judged
+    wrong = np.flatnonzero(~good)
+    if len(wrong) == 0:
+        return block
+    row = int(wrong[0])
+    problem = f"expected a probability above 0, up to 1, got {chance[row].item()!r}"
+    faults = Faults(errors)
+    faults.add("number", partial(block.error, row, problem), len(wrong))
+    left_out = block.left_out + faults.left_out
+    return replace(block.take(np.flatnonzero(good)), left_out=left_out, empty=block.empty)
 
 
 def read_qrels(

@@ -4,7 +4,8 @@ import shutil
 
 import click
 
-from cranfield.measures import Definition, definitions, find
+from cranfield.errors import MeasureError
+from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
 
 
 @click.command("measures")
@@ -13,12 +14,21 @@ from cranfield.measures import Definition, definitions, find
 def command(names: tuple[str, ...], full: bool) -> None:
     """List the measures, or explain some: formula, parameters, range, source and other names.
 
-    NAME may be any name that a measure is known by: nDCG, ndcg_cut_10, map, hit_rate.
+    NAME may be any name that a measure is known by: nDCG, ndcg_cut_10, map, hit_rate. What is no
+    name is looked for in what is said of the measures: `cranfield measures novelty`.
     """
     formatter = click.HelpFormatter(width=min(100, shutil.get_terminal_size().columns))
-    chosen = definitions() if full else [find(name) for name in names]
-    if not chosen:
-        formatter.write_dl([(one.pattern, one.summary) for one in definitions()], col_max=34)
+    listed: list[Definition] = [] if full or names else definitions()
+    chosen: list[Definition] = definitions() if full else []
+    if not full:
+        try:
+            chosen = [find(name) for name in names]
+        except MeasureError:
+            listed = search(names)
+            if not listed:
+                raise
+    if listed:
+        formatter.write_dl([(one.pattern, one.summary) for one in listed], col_max=34)
         formatter.write_paragraph()
         formatter.write_text(
             "@k cuts the ranking after k documents; k may be R, the query's number of relevant "
@@ -30,6 +40,13 @@ def command(names: tuple[str, ...], full: bool) -> None:
             formatter.write("\n\n")
         explain(definition, formatter)
     click.echo(formatter.getvalue(), nl=False)
+
+
+def _example(definition: Definition) -> str:
+    one, value = example_of(definition)
+    shown = value if isinstance(value, str) else f"{value:.4f}"
+    grades = ", ".join(f"{doc} {grade}" for doc, grade in EXAMPLE[0].items())
+    return f"{one} of the ranking {' '.join(EXAMPLE[1])} is {shown}; judged are {grades}"
 
 
 def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
@@ -44,6 +61,7 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
         ("Formula", definition.formula),
         ("Range", definition.shown_range),
         ("Over queries", definition.over_queries),
+        ("Example", _example(definition)),
         ("Source", definition.source),
         ("Other names", ", ".join(definition.aliases) or "-"),
     ]

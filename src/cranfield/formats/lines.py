@@ -292,6 +292,8 @@ class Lines(ABC):
                 "Grades are whole numbers; trec_eval would cut this one off without a word. "
                 "Rescale the judgments, for instance by 10 or 100."
             )
+        elif role == "grade" and WHOLE.fullmatch(field):
+            hint = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
         problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
         return InputError(problem, hint=hint, kind="number")
 

@@ -16,11 +16,12 @@ from cranfield.measures import (  # isort: skip
     groups,
     diversity,
 )
-from cranfield.measures.grammar import find, parse, parse_all
-from cranfield.measures.plan import Measure, Plan
+from cranfield.measures.grammar import find, parse, parse_all, search
+from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of
 from cranfield.measures.registry import Definition, definitions, measure
 
 __all__ = [
+    "EXAMPLE",
     "Definition",
     "Measure",
     "Plan",
@@ -30,6 +31,7 @@ __all__ = [
     "cwl",
     "definitions",
     "diversity",
+    "example_of",
     "find",
     "gain",
     "groups",
@@ -40,6 +42,7 @@ __all__ = [
     "precision",
     "review",
     "sampled",
+    "search",
     "sets",
     "users",
 ]

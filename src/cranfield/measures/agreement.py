@@ -34,6 +34,7 @@ def _flag(value: Any) -> bool:
     source="Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py",
     aliases=("Compatibility",),
     exempt={"perfect is 1 with normalize given": "then only an endless ideal could reach 1"},
+    by_grade=True,
 )
 def compatibility(
     judged: Judged,

@@ -23,11 +23,11 @@ def probabilities(value: Any) -> Gains:
     """Return a mapping {grade: probability} in its hashable form; ValueError if it is none."""
     if isinstance(value, Mapping) and value:
         pairs = value.items()
-        if all(is_number(g, 2**31) and g == int(g) for g, _ in pairs) and all(
+        if all(is_number(g, 2**31) and g == int(g) >= 0 for g, _ in pairs) and all(
             is_number(p, 1) and p >= 0 for _, p in pairs
         ):
             return Gains(sorted((int(g), float(p)) for g, p in pairs))
-    raise ValueError("a mapping of grades to numbers from 0 to 1")
+    raise ValueError("a mapping of grades, from 0 up, to numbers from 0 to 1")
 
 
 def _stop(value: Any) -> str | Gains:

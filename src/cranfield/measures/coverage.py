@@ -26,6 +26,8 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
 
     Every grade counts as judged, a negative one too. Low values warn that the other measures
     hold documents for not relevant that nobody has looked at.
+
+    Every unjudged document lowers it; relevant ones that were not retrieved play no part.
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
     return ratio(judged.hits.top(k).count(), retrieved)

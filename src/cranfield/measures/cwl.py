@@ -224,7 +224,9 @@ def cwl(
     the users of P, SDCG, NERR8 and NERR9 stop, and the cost that the users of BPM are ready to
     spend; the others go on.
 
-    With gains of 0 and 1, EU of P, RR and TrAP is P, RR and AP. TBG and U are normalized here.
+    Who never stops within the depth (RR, where nothing is found) has no last rank, and adds nothing
+    to ETU and ETC. With gains of 0 and 1, EU of P, RR and TrAP is P, RR and AP. TBG and U are
+    normalized here.
 
     The user models:
     """

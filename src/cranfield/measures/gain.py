@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.errors import MeasureError
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
 from cranfield.measures.registry import Bounded, expected, if_whole, measure
@@ -27,7 +28,8 @@ def check_gain(value: Any) -> str | Gains:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and abs(int(value)) <= LARGEST_GRADE
 
 
 def _is_gain(value: Any) -> bool:
@@ -267,7 +269,9 @@ def ndcg(
 
     What other tools call nDCG is written with other parameters: `gain='exp2'` (gdeval, Burges),
     `discount='jk'` (Järvelin & Kekäläinen, NTCIREVAL), `ideal='retrieved'` (scikit-learn, of what
-    it was given), `ideal='top'` (the scaled DCG of C/W/L), `discount='none'` (nCG).
+    it was given), `ideal='top'` (the scaled DCG of C/W/L), `discount='none'` (nCG). With
+    `discount='ln'` rank 2 counts more than rank 1, where the ideal has its best document: a ranking
+    may then be above 1.
     """
     best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
     return ratio(dcg(judged, k, gain=gain, discount=discount), best)
@@ -371,6 +375,8 @@ def ideal_dcg(
 
     That ranking holds all judged documents that gain something, retrieved or not, the highest
     gain first. The same for every run: it says how much there was to gain.
+
+    Unjudged documents play no part.
     """
     best = _ideal(judged, k, gain, ideal)
     k = judged.down_to(k) if ideal == "top" else k
@@ -404,6 +410,8 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
 
     For documents that were not retrieved it is the DCG of the whole ranking as a share of the
     best possible. 0 for a query whose judged documents gain nothing.
+
+    Unjudged documents gain nothing.
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained = gains(hits, gain, judged.top_grade)
@@ -434,6 +442,8 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     With 5 documents of gain 3 and 8 of gain 1: after ranks 5 and 13. If two documents more than
     that were retrieved, nDCG of the whole ranking counts as one point more (trec_eval's rule). 0
     for a query without a document of grade `rel`.
+
+    Unjudged documents gain nothing.
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     dcg_so_far = hits.running(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
@@ -464,6 +474,8 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
 
     Unlike DCG, what a document is worth depends on what stands above it. 0 for a query whose
     judged documents gain nothing.
+
+    Unjudged documents gain nothing, and take up a rank.
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))

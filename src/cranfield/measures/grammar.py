@@ -12,13 +12,13 @@ RBP(p=0.9, gain='linear') here.
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import FAMILIES, Definition, unknown_measure, variant
+from cranfield.measures.registry import FAMILIES, Definition, definitions, unknown_measure, variant
 
 _LONGEST = 10_000
 _MOST_CUTOFFS = 10_000
@@ -222,3 +222,18 @@ def find(name: str) -> Definition:
     if known is not None:
         return Measure(known[0]).definition
     return parse_all(name)[0].definition
+
+
+def search(words: Iterable[str]) -> list[Definition]:
+    """Return the measures in whose names, documentation or sources all the words stand.
+
+    >>> [one.name for one in search(["reciprocal", "cascade"])], search(["Chapelle"])[0].name
+    ([], 'ERR')
+    """
+    wanted = [word.lower() for word in words]
+
+    def text(one: Definition) -> str:
+        said = (one.name, *one.aliases, one.documentation, one.formula, one.source)
+        return " ".join(said).lower()
+
+    return [one for one in definitions() if all(word in text(one) for word in wanted)]

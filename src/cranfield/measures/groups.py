@@ -36,6 +36,8 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
     """Average precision against each judgment group's own judgments, averaged over the groups.
 
     A group without relevant documents counts as 0. With plain judgments it is AP.
+
+    Unjudged documents count as not relevant.
     """
     return judged.groups.mean(average_precision(judged.groups.judged, k, rel=rel))
 
@@ -53,7 +55,10 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
     by_grade=True,
 )
 def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Precision against each judgment group's own judgments, averaged over the groups."""
+    """Precision against each judgment group's own judgments, averaged over the groups.
+
+    Unjudged documents count as not relevant.
+    """
     return judged.groups.mean(precision(judged.groups.judged, k, rel=rel))
 
 
@@ -68,7 +73,10 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     by_grade=True,
 )
 def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
-    """R-precision against each judgment group's own judgments, averaged over the groups."""
+    """R-precision against each judgment group's own judgments, averaged over the groups.
+
+    Unjudged documents count as not relevant.
+    """
     return judged.groups.mean(r_precision(judged.groups.judged, multiple=multiple, rel=rel))
 
 
@@ -112,7 +120,10 @@ _COUNT = {"perfect is 1": "it is a count: it has no maximum"}
     by_grade=if_whole,
 )
 def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
-    """The number of preferences: pairs of documents of which a group judged one better."""
+    """The number of preferences: pairs of documents of which a group judged one better.
+
+    Unjudged documents are in no preference, and are passed over.
+    """
     preferences = judged.preferences
     return preferences.total(preferences.counted.of(over)[1])
 
@@ -133,6 +144,8 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences fulfilled: the better document stands above the other.
 
     A document that was not retrieved stands below all that were.
+
+    Unjudged documents are in no preference, and are passed over.
     """
     preferences = judged.preferences
     return preferences.total(preferences.counted.of(over)[0])
@@ -156,6 +169,8 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
 
     With plain judgments every grade is preferred to every lower one. 0 for a query without
     preferences.
+
+    Unjudged documents are in no preference, and are passed over.
     """
     preferences = judged.preferences
     fulfilled, possible = preferences.counted.of(over)
@@ -180,6 +195,8 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
 
     The mean over all pairs of documents of which any group prefers one. 0 for a query without
     preferences.
+
+    Unjudged documents are in no preference, and are passed over.
     """
     return ratio(*judged.preferences.pairs.of(over))
 
@@ -198,7 +215,10 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     by_grade=if_whole,
 )
 def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
-    """The share of preferences fulfilled, averaged over the groups; one without any counts as 0."""
+    """The share of preferences fulfilled, averaged over the groups; one without any counts as 0.
+
+    Unjudged documents are in no preference, and are passed over.
+    """
     preferences = judged.preferences
     shares = ratio(*preferences.counted.of(over))
     return ratio(preferences.total(shares), preferences.n_groups)
@@ -232,6 +252,8 @@ def preferences_balanced(
     preference to each that is missing. Where nonrelevant ones were left out of a group without
     subgroups, trec_eval also counts each of the kept as if every nonrelevant one were preferred to
     it, and so does this measure: it has trec_eval's value, not the one that its description gives.
+
+    Unjudged documents are in no preference, and are passed over.
     """
     preferences = judged.preferences
     if over == "retrieved":

@@ -160,7 +160,7 @@ class Measure:
                 values[key] = known[key].check(value)
             except ValueError as error:
                 raise MeasureError(
-                    f"{self.name}({key}={value!r}): expected {error} ({known[key].meaning})"
+                    f"{self.name}({key}={value!r:.80}): expected {error} ({known[key].meaning})"
                 ) from None
         defaults = self.definition.defaults
         given = ((key, values[key]) for key in known if key in values)
@@ -238,6 +238,10 @@ class Alike:
                 f"{self._first}: the function of @measure has to return an array of the shape "
                 f"(queries, cutoffs), here {wanted}, and returned {got}"
             )
+        assert isinstance(columns, np.ndarray)  # noqa: S101 - it has a shape
+        finite_numbers = columns.dtype.kind in "biuf" and bool(np.isfinite(columns).all())
+        if not (self._definition.is_text or finite_numbers):
+            raise MeasureError(f"{self._first}: the function of @measure returned no numbers")
 
 
 def _span(numbers: list[int]) -> slice | list[int]:
@@ -315,3 +319,23 @@ def _unknown_parameter(definition: Definition, key: str) -> str:
     elif key == "cutoff":
         guess = f" A cutoff is written {definition.name}@10."
     return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
+
+
+# ---- an example -----------------------------------------------------------------------------
+
+EXAMPLE: tuple[Mapping[str, int], Sequence[str]] = (
+    {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0},
+    ["b", "x", "e", "a", "y"],
+)
+
+
+def example_of(definition: Definition) -> tuple[Measure, float | str]:
+    """Return a measure, cut if it has to be, and its value of the ranking that is EXAMPLE.
+
+    >>> example_of(definitions()[0])
+    (nDCG, 0.6422450454662962)
+    """
+    one = Measure(definition.name)
+    if definition.cutoff == "required":
+        one = one @ ("0.5" if definition.cutoff_kind == "recall" else 4)
+    return one, one(*EXAMPLE)

@@ -74,6 +74,8 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
 
     Relevant are those of the judgments, retrieved or not. 0 for a query without any.
+
+    Unjudged documents count as not relevant.
     """
     return ratio(judged.hits.relevant(rel).top(k).count(), judged.n_relevant(rel))
 
@@ -100,6 +102,8 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
 
     Recall counts beta times as much as precision. 0 where both are 0.
+
+    Unjudged documents count as not relevant.
     """
     p, r = precision(judged, k, rel=rel), recall(judged, k, rel=rel)
     return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
@@ -125,6 +129,8 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
 
     Also known as capped recall. 0 for a query without relevant documents.
+
+    Unjudged documents count as not relevant.
     """
     found = judged.hits.relevant(rel).top(k).count()
     return ratio(found, np.minimum(k, judged.n_relevant(rel)))
@@ -146,7 +152,10 @@ def expected_relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> F
     by_grade=True,
 )
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Success, or hit rate: whether the first k ranks hold a relevant document at all."""
+    """Success, or hit rate: whether the first k ranks hold a relevant document at all.
+
+    Unjudged documents count as not relevant.
+    """
     return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
 
 
@@ -176,6 +185,8 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
 
     The same as P@R. With a multiple, precision after multiple * R ranks, rounded up unless less
     than a tenth of a rank is over. 0 for a query without relevant documents.
+
+    Unjudged documents count as not relevant.
     """
     ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
     return precision(judged, ranks, rel=rel)
@@ -197,7 +208,10 @@ def expected_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel =
     by_grade=True,
 )
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
-    """Reciprocal rank of the first relevant document; 0 if there is none (in the first k)."""
+    """Reciprocal rank of the first relevant document; 0 if there is none (in the first k).
+
+    Unjudged documents count as not relevant.
+    """
     hits = judged.hits.relevant(rel).top(k)
     return hits.first(1 / hits.rank)
 
@@ -227,6 +241,8 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
     label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
+
+    Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel).top(k)
     return ratio(hits.total(hits.ordinal / hits.rank), judged.n_relevant(rel))
@@ -259,6 +275,8 @@ def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean average precision: a query's value is its AP, the mean is geometric.
 
     It rewards improving the worst queries. Values below 0.00001 count as 0.00001 in the mean.
+
+    Unjudged documents count as not relevant.
     """
     return average_precision(judged, rel=rel)
 
@@ -300,6 +318,8 @@ def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
 
     Values below 0.00001 count as 0.00001 in the mean.
+
+    Unjudged documents are passed over, as in Bpref.
     """
     return bpref(judged, rel=rel)
 
@@ -318,6 +338,8 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     Documents of the pool that nobody judged carry a negative grade in the judgments; they are
     taken to be relevant as often as the judged ones above the same rank. Documents without any
     entry were not pooled and count as not relevant. 0 for a query without relevant documents.
+
+    Unjudged documents are those without an entry.
     """
     pool = judged.hits
     is_relevant = pool.grade >= rel
@@ -345,6 +367,8 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
 
     0 for a query without relevant documents.
+
+    Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
     return ratio(hits.total(1 / log2(2 + hits.rank - hits.ordinal)), judged.n_relevant(rel))
@@ -367,6 +391,8 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 
     It orders rankings of one query as AP does, but extremes count more. It may be negative: where
     nothing relevant was retrieved, it is ln(1 / (1 + R)).
+
+    Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
     found = hits.total(hits.ordinal / hits.rank)
@@ -390,6 +416,8 @@ def interpolated_precision(
     Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in
     trec_eval 10; in its version 9 (and pytrec_eval) it is floor(x R + 0.9). 0 if the run never
     gets there.
+
+    Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
     needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
@@ -425,7 +453,10 @@ def interpolated_average_precision(
     version: Version = 10,
     rel: Rel = 1,
 ) -> Floats:
-    """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others)."""
+    """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others).
+
+    Unjudged documents count as not relevant.
+    """
     total = interpolated_precision(judged, points[-1], version=version, rel=rel)
     for point in points[-2::-1]:  # trec_eval adds from the last point to the first
         total = total + interpolated_precision(judged, point, version=version, rel=rel)

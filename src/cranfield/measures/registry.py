@@ -6,8 +6,10 @@ tests, explanation) reads the registry.
 """
 
 import inspect
+import keyword
 import math
 import os
+import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -241,6 +243,9 @@ def measure(
         }
         if definition.is_own:
             _check_own(definition, implied)
+            for names in (VARIANTS, _EXACT, FAMILIES):  # of the one declared before
+                for known in [known for known, (whose, _) in names.items() if whose == name]:
+                    del names[known]
         DEFINITIONS[name] = definition
         for known, parameters in implied.items():
             _EXACT[known] = name, parameters
@@ -259,8 +264,10 @@ def _check_own(definition: Definition, names: Iterable[str]) -> None:
     def wrong(problem: str) -> MeasureError:
         return MeasureError(f"@measure({name!r}): {problem}")
 
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
+    if name in sys.modules["cranfield"].__all__:
+        raise wrong(f"cranfield.{name} is something else")
     for one in names:
         other = VARIANTS.get(one.lower(), (name,))[0]
         if other != name:

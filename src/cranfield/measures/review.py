@@ -6,7 +6,7 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import if_whole, measure
 from cranfield.ranked import Floats, Ints, ratio
 
 Collection = Annotated[
@@ -29,6 +29,7 @@ def _size(judged: Judged, collection: int) -> Ints:
     "nonrelevant document, among those retrieved",
     source="Hanley & McNeil, Radiology 1982; ir_measures Accuracy",
     aliases=("AUROC", "Accuracy"),
+    by_grade=True,
     exempt={
         "unjudged documents at the end": "they count as nonrelevant: more pairs in order",
     },
@@ -58,6 +59,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
         "unjudged documents at the end": "they are read in vain, too",
         "0 without relevant documents": "there is all the more to be read in vain",
     },
+    by_grade=if_whole,
 )
 def fall_out(
     judged: Judged, k: Cutoff | None = None, *, collection: Collection = 0, rel: Rel = 1
@@ -98,9 +100,9 @@ def work_saved(
     documents are read, and are not relevant.
     """
     hits, size = judged.hits.relevant(rel), _size(judged, collection)
-    reached = hits.where(hits.ordinal >= recall * hits.spread(judged.n_relevant(rel)))
+    reached = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
     read = np.where(reached.count() > 0, reached.first(reached.rank), size)
-    read = np.where(recall * judged.n_relevant(rel) > 0, read, 0)  # nothing to be found
+    read = np.where((judged.n_relevant(rel) > 0) & (recall > 0), read, 0)  # nothing to be found
     return ratio(size - read, size) - (1 - recall)
 
 
@@ -113,11 +115,14 @@ def work_saved(
     higher_is_better=False,
     exempt={"perfect is 1": "it is a rank: the number of relevant documents at best"},
     bounds="extremes",
+    by_grade=if_whole,
 )
 def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The rank of the last relevant document retrieved: how far down one has to read for all.
 
     For all that were retrieved, that is: ask for recall, too. 0 where nothing relevant was.
+
+    Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
     return hits.maximum(hits.rank)

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Rel
 from cranfield.measures.precision import SMOOTH
@@ -31,6 +30,8 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     they are taken to be relevant as often as the judged ones of their stratum above the same rank.
     Documents without any entry are of no stratum and count as not relevant. A stratum of which
     nothing was judged counts nothing. 0 for a query without relevant documents.
+
+    Unjudged documents, which are in no stratum, count as not relevant.
     """
     pool, ideal = judged.hits, judged.ideal
     strata = range(int(ideal.stratum.max(initial=0)) + 1)
@@ -103,11 +104,6 @@ def statistical_ap(
     without relevant documents.
     """
     hits, relevant = judged.hits.relevant(rel), judged.ideal.relevant(rel)
-    if ((relevant.probability <= 0) | (relevant.probability > 1)).any():
-        raise MeasureError(
-            "statAP: in the judgments, the probability of a relevant document to be judged is not "
-            "from above 0 to 1"
-        )
     weight = 1 / hits.probability
     above = hits.running(weight) - weight
     found = above + (1 if itself == "once" else weight)

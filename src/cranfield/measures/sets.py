@@ -63,7 +63,10 @@ def _above_zero_or_none(value: Any) -> float | None:
     by_grade=True,
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Precision of everything retrieved, however long. 0 if nothing was."""
+    """Precision of everything retrieved, however long. 0 if nothing was.
+
+    Unjudged documents count as not relevant.
+    """
     return ratio(n_relevant_retrieved(judged, rel), judged.n_retrieved)
 
 
@@ -76,7 +79,10 @@ def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     by_grade=True,
 )
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Recall of everything retrieved. 0 for a query without relevant documents."""
+    """Recall of everything retrieved. 0 for a query without relevant documents.
+
+    Unjudged documents count as not relevant.
+    """
     return ratio(n_relevant_retrieved(judged, rel), judged.n_relevant(rel))
 
 
@@ -108,6 +114,8 @@ def set_f(
 
     Recall counts beta times as much as precision. trec_eval's set_F.2 and ir_measures'
     SetF(beta=2) mean beta^2 = 2: SetF(x=2) here. 0 where both are 0.
+
+    Unjudged documents count as not relevant.
     """
     weight = beta * beta if x is None else x
     p, r = set_precision(judged, rel=rel), set_recall(judged, rel=rel)
@@ -124,7 +132,10 @@ def set_f(
     by_grade=True,
 )
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Average precision of a set: what AP would be if relevant documents were spread evenly."""
+    """Average precision of a set: what AP would be if relevant documents were spread evenly.
+
+    Unjudged documents count as not relevant.
+    """
     found = n_relevant_retrieved(judged, rel)
     return ratio(found * found, judged.n_retrieved * judged.n_relevant(rel))
 
@@ -139,7 +150,10 @@ def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     by_grade=True,
 )
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Relevant documents retrieved, of as many as a set of that size could hold."""
+    """Relevant documents retrieved, of as many as a set of that size could hold.
+
+    Unjudged documents count as not relevant.
+    """
     possible = np.minimum(judged.n_retrieved, judged.n_relevant(rel))
     return ratio(n_relevant_retrieved(judged, rel), possible)
 
@@ -221,7 +235,10 @@ _COUNT = "it is a count: it has no maximum"
     by_grade=True,
 )
 def n_queries(judged: Judged) -> Floats:
-    """The number of queries that the means are taken over."""
+    """The number of queries that the means are taken over.
+
+    Unjudged documents play no part.
+    """
     return np.ones(judged.n_retrieved.shape)
 
 
@@ -245,7 +262,10 @@ def n_queries(judged: Judged) -> Floats:
     by_grade=True,
 )
 def n_retrieved(judged: Judged) -> Floats:
-    """The number of documents retrieved; the sum over queries."""
+    """The number of documents retrieved; the sum over queries.
+
+    Unjudged documents count, too.
+    """
     return judged.n_retrieved * 1.0
 
 
@@ -266,7 +286,10 @@ def n_retrieved(judged: Judged) -> Floats:
     by_grade=True,
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """The number of relevant documents in the judgments, retrieved or not; the sum over queries."""
+    """The number of relevant documents in the judgments, retrieved or not; the sum over queries.
+
+    Unjudged documents are none of them.
+    """
     return judged.n_relevant(rel) * 1.0
 
 
@@ -282,7 +305,10 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     by_grade=True,
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """The number of relevant documents retrieved; the sum over queries."""
+    """The number of relevant documents retrieved; the sum over queries.
+
+    Unjudged documents do not count.
+    """
     return n_relevant_retrieved(judged, rel) * 1.0
 
 
@@ -305,6 +331,8 @@ def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.
 
     Documents of a negative grade are not counted.
+
+    Unjudged documents do not count.
     """
     pool = judged.hits.relevant(0)
     return pool.where(pool.grade < rel).count() * 1.0

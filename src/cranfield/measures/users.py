@@ -165,7 +165,7 @@ def rbp_residual(
         "0 without relevant documents": "what is seen then should not be",
         "0 without results": "the relevant documents are not seen then",
     },
-    bounds="attained",
+    by_grade=True,
 )
 def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
