@@ -221,7 +221,7 @@ def test_formats_of_the_field(tmp_path: Path) -> None:
 def test_errors() -> None:
     for wrong in (0, -1, 1.5, 1e-320, float("inf")):
         rows = [ROWS[1], ROWS[0] | {"probability": wrong}]
-        with pytest.raises(InputError, match="row 1: .*|expected a probability above 0, up to 1"):
+        with pytest.raises(InputError, match="expected a probability above 0, up to 1"):
             Qrels(rows)
         assert Qrels(rows, errors="skip").left_out.count == 1
     both = [{"query_id": "q", "subtopic": "s", "doc_id": "d", "relevance": 1, "stratum": 1}]

@@ -1,0 +1,74 @@
+"""Against scikit-learn, on generated lists without equal scores (see test_tie_aware for those).
+
+It looks at the documents that it is given only, so that all that are judged are retrieved here, and
+none but these: then its label ranking average precision is AP, and its ideal is the one of all
+documents. Of a list without relevant, or without other documents it has no AUC, or warns.
+"""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from sklearn.metrics import (
+    average_precision_score,
+    dcg_score,
+    label_ranking_average_precision_score,
+    ndcg_score,
+    roc_auc_score,
+)
+
+from cranfield import parse
+
+
+def lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray, np.ndarray]:
+    chance = random.Random(seed)
+    n = chance.randint(2, 30)
+    grades = [chance.choice([0, 0, 1, 2, 3]) for _ in range(n)]
+    scores = chance.sample(range(1000), n)
+    docs = [f"d{i}" for i in range(n)]
+    return (
+        dict(zip(docs, grades, strict=True)),
+        {doc: float(score) for doc, score in zip(docs, scores, strict=True)},
+        np.array([grades]),
+        np.array([scores], float),
+    )
+
+
+@pytest.mark.parametrize("k", [None, 1, 5, 10])
+def test_dcg_and_ndcg(k: int | None) -> None:
+    at = "" if k is None else f"@{k}"
+    for seed in range(300):
+        truth, run, grades, scores = lists(seed)
+        gain = parse(f"DCG{at}")(truth, run)
+        assert math.isclose(gain, dcg_score(grades, scores, k=k), rel_tol=1e-12, abs_tol=1e-15)
+        theirs = ndcg_score(grades, scores, k=k)
+        for name in (f"nDCG{at}", f"nDCG(ideal='retrieved'){at}"):
+            value = parse(name)(truth, run)
+            assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-15), (name, seed)
+
+
+def test_auc_ap_and_label_ranking_average_precision() -> None:
+    n_compared = 0
+    for seed in range(300):
+        truth, run, grades, scores = lists(seed)
+        relevant = (grades > 0).astype(int)
+        if relevant.min() == relevant.max():
+            continue
+        n_compared += 1
+        for name, theirs in (
+            ("AUC", roc_auc_score(relevant[0], scores[0])),
+            ("AP", average_precision_score(relevant[0], scores[0])),
+            ("LRAP", label_ranking_average_precision_score(relevant, scores)),
+        ):
+            value = parse(name)(truth, run)
+            assert math.isclose(value, theirs, rel_tol=1e-12), (name, seed)
+    assert n_compared > 250
+
+
+def test_ndcg_of_what_was_retrieved_only() -> None:
+    """Where a judged document was not retrieved, its ideal does not know it."""
+    truth, run = {"a": 1, "b": 3, "c": 2}, {"a": 2.0, "c": 1.0}
+    theirs = ndcg_score([[1, 2]], [[2.0, 1.0]])
+    assert math.isclose(parse("nDCG(ideal='retrieved')")(truth, run), theirs, rel_tol=1e-12)
+    assert parse("nDCG")(truth, run) < theirs
