@@ -153,7 +153,7 @@ REFUSED = {
     "CWL('RR', value='XX')": "'EU', 'ETU', 'EC', 'ETC' or 'ED'",
     "CWL('RR', gain={1: 2})": "gains from 0 to 1",
     "CWL('RR', top=0)": "a whole number, 1 or more",
-    "CWL('RR', depth=0)": "a whole number, 1 or more",
+    "CWL('RR', depth=0)": "a whole number from 1 to 1,000,000",
     "CWL('RR', depth=1e9)": "a whole number from 1 to 1,000,000",
     "CWL('RR', unjudged=2)": "a number from 0 to 1",
     "INST(min_rel=1, max_rel=3)": "min_rel is 0 here",

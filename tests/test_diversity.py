@@ -201,7 +201,7 @@ def test_names_of_other_tools() -> None:
 
 
 def test_a_cutoff_that_cannot_be_reckoned_is_refused() -> None:
-    with pytest.raises(MeasureError, match="at most 10,000,000 ranks"):
+    with pytest.raises(MeasureError, match="at most 1,000,000 ranks"):
         evaluate({"q": JUDGED}, {"q": FOUND}, "alpha_DCG@100000000")
 
 

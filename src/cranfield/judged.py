@@ -19,7 +19,7 @@ from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
 from cranfield.ranking import Ties
 
 ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
-_DEEPEST = 1_000_000
+DEEPEST = 1_000_000  # ranks that are looked at one by one
 
 
 @dataclass(eq=False, repr=False)
@@ -104,8 +104,8 @@ class Judged:
     def filled(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""
         down_to = k.max(axis=1)
-        if int(down_to.max(initial=0)) > _DEEPEST:
-            raise MeasureError(f"a cutoff beyond {_DEEPEST:,}: every rank above it is looked at")
+        if int(down_to.max(initial=0)) > DEEPEST:
+            raise MeasureError(f"a cutoff beyond {DEEPEST:,}: every rank above it is looked at")
         n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
         query = np.repeat(np.arange(len(n_rows)), n_rows)
         rank = np.arange(1, len(query) + 1) - (np.cumsum(n_rows) - n_rows)[query]

@@ -4,20 +4,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.judged import Judged
-from cranfield.measures.parameters import Parameter, whole
+from cranfield.judged import DEEPEST, Judged
+from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import measure
-from cranfield.measures.users import Persistence
 from cranfield.ranked import Floats, Ints, powers, ratio
-
-_DEEPEST = 1_000_000  # of a table with an entry for each rank
-
-
-def _depth(value: Any) -> int:
-    depth = whole(1)(value)
-    if depth > _DEEPEST:
-        raise ValueError(f"a whole number from 1 to {_DEEPEST:,}")
-    return depth
 
 
 def _flag(value: Any) -> bool:
@@ -43,7 +33,7 @@ def compatibility(
     normalize: Annotated[
         bool, Parameter("whether to divide by what the ideal ranking itself reaches", _flag)
     ] = True,
-    depth: Annotated[int, Parameter("the last rank that counts", _depth)] = 1000,
+    depth: Annotated[int, Parameter("the last rank that counts", whole(1, DEEPEST))] = 1000,
 ) -> Floats:
     """Compatibility: rank-biased overlap of the ranking with the ideal that is nearest to it.
 

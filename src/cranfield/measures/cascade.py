@@ -7,16 +7,20 @@ import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
-from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, is_number, whole
+from cranfield.measures.parameters import (
+    Cutoff,
+    Gains,
+    Parameter,
+    Parameters,
+    is_number,
+    or_none,
+    whole,
+)
 from cranfield.measures.registry import Bounded, measure
 from cranfield.ranked import Floats, Numbers, Ranked, ratio
 
 _MOST_GRADES = 1000
 _LARGEST_TOP = 1000  # the doubles end at 2^1024
-
-
-def _top(value: Any) -> int | None:
-    return None if value is None else whole(1)(value)
 
 
 def probabilities(value: Any) -> Gains:
@@ -41,7 +45,9 @@ def _stop(value: Any) -> str | Gains:
 
 Top = Annotated[
     int | None,
-    Parameter("the highest grade of the scale; None: the highest in the judgments", _top),
+    Parameter(
+        "the highest grade of the scale; None: the highest in the judgments", or_none(whole(1))
+    ),
 ]
 Stop = Annotated[
     str | Mapping[int, float],

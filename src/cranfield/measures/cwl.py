@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.judged import Judged
+from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.gain import check_gain, gains
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
@@ -26,7 +26,7 @@ from cranfield.measures.parameters import (
     Parameter,
     Parameters,
     between,
-    is_number,
+    or_none,
     whole,
     written,
 )
@@ -86,19 +86,6 @@ def _check_gain(value: Any) -> str | Gains:
     if isinstance(checked, Gains) and not all(0 <= gain <= 1 for _, gain in checked):
         raise ValueError("gains from 0 to 1")
     return checked
-
-
-def _check_top(value: Any) -> int | None:
-    return None if value is None else whole(1)(value)
-
-
-def _check_depth(value: Any) -> int:
-    if not is_number(value, _MOST_RANKS) or whole(1)(value) > _MOST_RANKS:
-        raise ValueError(f"a whole number from 1 to {_MOST_RANKS:,}")
-    return whole(1)(value)
-
-
-_MOST_RANKS = 1_000_000  # each query has so many rows
 
 
 def _fits(one: Measure) -> None:
@@ -200,9 +187,11 @@ def cwl(
     ] = "linear",
     top: Annotated[
         int | None,
-        Parameter("the grade that gains 1, with all above; None: the collection's", _check_top),
+        Parameter(
+            "the grade that gains 1, with all above; None: the collection's", or_none(whole(1))
+        ),
     ] = None,
-    depth: Annotated[int, Parameter("how many ranks are looked at", _check_depth)] = 1000,
+    depth: Annotated[int, Parameter("how many ranks are looked at", whole(1, DEEPEST))] = 1000,
     unjudged: Annotated[
         float,
         Parameter(

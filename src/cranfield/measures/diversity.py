@@ -11,8 +11,8 @@ from typing import Annotated
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.judged import Groups, Judged
-from cranfield.measures.parameters import Cutoff, Parameter, Rel, between
+from cranfield.judged import DEEPEST, Groups, Judged
+from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
 from cranfield.measures.precision import average_precision, precision
 from cranfield.measures.registry import measure
 from cranfield.ranked import Floats, Ints, Ranked, log2, powers, ratio
@@ -25,9 +25,6 @@ Alpha = Annotated[
         between(0, 1),
     ),
 ]
-Beta = Annotated[
-    float, Parameter("the probability of going on to the next document", between(0, 1))
-]
 
 _CLARKE = "Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008"
 _COMPARED = "Clarke, Craswell, Soboroff & Ashkan, WSDM 2011"
@@ -39,7 +36,6 @@ _DEEPER = {
     **_NO_MAXIMUM,
     "cutoff beyond the depth": "it is divided by what k documents could be worth",
 }
-_DEEPEST = 10**7
 
 Discount = Callable[[Ints], Ints | Floats]  # of ranks
 
@@ -76,8 +72,8 @@ def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Disc
 def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
     """Return what k documents are worth that are all relevant to every subtopic: as k."""
     deepest = int(k.max())
-    if deepest > _DEEPEST:
-        raise MeasureError(f"@{deepest}: expected a cutoff of at most {_DEEPEST:,} ranks")
+    if deepest > DEEPEST:
+        raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
     return np.append(so_far, 0.0)[k - 1]  # at -1, of no rank, stands the 0
@@ -192,7 +188,7 @@ _NRBP = "Clarke, Kolla & Vechtomova, ICTIR 2009"
     takes_groups="subtopics",
     range=(0, None),
 )
-def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
+def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision, as a share of what the ideal ranking has.
 
     The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
@@ -213,7 +209,7 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1
     takes_groups="subtopics",
     exempt=_NO_MAXIMUM,
 )
-def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Beta = 0.5, rel: Rel = 1) -> Floats:
+def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
 
     A document is worth what it is worth to alpha_DCG. 1 is the value of endlessly many documents

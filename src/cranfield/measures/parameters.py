@@ -30,16 +30,24 @@ class Parameter:
     check: Callable[[Any], Any]
 
 
-def whole(at_least: int) -> Callable[[Any], int]:
+def whole(at_least: int, at_most: int = LARGEST_GRADE) -> Callable[[Any], int]:
     """Return a check for whole numbers."""
+    expected = f"a whole number, {at_least} or more"
+    if at_most < LARGEST_GRADE:
+        expected = f"a whole number from {at_least} to {at_most:,}"
 
     def check(value: Any) -> int:
         number = finite(value)
-        if number is None or number != int(number) or not at_least <= number <= LARGEST_GRADE:
-            raise ValueError(f"a whole number, {at_least} or more")
+        if number is None or number != int(number) or not at_least <= number <= at_most:
+            raise ValueError(expected)
         return int(number)
 
     return check
+
+
+def or_none(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a check that lets None pass, too."""
+    return lambda value: None if value is None else check(value)
 
 
 def between(low: float, high: float) -> Callable[[Any], float]:
@@ -79,6 +87,9 @@ def finite(value: Any) -> int | float | None:
 
 
 Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]
+Persistence = Annotated[
+    float, Parameter("the probability of going on to the next document", between(0, 1))
+]
 Cutoff = Annotated[Ints, "cutoff"]  # what a kernel gets for `@10`: see Ranked.top
 RecallPoint = Annotated[float, "recall point"]
 

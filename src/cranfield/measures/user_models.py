@@ -12,6 +12,7 @@ import numpy as np
 
 from cranfield.measures.parameters import (
     Parameter,
+    Persistence,
     above_zero,
     between,
     is_number,
@@ -128,9 +129,6 @@ def user_model(
 # ---- the user models ------------------------------------------------------------------------
 
 Target = Annotated[float, Parameter("the gain that the user looks for", above_zero)]
-Persistence = Annotated[
-    float, Parameter("the probability of going on to the next document", between(0, 1))
-]
 Rationality = Annotated[
     float, Parameter("how much that counts; 0: not at all, and C_i is constant", between(0, 1e9))
 ]

@@ -7,13 +7,9 @@ import numpy as np
 
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
-from cranfield.measures.parameters import Parameter, Parameters, Rel, between
+from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
 from cranfield.measures.registry import Bounded, measure
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, powers, ratio
-
-Persistence = Annotated[
-    float, Parameter("the probability of going on to the next document", between(0, 1))
-]
 
 
 def _gain_or_none(value: Any) -> Any:
