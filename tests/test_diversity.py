@@ -391,3 +391,10 @@ def test_on_the_command_line(write: Write) -> None:
     assert shown["StRecall@1"] == "0.5"
     ideal = 2 / math.log2(2) + 0.5 / math.log2(3) + 0.5 / math.log2(4)
     assert float(shown["alpha_nDCG@3"]) == pytest.approx((1 + 1.5 / 2) / ideal)
+
+
+def test_judgments_by_subtopic_that_were_not_said_to_be_such_are_told_so(write: Any) -> None:
+    path = write("a.qrels", "1 1 d1 1\n1 2 d1 1\n")
+    with pytest.raises(InputError, match=r"stands twice.*\n.*\n.*--qrels-format subtopics"):
+        read_qrels(path)
+    assert read_qrels(path, "subtopics").in_groups

@@ -11,7 +11,7 @@ from typing import Any, Union, get_args
 
 import numpy as np
 
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats import QRELS_FORMATS, Files, Path, QrelsFormat, file_rows, table_rows
 from cranfield.formats.block import (
     Block,
@@ -204,7 +204,14 @@ class Qrels:
         if not blocks:
             hint = str(left_out.first()) if left_out.count else None
             raise InputError("the qrels: hold no judgment", hint=hint)
-        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
+        try:
+            by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
+        except DuplicateError as twice:
+            if not rows.form.startswith("TREC"):
+                raise
+            place = twice.source, twice.line, twice.text
+            hint = f"{twice.hint} {_BY_SUBTOPIC}"
+            raise DuplicateError(twice.problem, *place, hint, twice.kind) from None
         whole = by_query.block
         self.form, self.left_out = rows.form, whole.left_out
         if isinstance(rows, Files):
@@ -411,6 +418,10 @@ class Qrels:
         return columns
 
 
+_BY_SUBTOPIC = (
+    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
+    "--qrels-format subtopics."
+)
 # Which of the further columns a format holds; what is not here holds all.
 _HELD: Mapping[str, Set[Number]] = {
     **dict.fromkeys(("trec", "msmarco", "beir", "json"), frozenset[Number]()),
