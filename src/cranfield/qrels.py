@@ -209,9 +209,13 @@ class Qrels:
         except DuplicateError as twice:
             if not rows.form.startswith("TREC"):
                 raise
-            place = twice.source, twice.line, twice.text
-            hint = f"{twice.hint} {_BY_SUBTOPIC}"
-            raise DuplicateError(twice.problem, *place, hint, twice.kind) from None
+            raise DuplicateError(
+                twice.problem,
+                source=twice.source,
+                line=twice.line,
+                text=twice.text,
+                hint=f"{twice.hint} {_BY_SUBTOPIC}",
+            ) from None
         whole = by_query.block
         self.form, self.left_out = rows.form, whole.left_out
         if isinstance(rows, Files):
