@@ -147,7 +147,8 @@ def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -
             assert abs(value - extreme) <= 1e-15 * max(1, abs(extreme)), (one, levels, ties)
             taken.add(one.name)
     cut = {"depth"} & OPTIONS[option].keys()
-    by_depth = {"NumNonRelRet", *(name for name in NUMBERS if "Pref" in name)} if cut else set()
+    counts = {"NumNonRelRet", "FallOut", "LastRel", *(one for one in NUMBERS if "Pref" in one)}
+    by_depth = counts if cut else set()
     known = {each.name for each in definitions() if each.by_grade}
     assert taken == known - by_depth
 

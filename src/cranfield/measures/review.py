@@ -29,7 +29,6 @@ def _size(judged: Judged, collection: int) -> Ints:
     "nonrelevant document, among those retrieved",
     source="Hanley & McNeil, Radiology 1982; ir_measures Accuracy",
     aliases=("AUROC", "Accuracy"),
-    by_grade=True,
     exempt={
         "unjudged documents at the end": "they count as nonrelevant: more pairs in order",
     },
