@@ -16,7 +16,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--no-skips",
         action="store_true",
-        help="a skipped test is a failure: for where everything that tests need must be there",
+        help="a skipped test is a failure, also one that is marked `more`: for where everything "
+        "that tests need must be there",
     )
 
 
@@ -32,9 +33,10 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if item.config.getoption("--no-skips") and report.skipped and not hasattr(report, "wasxfail"):
+    may_be = item.get_closest_marker("more") and not item.config.getoption("--no-skips")
+    if report.skipped and not may_be and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"skipped, with --no-skips: {report.longrepr}"
+        report.longrepr = f"skipped, and may not be: {report.longrepr}"
     return report
 
 

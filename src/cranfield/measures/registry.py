@@ -9,7 +9,6 @@ import inspect
 import keyword
 import math
 import os
-import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -276,8 +275,6 @@ def _check_own(definition: Definition, names: Iterable[str]) -> None:
 
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
-    if name in sys.modules["cranfield"].__all__:
-        raise wrong(f"cranfield.{name} is something else")
     for one in names:
         other = VARIANTS.get(one.lower(), (name,))[0]
         if other != name:
