@@ -1,4 +1,4 @@
-"""What needs the documents of two runs: rank-biased overlap."""
+"""Rank-biased overlap of two rankings, or of two runs."""
 
 import math
 import os

@@ -1,0 +1,1 @@
+"""Comparing systems: alignment, tests, corrections, effect sizes, correlation of orderings."""

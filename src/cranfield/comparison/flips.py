@@ -1,0 +1,251 @@
+"""Sign flips: what mean differences would be if it did not matter which system is which.
+
+If two systems do not differ, each query's difference might as well have the other sign. So the
+signs are flipped, query by query, in every way, or in many ways drawn by chance, and one counts how
+often the mean difference is as large as the one that was seen (Fisher, The Design of Experiments,
+1935; Smucker, Allan & Carterette, CIKM 2007). All pairs of systems share the flips: sums over the
+queries of each system's scores, with their signs, are one matrix product, and the difference of two
+of these is the pair's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cranfield.ranked import Floats, Ints
+
+ALL_UP_TO = 20  # queries: so many have all their flips tried
+FLIPS = 100_000
+SEED = 42
+_CELLS = 1_000_000  # of a matrix at once: 8 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Several systems' scores for the same queries, and which systems are to be compared.
+
+    The difference of a pair is that of the system `left` minus that of `right`.
+    """
+
+    values: Floats  # (n_queries, n_systems)
+    left: Ints  # (n_pairs,) columns of values
+    right: Ints  # (n_pairs,)
+
+    @classmethod
+    def of(cls, differences: Floats) -> "Paired":
+        """Return pairs of which the differences (n_queries, n_pairs) are known."""
+        n, m = differences.shape
+        values = np.concatenate((differences, np.zeros((n, 1))), axis=1)
+        return cls(values, np.arange(m), np.full(m, m))
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.values)
+
+    @cached_property
+    def differences(self) -> Floats:
+        """Each query's differences: (n_queries, n_pairs)."""
+        found: Floats = self.values[:, self.left] - self.values[:, self.right]
+        return found
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The sums of the differences: (n_pairs,)."""
+        found: Floats = self.differences.sum(axis=0)
+        return found
+
+    @cached_property
+    def slack(self) -> Floats:
+        """By how much two sums may differ and are the same but for rounding: (n_pairs,)."""
+        found: Floats = 1e-12 * np.abs(self.differences).sum(axis=0)
+        return found
+
+    @cached_property
+    def _basis(self) -> tuple[Floats, Ints, Ints]:
+        """Return columns (n_queries, n_columns), and of which two each pair is the difference.
+
+        The last column is 0. A pair that differs by much less than its systems score has a column
+        of its own: the difference of two large sums would be but rounding.
+        """
+        n, m = self.n_queries, len(self.left)
+        size = np.abs(self.values).sum(axis=0)
+        alone = self.slack < 1e-14 * (size[self.left] + size[self.right])
+        if m <= self.values.shape[1]:
+            alone = np.ones(m, np.bool_)
+        own = self.differences[:, alone]
+        kept = np.unique(np.concatenate((self.left[~alone], self.right[~alone])))
+        columns = np.concatenate((self.values[:, kept], own, np.zeros((n, 1))), axis=1)
+        left, right = np.empty(m, np.int64), np.full(m, columns.shape[1] - 1)
+        left[alone] = len(kept) + np.arange(own.shape[1])
+        left[~alone] = np.searchsorted(kept, self.left[~alone])
+        right[~alone] = np.searchsorted(kept, self.right[~alone])
+        return columns, left, right
+
+    def sums(self, signs: Floats) -> Floats:
+        """Return the sums of the differences under signs, 0 or 1 for minus and plus.
+
+        `signs` is (n_flips, n_queries), the sums are (n_flips, n_pairs).
+        """
+        columns, left, right = self._basis
+        sums = signs @ (2 * columns)
+        sums -= columns.sum(axis=0)
+        if len(left) + 1 == columns.shape[1]:  # each pair has its own
+            return sums[:, :-1]
+        found: Floats = sums.take(left, axis=1)
+        found -= sums.take(right, axis=1)
+        return found
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Signs for n queries: all there are, if these are few, or `drawn` by chance.
+
+    The signs of a flip depend on the seed, its number and the number of queries, and on nothing
+    else. Where all are tried, only those are looked at that leave the last query's sign: the others
+    are their negatives.
+    """
+
+    n_queries: int
+    drawn: int = FLIPS
+    seed: int = SEED
+
+    @property
+    def exact(self) -> bool:
+        """Whether all flips are tried."""
+        return self.n_queries <= ALL_UP_TO
+
+    @property
+    def looked_at(self) -> int:
+        """How many flips `signs` goes through."""
+        return 2 ** max(self.n_queries - 1, 0) if self.exact else self.drawn
+
+    def signs(self, width: int = 0) -> Iterator[Floats]:
+        """Yield signs, 0 for minus and 1 for plus: (n_flips, n_queries) in parts.
+
+        `width`: how many more cells the caller needs for each flip.
+        """
+        step = max(1, _CELLS // max(1, self.n_queries + width))
+        for begin in range(0, self.looked_at, step):
+            yield self._part(begin, min(begin + step, self.looked_at))
+
+    def _part(self, begin: int, end: int) -> Floats:
+        n = self.n_queries
+        if self.exact:
+            words = np.arange(begin, end, dtype="<u4")
+            kept = np.uint32(1 << (n - 1)) if n else np.uint32(0)
+            octets = (words | kept).view(np.uint8).reshape(end - begin, 4)
+            return np.unpackbits(octets, axis=1, count=n, bitorder="little").astype(np.float64)
+        each = -(-n // 64)  # words
+        source = np.random.PCG64(self.seed).advance(begin * each)
+        drawn = source.random_raw((end - begin) * each).astype("<u8")
+        octets = drawn.view(np.uint8).reshape(end - begin, each * 8)
+        return np.unpackbits(octets, axis=1, count=n).astype(np.float64)
+
+    def share(self, counts: Ints) -> Floats:
+        """Return counts of flips looked at as p-values.
+
+        Of flips drawn by chance, the one that was seen is one more (Phipson & Smyth 2010).
+        """
+        if self.exact:
+            return counts / self.looked_at
+        return (counts + 1) / (self.drawn + 1)
+
+    def needed(self, alpha: float) -> int:
+        """Return the least count of which the share is above alpha."""
+        least = int(alpha * self.looked_at)
+        while self.share(np.array(least)) > alpha and least > 0:
+            least -= 1
+        while self.share(np.array(least)) <= alpha:
+            least += 1
+        return least
+
+
+def sign_flip(paired: Paired, flips: Flips) -> Floats:
+    """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
+    counts = np.zeros(len(paired.left), np.int64)
+    least = np.abs(paired.totals) - paired.slack
+    for signs in flips.signs(2 * len(paired.left)):
+        counts += np.count_nonzero(np.abs(paired.sums(signs)) >= least, axis=0)
+    return flips.share(counts)
+
+
+def sign_flip_greater(paired: Paired, flips: Flips) -> Floats:
+    """Return the one-sided p-value of each pair, where differences are above 0: (n_pairs,)."""
+    counts = np.zeros(len(paired.left), np.int64)
+    least = paired.totals - paired.slack
+    for signs in flips.signs(2 * len(paired.left)):
+        sums = paired.sums(signs)
+        counts += np.count_nonzero(sums >= least, axis=0)
+        if flips.exact:
+            counts += np.count_nonzero(-sums >= least, axis=0)
+    return flips.share(counts) / (2 if flips.exact else 1)
+
+
+def step_down(paired: Paired, flips: Flips) -> Floats:
+    """Return p-values corrected for all pairs by the greatest t of each flip: (n_pairs,).
+
+    The step-down maxT procedure of Westfall & Young, Resampling-Based Multiple Testing, 1993; for
+    retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
+    that t is greater where the absolute sum, divided by its root, is.
+    """
+    squares = np.sqrt((paired.differences**2).sum(axis=0))
+    scale = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
+    observed = np.abs(paired.totals) * scale
+    order = np.argsort(-observed, kind="stable")
+    least = (observed - paired.slack * scale)[order]
+    counts = np.zeros(len(order), np.int64)
+    for signs in flips.signs(3 * len(order)):
+        found = np.abs(paired.sums(signs))[:, order] * scale[order]
+        # Each pair against the greatest of itself and of those with a smaller t.
+        greatest = np.maximum.accumulate(found[:, ::-1], axis=1)[:, ::-1]
+        counts += np.count_nonzero(greatest >= least, axis=0)
+    p = np.empty(len(order))
+    p[order] = np.maximum.accumulate(flips.share(counts))
+    return p
+
+
+def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends of each pair's interval: the shifts that the test does not reject.
+
+    A flip counts against a shift of the mean difference if the shift lies between the mean of the
+    differences whose signs it flips and the mean of the others; the observed mean always does. So
+    the ends are two of these means: the upper one, that of which just more than alpha of the flips
+    have a greater one. Returns two arrays (n_pairs,). 0 lies outside if and only if the p-value of
+    `sign_flip` is at most alpha.
+    """
+    m, n = len(paired.left), paired.n_queries
+    needed = flips.needed(alpha)
+    if needed > flips.looked_at:  # no shift is far enough away
+        return np.full(m, -np.inf), np.full(m, np.inf)
+    low, high = np.empty(m), np.empty(m)
+    at_once = max(1, 8 * _CELLS // flips.looked_at)
+    for begin in range(0, m, at_once):
+        some = slice(begin, begin + at_once)
+        part = Paired(paired.values, paired.left[some], paired.right[some])
+        width = len(part.left)
+        lows, highs = np.empty((2, width, flips.looked_at))
+        done = 0
+        for signs in flips.signs(4 * width):
+            rows = slice(done, done := done + len(signs))
+            sums = part.sums(signs)
+            n_kept = np.count_nonzero(signs, axis=1)[:, None]
+            kept, flipped = (part.totals + sums) / 2, (part.totals - sums) / 2
+            for one in kept, flipped:
+                one[np.abs(one) <= part.slack / 2] = 0.0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                kept /= n_kept
+                flipped /= n - n_kept
+            lows[:, rows] = np.where(
+                n_kept * (n - n_kept) == 0, -np.inf, np.minimum(kept, flipped)
+            ).T
+            highs[:, rows] = np.where(
+                n_kept * (n - n_kept) == 0, np.inf, np.maximum(kept, flipped)
+            ).T
+        low[some] = np.partition(lows, needed - 1, axis=1)[:, needed - 1]
+        high[some] = np.partition(highs, flips.looked_at - needed, axis=1)[
+            :, flips.looked_at - needed
+        ]
+    return low + 0.0, high + 0.0
