@@ -62,6 +62,7 @@ FLOORS = [
     "pairs.overlap",
     "pairs",
     "comparison.flips",
+    "comparison.corrections",
     "comparison",
     "checking",
     "trec_eval",

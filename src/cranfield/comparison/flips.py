@@ -90,7 +90,7 @@ class Paired:
         `signs` is (n_flips, n_queries), the sums are (n_flips, n_pairs).
         """
         columns, left, right = self._basis
-        sums = signs @ (2 * columns)
+        sums: Floats = signs @ (2 * columns)
         sums -= columns.sum(axis=0)
         if len(left) + 1 == columns.shape[1]:  # each pair has its own
             return sums[:, :-1]

@@ -1,0 +1,66 @@
+"""Many comparisons: p-values that keep their promise for a whole family of them.
+
+Each takes p-values (n_pairs,) and returns adjusted ones, in the same order, at most 1: a pair is
+significant if its adjusted p-value is at most alpha.
+"""
+
+import numpy as np
+
+from cranfield.ranked import Floats, Ints, total
+
+
+def holm(p: Floats) -> Floats:
+    """Adjust by Holm's step-down rule (Holm, Scandinavian Journal of Statistics 1979).
+
+    The smallest p-value is multiplied by their number m, the next by m - 1, and so on; none comes
+    out below one before it. Keeps the chance of any false alarm at alpha, whatever the test and
+    however the comparisons depend on each other.
+
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p, kind="stable")
+    return _back(order, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+
+
+def bonferroni(p: Floats) -> Floats:
+    """Multiply by the number of comparisons.
+
+    >>> bonferroni(np.array([0.01, 0.04, 0.75]))
+    array([0.03, 0.12, 1.  ])
+    """
+    return np.minimum(p * len(p), 1.0)
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """Adjust for the share of false alarms among all that are called significant.
+
+    For exploring: single false alarms are to be expected (Benjamini & Hochberg, JRSS-B 1995).
+
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.04, 0.04])
+    """
+    return _step_up(p, float(len(p)))
+
+
+def benjamini_yekutieli(p: Floats) -> Floats:
+    """Adjust as Benjamini & Hochberg do, for any dependence between the comparisons.
+
+    Benjamini & Yekutieli, Annals of Statistics 2001.
+
+    >>> benjamini_yekutieli(np.array([0.01, 0.5])).tolist() == [0.01 * 2 * (1 + 1 / 2), 0.75]
+    True
+    """
+    return _step_up(p, len(p) * total(1 / np.arange(1, len(p) + 1)))
+
+
+def _step_up(p: Floats, factor: float) -> Floats:
+    order = np.argsort(p, kind="stable")
+    scaled = p[order] * factor / np.arange(1, len(p) + 1)
+    return _back(order, np.minimum.accumulate(scaled[::-1])[::-1])
+
+
+def _back(order: Ints, adjusted: Floats) -> Floats:
+    found = np.empty(len(adjusted))
+    found[order] = np.minimum(adjusted, 1.0)
+    return found
