@@ -64,6 +64,8 @@ FLOORS = [
     "pairs",
     "comparison.flips",
     "comparison.corrections",
+    "comparison.significance",
+    "comparison.anova",
     "comparison.alignment",
     "comparison",
     "checking",
