@@ -157,7 +157,9 @@ def compare(
     if correction != "none" and test == "bayes":
         raise OptionError("test='bayes' has no p-values to correct: leave correction out")
     if correction in ("tukey", "rtukey") and family == "all":
-        raise OptionError(f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be")
+        raise OptionError(
+            f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be"
+        )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
     aligned = align(data, measures, missing=missing, **judging)
@@ -168,7 +170,16 @@ def compare(
     )
     notes = [*aligned.notes]
     left, right = _pairs(aligned.names, baseline)
-    results = _results(aligned, left, right, settings, None, None, np.ones(len(aligned.query_ids), np.bool_), bounds)
+    results = _results(
+        aligned,
+        left,
+        right,
+        settings,
+        None,
+        None,
+        np.ones(len(aligned.query_ids), np.bool_),
+        bounds,
+    )
     if slices is not None:
         labels, said = _labelled(slices, aligned.query_ids)
         notes += said
@@ -177,7 +188,9 @@ def compare(
     return Comparison(aligned, settings, tuple(results), tuple(notes))
 
 
-def _number(option: str, value: object, above: float | None = None, below: float = math.inf) -> None:
+def _number(
+    option: str, value: object, above: float | None = None, below: float = math.inf
+) -> None:
     least = 0 if above is None else above
     fits = isinstance(value, int | float) and not isinstance(value, bool) and value < below
     if not fits or not (value > least if above is not None else value >= least):  # type: ignore[operator]
@@ -195,7 +208,8 @@ def _baseline(names: Sequence[str], baseline: str | None) -> str:
         return names[0]
     if baseline not in names:
         raise InputError(
-            f"there is no system {baseline!r} to be the baseline", hint=f"There are {', '.join(names)}."
+            f"there is no system {baseline!r} to be the baseline",
+            hint=f"There are {', '.join(names)}.",
         )
     return baseline
 
@@ -286,7 +300,9 @@ def _of_family(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list
     absent = np.isnan(p)
     if settings.correction == "maxt":
         differences = [cell.paired.differences for cell in cells]
-        every = cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
+        every = (
+            cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
+        )
         adjusted = step_down(every, flips)
     elif settings.correction == "tukey":
         adjusted = tukey(cells[0].paired)
@@ -309,9 +325,7 @@ def _interval(
     if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
         return *inverted(paired, flips, settings.alpha), "randomization"
     if settings.test == "bootstrap":
-        ends = bca_interval(
-            paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed
-        )
+        ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
         return *ends, "bca"
     return *t_interval(moments, settings.alpha), "t"
 
@@ -326,7 +340,9 @@ def _result(
 ) -> Result:
     paired, moments = cell.paired, cell.moments
     measure, rising = aligned.measures[cell.measure], aligned.rising[cell.measure]
-    query_ids = [query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice]
+    query_ids = [
+        query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
+    ]
     n, freedom = paired.n_queries, paired.n_queries > 1
     low, high, interval = _interval(paired, moments, flips, settings)
     effects = effects_of(paired, moments)
@@ -392,7 +408,9 @@ def _result(
                 probability_same=None if belief is None else _or_none(belief[1][i]),
                 probability_worse=worse,
                 detectable=None if least is None or not sd else least * sd,
-                queries_needed=None if told or not d_z else topics(effect=abs(d_z), alpha=settings.alpha),
+                queries_needed=None
+                if told or not d_z
+                else topics(effect=abs(d_z), alpha=settings.alpha),
                 unjudged_low=None,
                 unjudged_high=None,
                 unjudged_method=None,
