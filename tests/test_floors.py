@@ -64,6 +64,7 @@ FLOORS = [
     "pairs.overlap",
     "pairs",
     "comparison.flips",
+    "comparison.letters",
     "comparison.corrections",
     "comparison.significance",
     "comparison.anova",
