@@ -84,6 +84,7 @@ FLOORS = [
     "cli.terminal",
     "cli.data",
     "cli.evaluate",
+    "cli.compare",
     "cli.check",
     "cli.convert",
     "cli.nuggets",

@@ -14,6 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
+    "Comparison": "comparison",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "InputError": "errors",
@@ -33,6 +34,7 @@ _HOME = {
     "RunRBO": "pairs",
     "Scores": "scores",
     "Systems": "scores",
+    "compare": "comparison",
     "definitions": "measures",
     "check": "checking",
     "evaluate": "evaluation",
@@ -48,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "RBO",
+    "Comparison",
     "CranfieldError",
     "Cutoff",
     "Finding",
@@ -68,6 +71,7 @@ __all__ = [
     "Systems",
     "__version__",
     "check",
+    "compare",
     "definitions",
     "evaluate",
     "measure",
@@ -82,6 +86,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison import Comparison, compare
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

@@ -1,9 +1,9 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import click
+from click.core import ParameterSource
 
 from cranfield.cli.data import (
     DataOptions,
@@ -11,12 +11,11 @@ from cranfield.cli.data import (
     judging_options,
     refuse_two_inputs,
 )
-from cranfield.cli.terminal import as_json, say, show, show_as
+from cranfield.cli.terminal import as_json, say, show_tables
 from cranfield.comparison import (
     FLIPS,
     SEED,
     TIE,
-    Comparison,
     Correction,
     Family,
     Missing,
@@ -24,7 +23,7 @@ from cranfield.comparison import (
     compare,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.errors import InputError
+from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
 from cranfield.measures import parse_all
 
@@ -40,8 +39,8 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     "names",
     multiple=True,
     metavar="MEASURE",
-    help=f"What to compare, as in -m nDCG@10 -m AP. May be repeated.  [default: {DEFAULT_MEASURES}; "
-    "with --saved, all that there are]",
+    help=f"What to compare, as in -m nDCG@10 -m AP. May be repeated.  "
+    f"[default: {DEFAULT_MEASURES}, or all that were saved]",
 )
 @click.option(
     "--baseline",
@@ -106,8 +105,8 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 @click.option(
     "--slices",
     metavar="FILE",
-    help="Labels of queries (a column of query ids, one or more of labels): compares on the queries "
-    "of each label by themselves, too.",
+    help="Labels of queries (a column of query ids, one or more of labels): compare on those of each "
+    "label by themselves, too.",
 )
 @click.option(
     "--bounds",
@@ -117,8 +116,8 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 @click.option(
     "--missing",
     type=click.Choice(get_args(Missing)),
-    help="What to do with a query that a system has no score for: refuse it, count it as 0, or drop "
-    "it for all.  [default: zero; with --saved error]",
+    help="What to do with a query that a system has no score for: refuse it, count it as "
+    "0, or drop it for all.  [default: zero; with --saved error]",
 )
 @click.option("--means", is_flag=True, help="Show each system's mean with its own interval, too.")
 @click.option(
@@ -143,9 +142,7 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     show_default=True,
     help="How to print. csv and tsv have a row for each pair, json has everything.",
 )
-@click.pass_context
 def command(
-    ctx: click.Context,
     qrels: str,
     runs: tuple[str, ...],
     names: tuple[str, ...],
@@ -177,14 +174,13 @@ def command(
     refuse_two_inputs(*files)
     measures: Any = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
     if saved:
-        given = [
-            name
-            for name, value in {**judging, "rel": rel}.items()
-            if value is not None and ctx.get_parameter_source(name) is not None
-            and ctx.get_parameter_source(name).name != "DEFAULT"  # type: ignore[union-attr]
-        ]
-        if given:
-            raise InputError(f"--{given[0].replace('_', '-')} is of runs: saved scores are as they are")
+        context = click.get_current_context()
+        for name in (*judging, "rel"):
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                option = name.replace("_", "-")
+                raise OptionError(
+                    f"--{option} says how runs are judged; saved scores are as they are"
+                )
         content: Any = files
         measures = list(names) or None
         judging = Judging()
@@ -210,4 +206,4 @@ def command(
     elif form in ("csv", "tsv"):
         say(comparison.to_csv("," if form == "csv" else "\t"))
     else:
-        show_all(comparison.tables(means=means, changes=changes or 0), form)
+        show_tables(comparison.tables(means=means, changes=changes or 0), form)

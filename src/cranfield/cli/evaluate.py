@@ -5,16 +5,21 @@ from typing import Any, Literal, get_args
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Reading, as_json, is_terminal, note, say, show
+from cranfield.cli.data import (
+    DataOptions,
+    data_options,
+    judging_options,
+    refuse_two_inputs,
+    size_of,
+)
+from cranfield.cli.terminal import PAGES, Reading, as_json, is_terminal, note, say, show_tables
 from cranfield.evaluation import DEFAULT_MEASURES, Judging, evaluate
 from cranfield.judge import Queries
 from cranfield.measures import parse_all
-from cranfield.render import delimited, to_html, to_latex, to_markdown
+from cranfield.render import delimited
 from cranfield.scores import Scores, Systems
 
 Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
-_PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
 
 
 @click.command("evaluate")
@@ -100,11 +105,8 @@ def command(
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
     form = form or ("table" if is_terminal() else "tsv")
-    if form == "table":
-        show(systems.table(per_query=per_query))
-        return
-    if form in _PAGES:
-        say(_PAGES[form](systems.table(per_query=per_query)))
+    if form == "table" or form in PAGES:
+        show_tables([systems.table(per_query=per_query)], form)
         return
     if form == "json":
         say(as_json(_document(systems, per_query), indent=2) + "\n")

@@ -57,8 +57,8 @@ def remarks_on(
             none = ", and nothing can be significant" if floor > alpha else ""
             said.append(
                 f"{comparisons:,} comparisons call for {round(20 * comparisons / alpha):,} flips; "
-                f"{flips.drawn:,} were drawn, so that no corrected p can be below {floor:.2g}{none}. "
-                "Draw more, or correct by maxt."
+                f"{flips.drawn:,} were drawn, so that no corrected p can be below {floor:.2g}"
+                f"{none}. Draw more, or correct by maxt."
             )
         elif exact and floor > alpha >= least:
             said.append(

@@ -368,7 +368,7 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
     level = f"{100 * (1 - settings.alpha):.4g}% interval"
     shares = [judged_name(first.measure)] if first.systems[0].judged is not None else []
     said = [
-        "One system: there is nothing to compare it with. The interval is Student's t's, of the mean."
+        "One system: there is nothing to compare it with. The interval is of its mean (Student's t)."
     ]
     return Table(
         [*labels, "mean", level, *shares],
@@ -387,7 +387,7 @@ def means_of(result: Result, settings: Settings) -> Table:
     ]
     level = f"{100 * (1 - settings.alpha):.4g}% interval"
     note = (
-        "Each interval is of one system's mean (Student's t). Two that overlap may belong to systems "
+        "Each interval is of one system's mean (Student's t). Two that overlap may be of systems "
         "that differ: whether they do, the comparison says."
     )
     return Table(["system", "mean", level], rows, [note], title=[f"{result.measure}   each mean"])
