@@ -1,0 +1,152 @@
+"""Simulations: tests and intervals keep their promise, as often as they say.
+
+How often something happened in R independent repetitions has to lie within the limits that a
+binomial count with the stated chance passes once in a thousand times, on either side once in two
+thousand. Repetitions are the pairs of one call, in blocks: within a block they share the flips, but
+no data; each block has a seed of its own. These are the slow part of the suite: `-m 'not slow'`
+leaves them out.
+"""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from cranfield.comparison.corrections import holm
+from cranfield.comparison.flips import (
+    Flips,
+    Paired,
+    inverted,
+    sign_flip,
+    sign_flip_greater,
+    step_down,
+)
+from cranfield.comparison.significance import Moments, t_interval
+from cranfield.ranked import Bools, Floats
+
+pytestmark = pytest.mark.slow
+
+ALPHA = 0.05
+BLOCKS = 8
+
+
+def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:
+    low, high = binom.ppf([0.0005, 0.9995], repetitions, chance)
+    return bool(low <= events <= high)
+
+
+def at_most(events: int, repetitions: int, chance: float = ALPHA) -> bool:
+    return bool(events <= binom.ppf(0.999, repetitions, chance))
+
+
+def test_the_limits_themselves() -> None:
+    # 2,000 x 0.05 = 100, give or take 3.3 times (2,000 x 0.05 x 0.95)^0.5 = 9.7.
+    assert [n for n in range(201) if within(n, 2_000)] == list(range(69, 134))
+    assert at_most(131, 2_000)
+    assert not at_most(132, 2_000)
+
+
+def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Return differences that are symmetric about 0; each query has a spread of its own."""
+    spread = chance.uniform(0.1, 1, (shape[0], 1))
+    if kind == "tied":
+        found: Floats = chance.integers(-3, 4, shape) / 10
+        return found
+    drawn: Floats = chance.laplace(size=shape) if kind == "laplace" else chance.normal(size=shape)
+    return drawn * spread
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "repetitions"), [(20, 1, 2_000), (50, 9_999, 4_000), (500, 9_999, 2_000)]
+)
+@pytest.mark.parametrize("kind", ["laplace", "tied"])
+def test_false_alarms_of_the_default_test(n: int, drawn: int, repetitions: int, kind: str) -> None:
+    if n == 20:
+        repetitions //= 1 if kind == "laplace" else 4  # all 2^19 flips take their time
+    chance = np.random.default_rng(20_261_122 + n)
+    alarms = 0
+    for seed in range(BLOCKS):
+        d = symmetric(kind, chance, (n, repetitions // BLOCKS))
+        alarms += int(np.count_nonzero(sign_flip(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA))
+    # Without ties the chance is 500 / 10,000, or floor(0.05 x 2^19) / 2^19 where all are tried.
+    assert (within if kind == "laplace" else at_most)(alarms, repetitions)
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(14, 1), (50, 1_999)])
+def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
+    chance = np.random.default_rng(1_000 + n)
+    alarms = 0
+    for seed in range(BLOCKS):
+        d = symmetric("normal", chance, (n, 500))
+        alarms += int(
+            np.count_nonzero(sign_flip_greater(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA)
+        )
+    assert within(alarms, 500 * BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "repetitions", "alpha"),
+    [
+        (12, 1, 4_000, 0.05),
+        (20, 1, 200, 0.05),  # all 2^19 flips take their time
+        (50, 1_999, 4_000, 0.05),
+        (50, 1_999, 4_000, 0.2),
+    ],
+)
+def test_intervals_hold_the_true_difference(
+    n: int, drawn: int, repetitions: int, alpha: float
+) -> None:
+    chance = np.random.default_rng(2_000 + n)
+    held = 0
+    for seed in range(BLOCKS):
+        d = 0.3 + symmetric("laplace", chance, (n, repetitions // BLOCKS))
+        low, high = inverted(Paired.of(d), Flips(n, drawn, seed), alpha)
+        held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
+    # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
+    assert within(held, repetitions, 1 - alpha)
+
+
+def test_intervals_of_tied_data_hold_the_true_difference() -> None:
+    chance = np.random.default_rng(3_000)
+    missed = 0
+    for seed in range(BLOCKS):
+        d = 0.3 + symmetric("tied", chance, (30, 250))
+        low, high = inverted(Paired.of(d), Flips(30, 1_999, seed), ALPHA)
+        missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
+    assert at_most(missed, 250 * BLOCKS)
+
+
+def test_the_t_interval_of_many_queries() -> None:
+    # Skewed, and most of it 0: 0 with chance 0.6, else of mean 0.1. The mean is 0.4 x 0.1 = 0.04.
+    chance = np.random.default_rng(4_000)
+    d = chance.exponential(0.1, (2_000, 2_000)) * (chance.random((2_000, 2_000)) < 0.4)
+    low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+    assert within(int(np.count_nonzero((low <= 0.04) & (high >= 0.04))), 2_000, 0.95)
+
+
+@pytest.mark.parametrize("better", [False, True], ids=["none differs", "one is better"])
+def test_families_of_comparisons(better: bool) -> None:
+    # Six systems, 15 pairs, 50 queries. If one is better, 10 pairs are between the others.
+    repetitions, n = 2_000, 50
+    chance = np.random.default_rng(5_000)
+    left, right = np.array(list(combinations(range(6), 2))).T
+    assert len(left) == comb(6, 2)
+    same: Bools = left > 0 if better else left >= 0
+    alarms = {"holm": 0, "step_down": 0}
+    found = {"holm": 0, "step_down": 0}
+    for seed in range(repetitions):
+        values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
+        values[:, 0] += better
+        paired, flips = Paired(values, left, right), Flips(n, 999, seed)
+        adjusted = {"holm": holm(sign_flip(paired, flips)), "step_down": step_down(paired, flips)}
+        for name, p in adjusted.items():
+            alarms[name] += bool((p[same] <= ALPHA).any())
+            found[name] += int(np.count_nonzero(p[~same] <= ALPHA))
+    assert at_most(alarms["holm"], repetitions)
+    assert at_most(alarms["step_down"], repetitions)
+    if better:  # the others are seen: 5 pairs whose mean is 50^0.5 / 2^0.5 = 5 standard errors
+        assert min(found.values()) > 0.9 * 5 * repetitions
+    else:  # the greatest t is one test, whose chance is 50 / 1,000
+        assert within(alarms["step_down"], repetitions)
