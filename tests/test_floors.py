@@ -60,6 +60,7 @@ FLOORS = [
     "evaluation",
     "nuggets",
     "pairs.overlap",
+    "pairs.unjudged",
     "pairs",
     "comparison.flips",
     "comparison.corrections",

@@ -17,6 +17,7 @@ _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "InputError": "errors",
+    "JointBounds": "pairs",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
@@ -36,6 +37,7 @@ _HOME = {
     "definitions": "measures",
     "check": "checking",
     "evaluate": "evaluation",
+    "joint_bounds": "pairs",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
@@ -52,6 +54,7 @@ __all__ = [
     "Cutoff",
     "Finding",
     "InputError",
+    "JointBounds",
     "Measure",
     "MeasureError",
     "NuggetScores",
@@ -70,6 +73,7 @@ __all__ = [
     "check",
     "definitions",
     "evaluate",
+    "joint_bounds",
     "measure",
     "nugget_recall",
     "parse",
@@ -87,7 +91,7 @@ if TYPE_CHECKING:
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall
-    from cranfield.pairs import RBO, RunRBO, rbo
+    from cranfield.pairs import RBO, JointBounds, RunRBO, joint_bounds, rbo
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.ranked import Ranked, ratio
     from cranfield.runs import Run, read_run
