@@ -318,7 +318,10 @@ class _Retrieved:
 
 @dataclass(frozen=True, eq=False)
 class _Unjudged:
-    """A run's unjudged documents. A document of one query has the same number in every run."""
+    """A run's unjudged documents, query after query, best rank first.
+
+    A document of a query has the same number in every run.
+    """
 
     query: Ints  # (rows,)
     rank: Ints  # (rows,)
@@ -331,21 +334,22 @@ def _unjudged(
 ) -> list[_Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
     every = [_retrieved(qrels, run, depth, recipe) for run in runs]
-    docs = Ids.joined([qrels.docs, *(one.docs for one in every)])
-    number = _numbered(np.concatenate([qrels.query, *(one.query for one in every)]), docs)
+    query = np.concatenate([qrels.query, *(one.query for one in every)])
+    number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
     judged = np.zeros(len(number), np.bool_)
     judged[number[: len(qrels)]] = True
     found, begin = [], len(qrels)
     for one in every:
         document = number[begin : begin + len(one.rank)]
         rows = np.flatnonzero(~judged[document])
+        rows = rows[np.lexsort((one.rank[rows], one.query[rows]))]
         found.append(_Unjudged(one.query[rows], one.rank[rows], document[rows], one.n_retrieved))
         begin += len(one.rank)
     return found
 
 
 def _numbered(query: Ints, docs: Ids) -> Ints:
-    """Return numbers (rows,), the same for the same query and document."""
+    """Return numbers (rows,), the same for the same query and document, query after query."""
     keys = keyed(docs.hash(), query)
     order = keys.argsort(kind="stable")
     new = np.append(True, keys[order[1:]] != keys[order[:-1]])[: len(order)]
@@ -356,8 +360,11 @@ def _numbered(query: Ints, docs: Ids) -> Ints:
         order = np.lexsort((exact, query))
         a, b = order[1:], order[:-1]
         new = np.append(True, (exact[a] != exact[b]) | (query[a] != query[b]))
+    firsts = order[new]
+    place = np.empty(len(firsts), np.int64)
+    place[query[firsts].argsort(kind="stable")] = np.arange(len(firsts))
     number = np.empty(len(order), np.int64)
-    number[order] = np.cumsum(new) - 1
+    number[order] = place[np.cumsum(new) - 1]
     return number
 
 
@@ -523,11 +530,12 @@ def _joint(
             j = int(second[pair])
             its_query, its_document, its_weight = tables[j]
             theirs[its_document] = its_weight
-            only = mine[its_document] == 0
-            moved = np.concatenate((weight - theirs[document], -its_weight[only]))
-            at = np.concatenate((query, its_query[only]))
-            more = np.bincount(at, np.maximum(moved, 0), n_queries)
-            less = np.bincount(at, np.minimum(moved, 0), n_queries)
+            only = np.flatnonzero(mine.take(its_document) == 0)
+            moved = np.concatenate((weight - theirs.take(document), -its_weight.take(only)))
+            at = np.concatenate((query, its_query.take(only)))
+            # Both sums at once: of what is below 0, and of what is above.
+            sums = np.bincount(2 * at + (moved > 0), moved, 2 * n_queries)
+            less, more = sums[::2], sums[1::2]
             theirs[its_document] = 0
             difference = values[:, i] - values[:, j]
             low = difference + (one.most * less + one.least * more)
