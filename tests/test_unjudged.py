@@ -1,10 +1,10 @@
 """Joint bounds of two runs: held against every way to grade the unjudged."""
 
 import itertools
+import json
 import math
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,21 +22,26 @@ from cranfield import (
     evaluate,
     joint_bounds,
     parse,
+    parse_all,
     read_qrels,
     read_run,
 )
 from cranfield.errors import NothingSharedError
 from cranfield.pairs.unjudged import PairBounds, judged_measure, pair_bounds
+from cranfield.ranked import Floats
 
+OF_USERS = (
+    "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "
+    "CWL('INSQ', value='ETU', depth=5) CWL('SDCG', value='EC')@3"
+)
 LINEAR = [
-    one for definition in definitions() for one in variants(definition.name) if one.linear != "no"
-] + [
-    parse(text)
-    for text in (
-        "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "
-        "CWL('INSQ', value='ETU', depth=5) CWL('SDCG', value='EC')@3"
-    ).split(") ")
-    for text in [text if text.endswith(("3", ")")) else f"{text})"]
+    *(
+        one
+        for definition in definitions()
+        for one in variants(definition.name)
+        if one.linear != "no"
+    ),
+    *parse_all(OF_USERS),
 ]
 EXACT = [one for one in LINEAR if one.linear == "exact"]
 FIXED = [one for one in LINEAR if one.linear == "fixed ideal"]
@@ -131,14 +136,24 @@ def completed(case: Collection, top: int) -> list[Collection]:
     ]
 
 
-def differences(qrels: Qrels, left: Run, right: Run, measures: list[Measure]) -> Any:
+def differences(qrels: Qrels, left: Run, right: Run, measures: list[Measure]) -> Floats:
     """Return (n_queries, n_measures)."""
     systems = evaluate(qrels, [left, right], measures)
     a, b = systems.values()
     return a.values - b.values
 
 
-N_CASES = 130
+def near(one: Floats, other: Floats) -> bool:
+    return bool((np.abs(one - other) <= 1e-12 * np.maximum(1, np.abs(other))).all())
+
+
+N_CASES = 110
+# Users of C/W/L look at 1,000 ranks unless told otherwise, and these lists are short.
+SHORT = [
+    one(depth=6) if one.name == "CWL" and one.parameters["depth"] > 20 else one
+    for one in EXACT
+    if one.name != "CWL" or one.cutoff is None or str(one.cutoff) in "123456"
+]
 
 
 @pytest.mark.parametrize("top", [1, 2, 3])
@@ -146,15 +161,15 @@ def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     cases = [small(1000 * top + i, top) for i in range(N_CASES)]
     every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
     owner = np.array([i for i, _ in every] + [N_CASES])
-    values = differences(*together([one for _, one in every], top), EXACT)
-    low, high = (np.full((N_CASES + 1, len(EXACT)), end) for end in (np.inf, -np.inf))
+    values = differences(*together([one for _, one in every], top), SHORT)
+    low, high = (np.full((N_CASES + 1, len(SHORT)), end) for end in (np.inf, -np.inf))
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
-    found = joint_bounds(*together(cases, top), EXACT)
+    found = joint_bounds(*together(cases, top), SHORT)
     assert set(found.methods) == {"exact"}
-    for i, one in enumerate(EXACT):
-        assert found.query_low[:, i] == pytest.approx(low[:, i], rel=1e-12, abs=1e-13), one
-        assert found.query_high[:, i] == pytest.approx(high[:, i], rel=1e-12, abs=1e-13), one
+    for i, one in enumerate(SHORT):
+        assert near(found.query_low[:, i], low[:, i]), one
+        assert near(found.query_high[:, i], high[:, i]), one
     assert (high - low > 0.01).mean() > 0.2  # there was something to find
 
 
@@ -178,8 +193,8 @@ def test_ndcg_is_bounded_beside_the_ideal_of_what_is_judged(top: int) -> None:
     found = joint_bounds(qrels, left, right, measures)
     assert set(found.methods) == {"fixed ideal"}
     for i, one in enumerate(measures):
-        assert found.query_low[:, i] == pytest.approx(low[:, i], rel=1e-12, abs=1e-12), one
-        assert found.query_high[:, i] == pytest.approx(high[:, i], rel=1e-12, abs=1e-12), one
+        assert near(found.query_low[:, i], low[:, i]), one
+        assert near(found.query_high[:, i], high[:, i]), one
 
 
 @pytest.mark.parametrize("one", EXACT, ids=str)
@@ -191,20 +206,20 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
         grades = {doc: chance.randint(0, 3) for doc in ranking if chance.random() < 0.8}
         parts = [{}, *({doc: grade} for doc, grade in grades.items())]
         qrels = {f"q{i}": part for i, part in enumerate([grades, *parts])}
-        run = {query: ranking for query in qrels}
+        run = dict.fromkeys(qrels, ranking)
         value, none, *each = evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
         assert value - none == pytest.approx(sum(part - none for part in each), abs=1e-12)
 
 
 def test_it_is_never_wider_than_the_separate_bounds() -> None:
     measures = [one for one in EXACT if one.name != "CWL"]  # of which these are not proved
-    qrels, left, right = together([small(300 + i, 2) for i in range(100)], 2)
+    qrels, left, right = together([small(300 + i, 2) for i in range(60)], 2)
     found = joint_bounds(qrels, left, right, measures)
     a, b = (evaluate(qrels, run, measures, bounds=True).bounds for run in (left, right))
     assert a is not None
     assert b is not None
-    proved = (a.proved & b.proved).all(axis=0)
-    assert [one.name for one in itertools.compress(measures, ~proved)] == ["nDCG"] * sum(~proved)
+    proved = np.all(a.proved & b.proved, axis=0).tolist()
+    assert {one.name for one, its in zip(measures, proved, strict=True) if not its} <= {"nDCG"}
     low, high = (a.low - b.high)[:, proved], (a.high - b.low)[:, proved]
     assert (found.query_low[:, proved] >= low - 1e-12).all()
     assert (found.query_high[:, proved] <= high + 1e-12).all()
@@ -245,7 +260,7 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
     found = pair_bounds(qrels, runs, systems, first, second, per_query=True)
     for pair in range(4):
         names = [list(runs)[n] for n in (first[pair], second[pair])]
-        alone = joint_bounds(qrels, *(runs[name] for name in names), SOME)
+        alone = joint_bounds(qrels, runs[names[0]], runs[names[1]], SOME)
         for i, one in enumerate(found):
             assert one is not None
             assert one.of_queries is not None
@@ -329,7 +344,7 @@ def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
     before = joint_bounds(qrels, left, right, SOME)
-    paths = []
+    paths: list[Path] = []
     rows = [
         f"{query} Q0 {doc} 0 {-i} left\n"
         for query, docs in left.to_dict().items()
@@ -372,7 +387,7 @@ def test_what_has_no_bounds() -> None:
     runs = {"a": Run(A, "a"), "b": Run(B, "b")}
     pair = np.array([0]), np.array([1])
     for options in ({"judged_only": True}, {"ties": "expected"}, {"ties": "best"}):
-        systems = evaluate(JUDGED, runs, "P@3 AP", **options)  # type: ignore[call-overload]
+        systems = evaluate(JUDGED, runs, "P@3 AP", **options)
         assert pair_bounds(Qrels(JUDGED), runs, systems, *pair) == [None, None]
     groups = Qrels({"q": {"ann": {"a": 1}, "bob": {"b": 1}}})
     systems = evaluate(groups, runs, "GroupAP")
@@ -401,9 +416,11 @@ def test_how_it_is_shown() -> None:
     found = joint_bounds(JUDGED, Run(A, "mine"), Run(B, "theirs"), "P@3 nDCG@3 RR")
     assert isinstance(found, JointBounds)
     table = found.table()
+    ideal = 1 + 1 / math.log2(3)
+    assert found.low[1] == pytest.approx((1 + 1 / math.log2(3) - 1) / ideal, abs=1e-15)
     assert table.rows == [
         ["P@3", "+0.3333", "+0.3333", "+0.3333", "exact", "robust"],
-        ["nDCG@3", "+0.6131", "+0.3868", "+0.6131", "fixed ideal", "robust"],
+        ["nDCG@3", "+0.6131", "+0.3869", "+0.6131", "fixed ideal", "robust"],
         ["RR", "+0.6667", "+0.0000", "+0.6667", "separate", "open"],
     ]
     assert table.notes[0] == "Mean difference, mine - theirs, over 1 query."
@@ -411,7 +428,9 @@ def test_how_it_is_shown() -> None:
     assert "<table" in found._repr_html_()
     data = found.to_dict()
     assert data["measures"]["P@3"]["bounds"] == "exact"
-    assert data["recipe"]["run"] == ["dict of lists", "dict of lists"] or data["recipe"]["run"]
+    assert (data["left"], data["right"], data["n_queries"]) == ("mine", "theirs", 1)
+    assert data["recipe"]["ties"] == "document"
+    assert json.loads(json.dumps(data)) == data
     equal = joint_bounds(JUDGED, A, A, "P@3")
     assert equal.left != equal.right
     assert "-0.0000" not in str(equal)

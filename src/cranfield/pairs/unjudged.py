@@ -41,7 +41,7 @@ from cranfield.runs import Run, RunLike, as_run
 from cranfield.scores import Systems
 
 Method = Literal["exact", "fixed ideal", "separate"]
-_PROBED = 2048  # ranks, to see where their weights end
+_PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 _ROUNDING = 1e-12  # a bound so near to 0 may be 0
 _ROWS = 1 << 16  # of the pseudo-queries in one Judged
@@ -445,15 +445,15 @@ class _Linear:
         return np.array(sorted(grades, reverse=True))
 
     def _depth(self) -> int:
-        """Return the last rank whose weight is not lost in rounding."""
+        """Return a rank below which all weights, which fall, are lost in rounding."""
         cutoff = self._measure.cutoff
         if isinstance(cutoff, Depth) and cutoff.ranks is not None:
             return cutoff.ranks
-        rank = np.arange(1, _PROBED + 1)
-        weight = np.abs(self._alone(rank, np.full(_PROBED, _PROBED), self._grade))
-        left = np.cumsum(weight[::-1])[::-1]
+        rank = _PROBED
+        weight = np.abs(self._alone(rank, np.full(len(rank), rank[-1]), self._grade))
+        left = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
         matters = left > _NEGLIGIBLE * left[0]
-        return _ENDLESS if matters[-1] else int(np.count_nonzero(matters))
+        return _ENDLESS if matters[-1] else int(rank[np.count_nonzero(matters)])
 
     def _alone(self, rank: Ints, n_retrieved: Ints, grade: int) -> Floats:
         """Return what one document of this grade adds at each rank, of so many: (rows,)."""
