@@ -137,7 +137,8 @@ class JointBounds:
 
 _NOTES: Mapping[str, str] = {
     "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
-    "fixed ideal": "fixed ideal: the same, divided by the ideal ranking of what is judged now.",
+    "fixed ideal": "fixed ideal: the same of the gains, beside the ideal ranking of what is judged "
+    "now; with the ideal of the new grades a difference may be nearer to 0.",
     "separate": "separate: the lowest of one run less the highest of the other; wider than need "
     "be, since a document may have two grades there.",
 }
@@ -162,8 +163,9 @@ def joint_bounds(
     highest, the same one in both runs. The bounds are "exact" for measures to which documents add
     one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
     stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. For nDCG they hold
-    at "fixed ideal": the gains are bounded and divided by the ideal ranking of what is judged now;
-    a query of which nothing judged gains anything has 0. For other measures of which each run has
+    at "fixed ideal": the gains are bounded and divided by the ideal ranking of what is judged now
+    (so that an end may be beyond 1). A better ideal would bring a query's difference nearer to 0,
+    and its sign would stay. A query of which nothing judged gains anything has 0. For other measures of which each run has
     bounds that are proved, such as AP and RR, they are "separate": the lowest value of the one less
     the highest of the other.
 
