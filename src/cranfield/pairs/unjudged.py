@@ -76,6 +76,10 @@ class JointBounds:
     The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`; and
     `methods`, which say what these are (see `joint_bounds`). Each query's are (n_queries,
     n_measures), the queries in the order of `query_ids`.
+
+    >>> found = joint_bounds({"q": {"a": 1}}, {"q": ["a", "u"]}, {"q": ["u", "v"]}, "P@2 RR")
+    >>> found.low.tolist(), found.high.tolist(), found.robust.tolist()
+    ([0.0, 0.0], [0.5, 1.0], [False, False])
     """
 
     left: str
@@ -162,12 +166,15 @@ def joint_bounds(
     Every unjudged document that a run retrieved may have any grade from 0 to the collection's
     highest, the same one in both runs. The bounds are "exact" for measures to which documents add
     one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
-    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. For nDCG they hold
-    at "fixed ideal": the gains are bounded and divided by the ideal ranking of what is judged now
-    (so that an end may be beyond 1). A better ideal would bring a query's difference nearer to 0,
-    and its sign would stay. A query of which nothing judged gains anything has 0. For other measures of which each run has
-    bounds that are proved, such as AP and RR, they are "separate": the lowest value of the one less
-    the highest of the other.
+    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find.
+
+    For nDCG they hold at "fixed ideal": the gains are bounded and divided by the ideal ranking of
+    what is judged now, so that an end may be beyond 1. With the ideal of the new grades, a query's
+    difference would be nearer to 0, of the same sign. A query of which nothing judged gains
+    anything has 0.
+
+    For other measures of which each run has bounds that are proved, such as AP and RR, they are
+    "separate": the lowest value of the one less the highest of the other.
 
     The options are those of `evaluate`; `ties` are by id, "document" or "ascending".
 
