@@ -62,6 +62,7 @@ FLOORS = [
     "evaluation",
     "nuggets",
     "pairs.overlap",
+    "pairs.unjudged",
     "pairs",
     "comparison.flips",
     "comparison.letters",

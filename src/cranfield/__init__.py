@@ -18,6 +18,7 @@ _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "InputError": "errors",
+    "JointBounds": "pairs",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
@@ -38,6 +39,7 @@ _HOME = {
     "definitions": "measures",
     "check": "checking",
     "evaluate": "evaluation",
+    "joint_bounds": "pairs",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
@@ -55,6 +57,7 @@ __all__ = [
     "Cutoff",
     "Finding",
     "InputError",
+    "JointBounds",
     "Measure",
     "MeasureError",
     "NuggetScores",
@@ -74,6 +77,7 @@ __all__ = [
     "compare",
     "definitions",
     "evaluate",
+    "joint_bounds",
     "measure",
     "nugget_recall",
     "parse",
@@ -92,7 +96,7 @@ if TYPE_CHECKING:
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall
-    from cranfield.pairs import RBO, RunRBO, rbo
+    from cranfield.pairs import RBO, JointBounds, RunRBO, joint_bounds, rbo
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.ranked import Ranked, ratio
     from cranfield.runs import Run, read_run

@@ -31,7 +31,7 @@ from cranfield.measures.parameters import (
     written,
 )
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import Linear, measure
 from cranfield.measures.user_models import MODELS, Seen, UserModel, column
 from cranfield.ranked import Floats, Ranked, ratio
 
@@ -135,6 +135,12 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return name, translated
 
 
+def _linear(parameters: Parameters) -> Linear:
+    """A user who goes on alike whatever was found weighs every rank, whatever stands there."""
+    model, _ = _understood(parameters["model"])
+    return "exact" if model.fixed and parameters["unjudged"] == 0 else "no"
+
+
 _OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alone"
 
 
@@ -164,6 +170,7 @@ _OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alo
         "0 without results with unjudged given": "what is not judged may gain",
     },
     unnamed="model",
+    linear=_linear,
     takes_cost=True,
     fits=_fits,
 )

@@ -10,7 +10,7 @@ from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
-from cranfield.measures.registry import Bounded, expected, if_whole, measure
+from cranfield.measures.registry import Bounded, Linear, expected, if_whole, measure
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -226,6 +226,12 @@ def _bounded(parameters: Parameters) -> Bounded:
     return "ratio" if falls and not cost and parameters["ideal"] == "judged" else "attained"
 
 
+def _linear(parameters: Parameters) -> Linear:
+    """The ideal of the top grade hangs on no judgment; that of what was retrieved on each run."""
+    ways: dict[str, Linear] = {"judged": "fixed ideal", "top": "exact"}
+    return ways.get(parameters["ideal"], "no")
+
+
 @measure(
     "nDCG",
     formula="DCG@k / DCG@k of the ideal ranking",
@@ -249,6 +255,7 @@ def _bounded(parameters: Parameters) -> Bounded:
         "perfect is 1 with ideal='top'": "there are fewer documents of the top grade",
     },
     bounds=_bounded,
+    linear=_linear,
     by_grade=by_gain,
 )
 def ndcg(
@@ -310,6 +317,7 @@ def expected_ndcg(
         **_DISCOUNTS_OF_ITS_OWN,
     },
     bounds="extremes",
+    linear="exact",
     by_grade=by_gain,
 )
 def dcg(

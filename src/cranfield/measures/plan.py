@@ -20,6 +20,7 @@ from cranfield.measures.registry import (
     Bounded,
     Definition,
     Kernel,
+    Linear,
     definitions,
     nearest,
     unknown_measure,
@@ -68,6 +69,14 @@ class Measure:
     def bounds(self) -> Bounded:
         """How its bounds are found, with these parameters."""
         declared = self.definition.bounds
+        return declared(self.parameters) if callable(declared) else declared
+
+    @property
+    def linear(self) -> Linear:
+        """Whether documents add to it one by one, with these parameters and this cutoff."""
+        if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which hangs on grades
+            return "no"
+        declared = self.definition.linear
         return declared(self.parameters) if callable(declared) else declared
 
     @property

@@ -44,6 +44,7 @@ Beta = Annotated[
         "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
     },
     bounds="extremes",
+    linear="exact",
     by_grade=True,
 )
 def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:

@@ -25,6 +25,9 @@ Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
 # Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
 Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
+# Whether the value is a sum over documents of what a grade is worth times a weight of the rank: as
+# it is, or once the ideal ranking is held fixed.
+Linear = Literal["no", "exact", "fixed ideal"]
 Kernel = Callable[..., Any]
 # Whether grades rank equal scores from best to worst; or, of a run and the parameters, why not.
 ByGrade = bool | Callable[..., str]
@@ -58,6 +61,7 @@ class Definition:
     higher_is_better: bool  # of two systems, the one with the higher value
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
     bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
+    linear: Linear | Callable[[Parameters], Linear]  # may hang on parameters
     unnamed: str | None  # the parameter that is written without its name: CWL('AP')
     takes_cost: bool  # of looking at each document, an optional column of the run
     fits: Callable[[Any], None] | None  # of a Measure: MeasureError if cutoff and parameters do not
@@ -175,6 +179,7 @@ def measure(
     higher_is_better: bool = True,
     exempt: Mapping[str, str] | None = None,
     bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
+    linear: Linear | Callable[[Parameters], Linear] = "no",
     unnamed: str | None = None,
     takes_cost: bool = False,
     fits: Callable[[Any], None] | None = None,
@@ -207,6 +212,11 @@ def measure(
     found to be enough: "extremes", "split", "ratio", "sorted" or "every" (see `cranfield.bounds`).
     Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
     takes more than grades.
+
+    `linear` says whether a document adds what its grade is worth, times a weight that hangs on its
+    rank, on how many documents were retrieved and on the parameters, and on nothing else: "exact";
+    "fixed ideal", if that is so only once the ideal ranking is what it is. Then the difference of
+    two runs has bounds of its own (see `cranfield.pairs.unjudged`).
 
     `by_grade` says that of all orders of equal scores, the one by falling grade has the best value
     and the one by rising grade the worst (what is unjudged comes last, or first); ties="best" and
@@ -241,6 +251,7 @@ def measure(
             higher_is_better=higher_is_better,
             exempt=exempt or {},
             bounds=bounds,
+            linear=linear,
             unnamed=unnamed,
             takes_cost=takes_cost,
             fits=fits,

@@ -60,6 +60,7 @@ def _above_zero_or_none(value: Any) -> float | None:
     translate=_relative,
     exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
     bounds="extremes",
+    linear="exact",
     by_grade=True,
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
@@ -302,6 +303,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     range=(0, None),
     exempt={"perfect is 1": _COUNT},
     bounds="extremes",
+    linear="exact",
     by_grade=True,
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
@@ -325,6 +327,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
         "0 without relevant documents": "it counts those that are not relevant",
     },
     bounds="extremes",
+    linear="exact",
     by_grade=if_whole,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:

@@ -75,6 +75,7 @@ class UserModel:
     source: str
     cut: bool  # whether it stops at k
     gives_weights: bool  # it returns W_i, not C_i
+    fixed: bool  # what was found changes nothing
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
@@ -109,18 +110,24 @@ MODELS: dict[str, UserModel] = {}
 
 
 def user_model(
-    name: str, *, formula: str, source: str, cut: bool = False, gives_weights: bool = False
+    name: str,
+    *,
+    formula: str,
+    source: str,
+    cut: bool = False,
+    gives_weights: bool = False,
+    fixed: bool = False,
 ) -> Callable[[Callable[..., Numbers]], Callable[..., Numbers]]:
     """Register a user model: the decorated function is its declaration and its computation.
 
     It takes a Seen and returns C_i (rows,), the probability of going on from each rank; or, with
     `gives_weights`, the weights W_i, from which C_i = W_(i+1) / W_i follows. Keyword-only
     arguments are the parameters; each is annotated with a Parameter and has a default. `cut`: the
-    user stops after k documents.
+    user stops after k documents. `fixed`: what was found does not change whether it goes on.
     """
 
     def register(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
-        MODELS[name.lower()] = UserModel(name, function, formula, source, cut, gives_weights)
+        MODELS[name.lower()] = UserModel(name, function, formula, source, cut, gives_weights, fixed)
         return function
 
     return register
@@ -161,6 +168,7 @@ Budget = Annotated[
     formula="C_i = 1 for i < k, then 0",
     source="van Rijsbergen, Information Retrieval, 1979",
     cut=True,
+    fixed=True,
 )
 def precision_user(seen: Seen) -> Numbers:
     """Looks at k documents. EU is precision, graded if the gains are."""
@@ -171,6 +179,7 @@ def precision_user(seen: Seen) -> Numbers:
     "RBP",
     formula="C_i = p",
     source="Moffat & Zobel, ACM TOIS 2008",
+    fixed=True,
 )
 def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
     """Goes on with the same probability from every document.
@@ -227,6 +236,7 @@ def recall_average_precision_user(seen: Seen) -> Numbers:
     formula="C_i = log2(i + 1) / log2(i + 2) for i < k, then 0",
     source="Järvelin & Kekäläinen, ACM TOIS 2002; scaled: Moffat et al., ACM TOIS 2017",
     cut=True,
+    fixed=True,
 )
 def scaled_dcg_user(seen: Seen) -> Numbers:
     """Discounts as DCG. EU is DCG as a share of what k documents of gain 1 would have."""
@@ -237,6 +247,7 @@ def scaled_dcg_user(seen: Seen) -> Numbers:
     "INSQ",
     formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2",
     source="Moffat, Scholer & Thomas, ADCS 2012",
+    fixed=True,
 )
 def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     """Is the readier to go on the further down it is, and the more it looks for."""
@@ -405,6 +416,7 @@ def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     formula="W_i = 2^(-(cost above i) / h), divided by their sum",
     source="Smucker & Clarke, SIGIR 2012, as in cwl-eval",
     gives_weights=True,
+    fixed=True,
 )
 def time_biased_user(
     seen: Seen,
@@ -426,6 +438,7 @@ def time_biased_user(
     formula="W_i = max(0, 1 - (cost above i) / L), divided by their sum",
     source="Sakai & Dou, SIGIR 2013, as in cwl-eval",
     gives_weights=True,
+    fixed=True,
 )
 def u_measure_user(
     seen: Seen,

@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
-from cranfield.measures.registry import Bounded, measure
+from cranfield.measures.registry import Bounded, Linear, measure
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, powers, ratio
 
 
@@ -22,6 +22,10 @@ def _bounded(parameters: Parameters) -> Bounded:
     return "extremes" if gain is None else "split" if isinstance(gain, str) else "attained"
 
 
+def _linear(parameters: Parameters) -> Linear:
+    return "exact" if parameters["gain"] is None else "no"
+
+
 @measure(
     "RBP",
     formula="(1 - p) * sum over ranks i of gain_i * p^(i-1)",
@@ -32,6 +36,7 @@ def _bounded(parameters: Parameters) -> Bounded:
         "0 without relevant documents with own gains": "grade 0 may be worth something",
     },
     bounds=_bounded,
+    linear=_linear,
     by_grade=by_gain,
 )
 def rank_biased_precision(

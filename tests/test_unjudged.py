@@ -1,0 +1,475 @@
+"""Joint bounds of two runs: held against every way to grade the unjudged."""
+
+import itertools
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_measures import variants
+
+import cranfield.pairs.unjudged as unjudged
+from cranfield import (
+    JointBounds,
+    Measure,
+    MeasureError,
+    OptionError,
+    Qrels,
+    Run,
+    definitions,
+    evaluate,
+    joint_bounds,
+    parse,
+    parse_all,
+    read_qrels,
+    read_run,
+)
+from cranfield.errors import NothingSharedError
+from cranfield.pairs.unjudged import PairBounds, judged_measure, pair_bounds
+from cranfield.ranked import Floats
+
+OF_USERS = (
+    "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "
+    "CWL('INSQ', value='ETU', depth=5) CWL('SDCG', value='EC')@3"
+)
+LINEAR = [
+    *(
+        one
+        for definition in definitions()
+        for one in variants(definition.name)
+        if one.linear != "no"
+    ),
+    *parse_all(OF_USERS),
+]
+EXACT = [one for one in LINEAR if one.linear == "exact"]
+FIXED = [one for one in LINEAR if one.linear == "fixed ideal"]
+
+Collection = tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, list[str]]]
+
+
+def test_which_measures_are_linear() -> None:
+    names = {one.name for one in EXACT}
+    assert names == {"P", "DCG", "nDCG", "RBP", "SetP", "NumRelRet", "NumNonRelRet", "CWL"}
+    assert {one.name for one in FIXED} == {"nDCG"}
+    for name in ("P@R", "nDCG@min(5,R)", "nDCG(ideal='retrieved')", "RBP(gain='linear')", "AP"):
+        assert parse(name).linear == "no"
+    for name in ("CWL('INST')", "CWL('RBP', unjudged=0.5)", "CWL('BPM')@5", "ERR", "Success@3"):
+        assert parse(name).linear == "no"
+
+
+# ---- case H of the design ---------------------------------------------------------------------
+
+JUDGED = {"q": {"a": 1, "b": 0, "c": 1, "d": 0}}
+A, B = {"q": ["a", "u1", "c", "u2", "b"]}, {"q": ["u1", "b", "a", "u3", "d"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "difference", "joint", "naive"),
+    [
+        ("P@3", 1 / 3, (1 / 3, 1 / 3), (0, 2 / 3)),
+        ("RBP", 0.2, (0.0576, 0.3024), (-0.1024, 0.4624)),
+        ("DCG@5", 1, (0.2002531955, 1.4306765581), (-0.4306765581, 2.0616063116)),
+    ],
+)
+def test_case_h(
+    name: str, difference: float, joint: tuple[float, float], naive: tuple[float, float]
+) -> None:
+    found = joint_bounds(JUDGED, A, B, name)
+    assert found.methods == ("exact",)
+    assert found.difference.tolist() == pytest.approx([difference], abs=1e-15)
+    assert [found.low[0], found.high[0]] == pytest.approx(joint, abs=5e-11)
+    a, b = (evaluate(JUDGED, run, name, bounds=True) for run in (A, B))
+    separate = a[f"{name} low"] - b[f"{name} high"], a[f"{name} high"] - b[f"{name} low"]
+    assert separate == pytest.approx(naive, abs=5e-11)
+    assert found.robust.all()
+    assert separate[0] <= 0
+
+
+def test_case_h_by_eye() -> None:
+    """DCG@5: u1 stands at ranks 2 and 1, u2 at 4 in A, u3 at 4 in B."""
+    u1, u2, u3 = 1 / math.log2(3) - 1, 1 / math.log2(5), -1 / math.log2(5)
+    found = joint_bounds(JUDGED, A, B, "DCG@5 nDCG@5")
+    assert found.low[0] == pytest.approx(1 + u1 + u3, abs=1e-15)
+    assert found.high[0] == pytest.approx(1 + u2, abs=1e-15)
+    assert found.methods == ("exact", "fixed ideal")
+    ideal = 1 + 1 / math.log2(3)  # of a and c
+    assert found.low[1] == pytest.approx((1 + u1 + u3) / ideal, abs=1e-15)
+    assert found.high[1] == pytest.approx((1 + u2) / ideal, abs=1e-15)
+
+
+# ---- every completion of small collections ----------------------------------------------------
+
+
+def small(seed: int, top: int) -> Collection:
+    """Return judgments and two runs, of which 4 documents at most are not judged."""
+    chance = random.Random(seed)
+    n_judged, n_unjudged = chance.randint(1, 4), chance.randint(0, 4 if top == 1 else 3)
+    lowest = chance.choice([0, 0, -1])
+    grades = {f"j{i}": chance.randint(lowest, top) for i in range(n_judged)}
+    docs = [*grades, *(f"u{i}" for i in range(n_unjudged))]
+    runs = []
+    for _ in range(2):
+        ranking = [doc for doc in docs if chance.random() < 0.7] or docs[:1]
+        chance.shuffle(ranking)
+        runs.append({"q": ranking})
+    return {"q": grades}, runs[0], runs[1]
+
+
+def together(cases: list[Collection], top: int) -> tuple[Qrels, Run, Run]:
+    """Return the cases as queries, and one more with the collection's top grade."""
+    qrels = {f"q{i:06}": case[0]["q"] for i, case in enumerate(cases)}
+    left, right = (
+        Run({f"q{i:06}": case[n]["q"] for i, case in enumerate(cases)}, name)
+        for n, name in ((1, "left"), (2, "right"))
+    )
+    return Qrels({**qrels, "the top": {"d": top}}), left, right
+
+
+def completed(case: Collection, top: int) -> list[Collection]:
+    grades, *runs = case
+    unknown = sorted({doc for run in runs for doc in run["q"]} - grades["q"].keys())
+    return [
+        ({"q": {**grades["q"], **dict(zip(unknown, given, strict=True))}}, runs[0], runs[1])
+        for given in itertools.product(range(top + 1), repeat=len(unknown))
+    ]
+
+
+def differences(qrels: Qrels, left: Run, right: Run, measures: list[Measure]) -> Floats:
+    """Return (n_queries, n_measures)."""
+    systems = evaluate(qrels, [left, right], measures)
+    a, b = systems.values()
+    return a.values - b.values
+
+
+def near(one: Floats, other: Floats) -> bool:
+    return bool((np.abs(one - other) <= 1e-12 * np.maximum(1, np.abs(other))).all())
+
+
+N_CASES = 110
+# Users of C/W/L look at 1,000 ranks unless told otherwise, and these lists are short.
+SHORT = [
+    one(depth=6) if one.name == "CWL" and one.parameters["depth"] > 20 else one
+    for one in EXACT
+    if one.name != "CWL" or one.cutoff is None or str(one.cutoff) in "123456"
+]
+
+
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
+    cases = [small(1000 * top + i, top) for i in range(N_CASES)]
+    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
+    owner = np.array([i for i, _ in every] + [N_CASES])
+    values = differences(*together([one for _, one in every], top), SHORT)
+    low, high = (np.full((N_CASES + 1, len(SHORT)), end) for end in (np.inf, -np.inf))
+    np.minimum.at(low, owner, values)
+    np.maximum.at(high, owner, values)
+    found = joint_bounds(*together(cases, top), SHORT)
+    assert set(found.methods) == {"exact"}
+    for i, one in enumerate(SHORT):
+        assert near(found.query_low[:, i], low[:, i]), one
+        assert near(found.query_high[:, i], high[:, i]), one
+    assert (high - low > 0.01).mean() > 0.2  # there was something to find
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_ndcg_is_bounded_beside_the_ideal_of_what_is_judged(top: int) -> None:
+    """All completions of the gains alone, each divided by the ideal DCG that there was."""
+    measures = [one for one in FIXED if dict(one.given).get("discount") != "linear" or one.cutoff]
+    cases = [small(5000 * top + i, top) for i in range(60)]
+    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
+    owner = np.array([i for i, _ in every] + [len(cases)])
+    sums, ideals = (
+        [Measure(name, one.cutoff, one.given) for one in measures] for name in ("DCG", "IDCG")
+    )
+    values = differences(*together([one for _, one in every], top), sums)
+    qrels, left, right = together(cases, top)
+    ideal = evaluate(qrels, left, ideals).values[owner]
+    values = np.divide(values, ideal, out=np.zeros(values.shape), where=ideal > 0)
+    low, high = (np.full((len(cases) + 1, len(measures)), end) for end in (np.inf, -np.inf))
+    np.minimum.at(low, owner, values)
+    np.maximum.at(high, owner, values)
+    found = joint_bounds(qrels, left, right, measures)
+    assert set(found.methods) == {"fixed ideal"}
+    for i, one in enumerate(measures):
+        assert near(found.query_low[:, i], low[:, i]), one
+        assert near(found.query_high[:, i], high[:, i]), one
+
+
+@pytest.mark.parametrize("one", EXACT, ids=str)
+def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> None:
+    chance = random.Random(7)
+    for _ in range(3):
+        n = chance.randint(2, 9)
+        ranking = [f"d{i}" for i in range(n)]
+        grades = {doc: chance.randint(0, 3) for doc in ranking if chance.random() < 0.8}
+        parts = [{}, *({doc: grade} for doc, grade in grades.items())]
+        qrels = {f"q{i}": part for i, part in enumerate([grades, *parts])}
+        run = dict.fromkeys(qrels, ranking)
+        value, none, *each = evaluate({**qrels, "top": {"x": 3}}, run, one).values[:-1, 0].tolist()
+        assert value - none == pytest.approx(sum(part - none for part in each), abs=1e-12)
+
+
+def test_it_is_never_wider_than_the_separate_bounds() -> None:
+    measures = [one for one in EXACT if one.name != "CWL"]  # of which these are not proved
+    qrels, left, right = together([small(300 + i, 2) for i in range(60)], 2)
+    found = joint_bounds(qrels, left, right, measures)
+    a, b = (evaluate(qrels, run, measures, bounds=True).bounds for run in (left, right))
+    assert a is not None
+    assert b is not None
+    proved = np.all(a.proved & b.proved, axis=0).tolist()
+    assert {one.name for one, its in zip(measures, proved, strict=True) if not its} <= {"nDCG"}
+    low, high = (a.low - b.high)[:, proved], (a.high - b.low)[:, proved]
+    assert (found.query_low[:, proved] >= low - 1e-12).all()
+    assert (found.query_high[:, proved] <= high + 1e-12).all()
+    assert (found.query_high[:, proved] < high - 1e-3).any()
+
+
+# ---- pairs ------------------------------------------------------------------------------------
+
+SOME = "P@3 DCG@5 nDCG@4 nDCG RBP CWL('SDCG')@4 SetP NumRelRet AP RR"
+
+
+def test_a_run_beside_itself_and_a_swapped_pair() -> None:
+    qrels, left, right = together([small(i, 2) for i in range(50)], 2)
+    same = joint_bounds(qrels, left, left, SOME.removesuffix(" AP RR"))
+    for column in (same.low, same.high, same.query_low, same.query_high):
+        assert not column.any()
+        assert not np.signbit(column).any()
+    assert not same.robust.any()
+    one, other = joint_bounds(qrels, left, right, SOME), joint_bounds(qrels, right, left, SOME)
+    assert one.low.tolist() == (-other.high).tolist()
+    assert one.high.tolist() == (-other.low).tolist()
+    assert one.query_low.tolist() == (-other.query_high).tolist()
+    assert one.methods == (
+        "exact",
+        "exact",
+        *["fixed ideal"] * 2,
+        *["exact"] * 4,
+        *["separate"] * 2,
+    )
+
+
+def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
+    qrels, left, right = together([small(i, 2) for i in range(40)], 2)
+    _, third, _ = together([small(900 + i, 2) for i in range(40)], 2)
+    runs = {"left": left, "right": right, "third": third}
+    systems = evaluate(qrels, runs, SOME)
+    first, second = np.array([0, 2, 1, 1]), np.array([1, 0, 2, 0])
+    found = pair_bounds(qrels, runs, systems, first, second, per_query=True)
+    for pair in range(4):
+        names = [list(runs)[n] for n in (first[pair], second[pair])]
+        alone = joint_bounds(qrels, runs[names[0]], runs[names[1]], SOME)
+        for i, one in enumerate(found):
+            assert one is not None
+            assert one.of_queries is not None
+            assert (one.low[pair], one.high[pair]) == (alone.low[i], alone.high[i])
+            assert one.of_queries[0][:, pair].tolist() == alone.query_low[:, i].tolist()
+            assert one.robust[pair] == alone.robust[i]
+    linear = pair_bounds(qrels, runs, systems, first, second, separate=False)
+    assert [one is None for one in linear] == [False] * 8 + [True] * 2
+
+
+def test_some_queries_only() -> None:
+    qrels, left, right = together([small(i, 2) for i in range(20)], 2)
+    runs = {"left": left, "right": right}
+    systems = evaluate(qrels, runs, SOME)
+    ids = systems["left"].query_ids[3:11]
+    pair = np.array([0]), np.array([1])
+    some = pair_bounds(qrels, runs, systems, *pair, query_ids=ids)
+    whole = joint_bounds(qrels, left, right, SOME)
+    for i, one in enumerate(some):
+        assert one is not None
+        assert one.low[0] == pytest.approx(whole.query_low[3:11, i].mean(), abs=1e-15)
+        assert one.high[0] == pytest.approx(whole.query_high[3:11, i].mean(), abs=1e-15)
+
+
+def test_the_sign_is_robust_if_nothing_can_make_it_0() -> None:
+    found = PairBounds(
+        np.array([0.1, -0.3, -0.1, 0, 1e-17]), np.array([0.2, -0.2, 0.2, 0.1, 0.1]), "exact"
+    )
+    assert found.robust.tolist() == [True, True, False, False, False]
+
+
+# ---- what is unjudged, and where --------------------------------------------------------------
+
+
+def test_a_document_judged_in_one_query_and_not_in_another() -> None:
+    qrels = {"q": {"x": 1}, "r": {"y": 1}}
+    found = joint_bounds(qrels, {"q": ["x"], "r": ["x"]}, {"q": ["y"], "r": ["y"]}, "P@1")
+    assert found.query_low[:, 0].tolist() == [0, -1]  # y is not judged in q, x is not in r
+    assert found.query_high[:, 0].tolist() == [1, 0]
+
+
+def test_a_query_that_a_run_does_not_answer() -> None:
+    qrels = {"q": {"x": 1}, "r": {"y": 1}}
+    left, right = {"q": ["x", "u"]}, {"q": ["x"], "r": ["v"]}
+    found = joint_bounds(qrels, left, right, "P@2 SetP")
+    assert found.query_low.tolist() == [[0, 0.5 - 1], [-0.5, -1]]
+    assert found.query_high.tolist() == [[0.5, 0], [0, 0]]
+    both = joint_bounds(qrels, left, right, "P@2", queries="both")
+    assert list(both.query_ids) == ["q"]
+    with pytest.raises(NothingSharedError, match="share no query"):
+        joint_bounds(qrels, {"q": ["x"]}, {"r": ["y"]}, "P@2", queries="both")
+
+
+def test_ids_of_strange_bytes() -> None:
+    raw = [
+        b"\xff\xfe".decode("utf-8", "surrogateescape"),
+        "\u00e9",
+        "e\u0301",
+        "d" * 200,
+        "d" * 201,
+    ]
+    qrels = {"q": {raw[0]: 1, "z": 0}}
+    left = {"q": [raw[1], raw[3], raw[0]]}
+    right = {"q": [raw[2], raw[4], raw[0]]}
+    apart = joint_bounds(qrels, left, right, "P@3")
+    assert [apart.low[0], apart.high[0]] == pytest.approx([-2 / 3, 2 / 3])
+    same = joint_bounds(qrels, left, {"q": [raw[1], raw[4], raw[0]]}, "P@3")
+    assert [same.low[0], same.high[0]] == pytest.approx([-1 / 3, 1 / 3])
+
+
+def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    qrels, left, right = together([small(i, 2) for i in range(30)], 2)
+    before = joint_bounds(qrels, left, right, SOME)
+    few = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
+    monkeypatch.setattr(unjudged, "keyed", few)
+    after = joint_bounds(qrels, left, right, SOME)
+    assert after.query_low.tolist() == before.query_low.tolist()
+    assert after.query_high.tolist() == before.query_high.tolist()
+
+
+def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
+    qrels, left, right = together([small(i, 2) for i in range(30)], 2)
+    before = joint_bounds(qrels, left, right, SOME)
+    paths: list[Path] = []
+    rows = [
+        f"{query} Q0 {doc} 0 {-i} left\n"
+        for query, docs in left.to_dict().items()
+        for i, doc in enumerate(docs)
+    ]
+    random.Random(3).shuffle(rows)  # each query's rows stand apart, in both files
+    for part in (rows[::2], rows[1::2]):
+        paths.append(tmp_path / f"part{len(paths)}.run")
+        paths[-1].write_text("".join(part))
+    after = joint_bounds(qrels, read_run(paths), right, SOME)
+    assert after.query_low.tolist() == before.query_low.tolist()
+    assert after.query_high.tolist() == before.query_high.tolist()
+
+
+def test_the_options_of_ranking_hold() -> None:
+    qrels = {"q": {"x": 1}}
+    left, right = {"q": {"u": 1.0, "v": 1.0, "x": 0.5}}, {"q": {"v": 2.0, "x": 1.0}}
+    by_id = joint_bounds(qrels, left, right, "P@1")  # v and v
+    assert (by_id.low[0], by_id.high[0]) == (0, 0)
+    ascending = joint_bounds(qrels, left, right, "P@1", ties="ascending")  # u and v
+    assert (ascending.low[0], ascending.high[0]) == (-1, 1)
+    cut = joint_bounds(qrels, left, right, "P@3 SetP", depth=1)
+    assert cut.low.tolist() == cut.high.tolist() == [0, 0]
+    single = joint_bounds(qrels, {"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right, "P@1", scores="single")
+    assert (single.low[0], single.high[0]) == (0, 0)  # v and v: u is no higher
+    with pytest.raises(OptionError, match="ties='best'"):
+        joint_bounds(qrels, left, right, "P@1", ties="best")
+
+
+def test_where_nothing_was_found_relevant_something_may_be() -> None:
+    found = joint_bounds({"q": {"a": 0}}, {"q": ["u"]}, {"q": ["a"]}, "P@1 nDCG CWL('P')@1")
+    assert found.top_grade == 1
+    assert found.high.tolist() == [1, 0, 1]  # there is no ideal to hold fixed
+
+
+def test_what_has_no_bounds() -> None:
+    for one in ("Judged@5", "RnDCG", "RelString@3", "GroupAP", "xinfAP"):
+        with pytest.raises(MeasureError, match="no bounds"):
+            joint_bounds(JUDGED, {"q": [*A["q"], *(f"v{i}" for i in range(20))]}, B, one)
+    runs = {"a": Run(A, "a"), "b": Run(B, "b")}
+    pair = np.array([0]), np.array([1])
+    for options in ({"judged_only": True}, {"ties": "expected"}, {"ties": "best"}):
+        systems = evaluate(JUDGED, runs, "P@3 AP", **options)
+        assert pair_bounds(Qrels(JUDGED), runs, systems, *pair) == [None, None]
+    groups = Qrels({"q": {"ann": {"a": 1}, "bob": {"b": 1}}})
+    systems = evaluate(groups, runs, "GroupAP")
+    assert pair_bounds(groups, runs, systems, *pair) == [None]
+
+
+def test_costs_of_a_run_are_not_taken() -> None:
+    rows = [{"query_id": "q", "doc_id": "u", "score": 1.0, "cost": 3.0}]
+    runs = {"a": Run(rows, "a"), "b": Run(B, "b")}
+    systems = evaluate(JUDGED, runs, "CWL('P')@1 P@1")
+    found = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]))
+    assert found[0] is None
+    assert found[1] is not None
+
+
+def test_judged_beside_a_measure() -> None:
+    assert str(judged_measure(parse("nDCG@10"))) == "Judged@10"
+    assert str(judged_measure(parse("P@R"))) == "Judged@R"
+    assert str(judged_measure(parse("AP"))) == "Judged"
+    assert str(judged_measure(parse("IPrec@0.1"))) == "Judged"
+    of = evaluate(JUDGED, A, [judged_measure(parse("P@2")), judged_measure(parse("RBP"))])
+    assert of.means() == {"Judged@2": 1 / 2, "Judged": 3 / 5}
+
+
+def test_how_it_is_shown() -> None:
+    found = joint_bounds(JUDGED, Run(A, "mine"), Run(B, "theirs"), "P@3 nDCG@3 RR")
+    assert isinstance(found, JointBounds)
+    table = found.table()
+    ideal = 1 + 1 / math.log2(3)
+    assert found.low[1] == pytest.approx((1 + 1 / math.log2(3) - 1) / ideal, abs=1e-15)
+    assert table.rows == [
+        ["P@3", "+0.3333", "+0.3333", "+0.3333", "exact", "robust"],
+        ["nDCG@3", "+0.6131", "+0.3869", "+0.6131", "fixed ideal", "robust"],
+        ["RR", "+0.6667", "+0.0000", "+0.6667", "separate", "open"],
+    ]
+    assert table.notes[0] == "Mean difference, mine - theirs, over 1 query."
+    assert str(found).startswith(" measure")
+    assert "<table" in found._repr_html_()
+    data = found.to_dict()
+    assert data["measures"]["P@3"]["bounds"] == "exact"
+    assert (data["left"], data["right"], data["n_queries"]) == ("mine", "theirs", 1)
+    assert data["recipe"]["ties"] == "document"
+    assert json.loads(json.dumps(data)) == data
+    equal = joint_bounds(JUDGED, A, A, "P@3")
+    assert equal.left != equal.right
+    assert "-0.0000" not in str(equal)
+
+
+# ---- real runs --------------------------------------------------------------------------------
+
+
+def test_twelve_systems(data: Path) -> None:
+    folder = data / "dl19"
+    qrels = read_qrels(folder / "qrels.txt")
+    runs = {path.name: read_run(path) for path in sorted(folder.glob("*.run.gz"))}
+    assert len(runs) == 12
+    systems = evaluate(qrels, runs, "P@10 DCG@10 nDCG@10")
+    left, right = np.triu_indices(12, 1)
+    found = pair_bounds(qrels, runs, systems, left, right, per_query=True)
+    values = np.stack([one.values for one in systems.values()], axis=1)
+    for i, one in enumerate(found):
+        assert one is not None
+        assert one.of_queries is not None
+        difference = values[:, left, i] - values[:, right, i]
+        assert (one.of_queries[0] <= difference).all()
+        assert (difference <= one.of_queries[1]).all()
+        assert 0 < one.robust.sum() < 66
+    # One pair, document by document.
+    names = list(runs)
+    ranked = [runs[name].to_dict() for name in (names[0], names[4])]
+    judged, pair = qrels.to_dict(), int(np.flatnonzero((left == 0) & (right == 4))[0])
+    low = high = 0.0
+    for query in judged:
+        weight: dict[str, float] = {}
+        for sign, run in zip((1, -1), ranked, strict=True):
+            best = sorted(run.get(query, {}).items(), key=lambda x: (x[1], x[0]), reverse=True)[:10]
+            for doc, _ in best:
+                weight[doc] = weight.get(doc, 0) + sign / 10
+        rel = sum(w for doc, w in weight.items() if judged[query].get(doc, 0) >= 1)
+        open_ = [w for doc, w in weight.items() if doc not in judged[query]]
+        low += rel + sum(min(w, 0) for w in open_)
+        high += rel + sum(max(w, 0) for w in open_)
+    assert found[0] is not None
+    assert found[0].low[pair] == pytest.approx(low / len(judged), abs=1e-12)
+    assert found[0].high[pair] == pytest.approx(high / len(judged), abs=1e-12)
