@@ -156,7 +156,8 @@ def _half(truth: Floats, y: Floats) -> float | None:
 
 def _above(truth: Floats, y: Floats) -> Ints:
     """Return, for each system, how many stand above it in y and truly are better: (n,)."""
-    return np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
+    found: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
+    return found
 
 
 def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
@@ -200,12 +201,14 @@ def spearman(x: Sequenced, y: Sequenced) -> float | None:
 
 def rounded(scores: Floats) -> Floats:
     """Return scores of which those that differ by rounding alone are the same."""
-    return np.round(scores, DECIMALS) + 0.0
+    found: Floats = np.round(scores, DECIMALS) + 0.0
+    return found
 
 
 def _signs(x: Floats) -> Ints:
     """Return for each two systems whether the first is better (1) or worse (-1): (n, n)."""
-    return np.sign(x[:, None] - x).astype(np.int64)
+    found: Ints = np.sign(x[:, None] - x).astype(np.int64)
+    return found
 
 
 def _has_ties(x: Floats) -> bool:
