@@ -171,8 +171,8 @@ class Correlation:
         header = ["reference ~ other", "tau-b", f"{level} interval"]
         header += ["same", "swapped", "tied", "swapped, both sure"]
         notes = [
-            "tau-b: Kendall's tau: 1 is the same order, -1 the reverse, 0 no relation; tied "
-            "systems are taken out.",
+            "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, 0 "
+            "no relation.",
             f"{level} interval: of tau-b, over {self.resamples:,} resamples of the queries, the "
             "same for both orderings (percentiles).",
             "same, swapped, tied: how many pairs of systems the two order alike, the other way "

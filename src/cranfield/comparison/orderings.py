@@ -77,7 +77,7 @@ class Orderings:
         """
         found: list[Ordering] = []
         names: tuple[str, ...] = ()
-        notes: list[str] = []
+        notes: dict[str, list[str]] = {}  # and of which sources
         sources = _sources(data)
         for source, one in sources.items():
             aligned = align(one, measures, missing=missing, **judging)
@@ -88,14 +88,18 @@ class Orderings:
                     f"the system {odd!r} is not among those of every one of "
                     f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
                 )
-            several = len(sources) > 1
-            notes += [f"{source}: {note}" if several else note for note in aligned.notes]
+            for note in aligned.notes:
+                notes.setdefault(note, []).append(source)
             for measure in aligned.measures:
                 label = measure
-                if several:
+                if len(sources) > 1:
                     label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
                 found.append(_ordering(label, source, measure, aligned, names))
-        return cls(names, tuple(found), tuple(notes))
+        said = [
+            note if len(of) == len(sources) else f"{', '.join(of)}: {note}"
+            for note, of in notes.items()
+        ]
+        return cls(names, tuple(found), tuple(said))
 
 
 def _sources(data: Any) -> dict[str, Any]:
