@@ -174,11 +174,11 @@ class Correlation:
             "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, 0 "
             "no relation.",
             f"{level} interval: of tau-b, over {self.resamples:,} resamples of the queries, the "
-            "same for both orderings (percentiles).",
-            "same, swapped, tied: how many pairs of systems the two order alike, the other way "
-            "round, and how many at least one of them ties.",
-            f"swapped, both sure: pairs that are swapped though each of the two has p <= "
-            f"{self.alpha:g}: here it matters which of the two one believes.",
+            "same for both (percentiles).",
+            "same, swapped: pairs of systems that the two order alike, and the other way round; "
+            "tied: that either ties.",
+            f"swapped, both sure: swapped though p <= {self.alpha:g} under each: here it matters "
+            "which of the two one believes.",
         ]
         if any("-" in row for row in rows):
             notes.append("-: has no value, for want of systems, of queries, or of differences.")
@@ -205,13 +205,8 @@ class Correlation:
         header += ["Spearman", "RBO", "RBO at least, most"]
         notes = [
             "tau-a: (same - swapped) / all pairs of systems.",
-            "tau-AP: the top counts most; the reference is the truth. Ties of the other are "
-            "averaged over all their orders"
-            + (
-                "; '-': the reference has ties."
-                if any(one.tau_ap_a is None for one in self.pairs)
-                else "."
-            ),
+            "tau-AP: the top counts most; the reference is the truth, and may have no ties; those "
+            "of the other count in all their orders.",
             "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as such.",
             "weighted: tau where a pair counts 1/rank + 1/rank of its systems. Spearman: the "
             "correlation of the ranks.",

@@ -222,14 +222,17 @@ class Discrimination:
             rows.append([label, *map(shown, shares)])
         ends = [f"{end:g}" for end in BINS]
         within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
+        within = [f"swaps {one}" for one in within]
         half = " or ".join(f"{n:,}" for n in sorted({one.queries for one in self.swaps.values()}))
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
             f"told apart: discriminative power, the share of the {n_pairs:,} pairs of systems with "
-            f"p <= {alpha:g}; Holm: after Holm's correction for the {n_pairs:,} pairs of one row.",
+            f"p <= {alpha:g}.",
+            f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
             f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
-            "two systems differently; then the same by the size of the difference on the first "
-            "half ('-': none was of that size).",
+            "two systems differently.",
+            "swaps: the same where the difference on the first half was of this size ('-': none "
+            "was).",
         ]
         notes += [
             f"{label}: too few flips for Holm's correction to leave any; it takes {power.needed:,}."
