@@ -91,6 +91,17 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     assert other.interval == pytest.approx(np.quantile(taus, [0.25, 0.75]), abs=1e-12)
 
 
+def test_real_systems(data: Path) -> None:
+    runs = [str(path) for path in sorted((data / "dl19").glob("*.run.gz"))]
+    systems = evaluate(str(data / "dl19" / "qrels.txt"), runs, "nDCG@10 AP R@100")
+    for pair in correlate(systems, resamples=20).pairs:
+        x, y = ([one[name] for one in systems.values()] for name in (pair.reference, pair.other))
+        assert pair.kendall.n == 12
+        assert pair.kendall.tau_b == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
+        assert pair.weighted_tau == pytest.approx(stats.weightedtau(x, y).statistic, abs=1e-12)
+        assert pair.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
 def exact_p(differences: Any) -> float:
     """Every flip of the signs, from the definition."""
     seen = abs(math.fsum(differences))
@@ -134,6 +145,12 @@ def test_pairs_of_which_both_are_sure_are_counted_and_named() -> None:
     assert "all flips" in text
     [strict] = correlate(scores_of({"one": one, "two": two}), alpha=0.001).pairs
     assert strict.swapped_sure == 0  # 2 of 1,024 flips are as large
+
+
+def test_many_swapped_pairs_are_counted_and_not_all_named() -> None:
+    values = np.arange(8.0) * np.ones((10, 1))
+    text = str(correlate(scores_of({"one": values, "two": -values}), resamples=10))
+    assert "s1 above s0, s2 above s0, s2 above s1, s3 above s0, s3 above s1 and 23 more" in text
 
 
 def test_another_system_changes_no_p_value() -> None:

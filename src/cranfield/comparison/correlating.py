@@ -67,6 +67,11 @@ class OrderingPair:
     `tau_ap` is None where there are ties, `tau_ap_a` where the reference has some. `interval` is
     that of tau-b, over `resamples` of the queries: those in which it has a value. It is None where
     the orderings are not of the same queries, or of one only.
+
+    >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
+    >>> [pair] = correlate(("demo/qrels.txt", runs), "nDCG@10 Success@10").pairs
+    >>> [(one.better, one.worse) for one in pair.swapped], pair.swapped_sure
+    ([('bm25', 'tfidf')], 0)
     """
 
     reference: str
@@ -234,12 +239,12 @@ class Correlation:
             yield "no interval, as the two are not of the same queries"
         elif one.interval is not None and one.resamples < self.resamples:
             yield f"tau-b had a value in {one.resamples:,} resamples only"
-        for sure, end in ((True, ", and both are sure"), (False, "; not both are sure")):
-            pairs = [pair for pair in one.swapped if pair.sure(self.alpha) == sure]
-            if pairs:
-                names = [f"{pair.better} above {pair.worse}" for pair in pairs[:_NAMED]]
-                more = f" and {len(pairs) - _NAMED:,} more" if len(pairs) > _NAMED else ""
-                yield f"{one.reference} has {', '.join(names)}{more}, {one.other} below{end}"
+        sure = [pair for pair in one.swapped if pair.sure(self.alpha)]
+        unsure = [pair for pair in one.swapped if not pair.sure(self.alpha)]
+        if sure:
+            yield f"{_said(one, sure)}, and both are sure"
+        if 0 < len(unsure) <= _NAMED:
+            yield f"{_said(one, unsure)}; not both are sure"
 
     def __str__(self) -> str:
         return "\n".join(map(text, self.tables()))
@@ -486,3 +491,9 @@ def _order(means: Floats, left: Ints, right: Ints) -> Floats:
 
 def _counted(n: int, one: str, several: str) -> str:
     return f"{n:,} {one if n == 1 else several}"
+
+
+def _said(one: OrderingPair, swapped: Sequence[Swapped]) -> str:
+    names = [f"{pair.better} above {pair.worse}" for pair in swapped[:_NAMED]]
+    more = f" and {len(swapped) - _NAMED:,} more" if len(swapped) > _NAMED else ""
+    return f"{one.reference} has {', '.join(names)}{more}, {one.other} below"

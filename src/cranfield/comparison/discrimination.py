@@ -26,6 +26,7 @@ from cranfield.render import Table
 
 SPLITS = 1_000
 BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_FEW = 100  # differences of a size: of fewer, a table shows no share
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,11 @@ class Discrimination:
         rows = []
         for label, power in self.powers.items():
             swaps = self.swaps[label]
-            shares = [power.share, power.share_holm, swaps.rate, *swaps.rates]
+            in_bins = [
+                None if seen < _FEW else rate
+                for seen, rate in zip(swaps.seen, swaps.rates, strict=True)
+            ]
+            shares = [power.share, power.share_holm, swaps.rate, *in_bins]
             rows.append([label, *map(shown, shares)])
         ends = [f"{end:g}" for end in BINS]
         within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
@@ -231,8 +236,8 @@ class Discrimination:
             f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
             f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
             "two systems differently.",
-            "swaps: the same where the difference on the first half was of this size ('-': none "
-            "was).",
+            "swaps: the same where the difference on the first half was of this size ('-': fewer "
+            f"than {_FEW} were).",
         ]
         notes += [
             f"{label}: too few flips for Holm's correction to leave any; it takes {power.needed:,}."
