@@ -14,6 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
+    "Comparison": "comparison",
     "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
@@ -38,6 +39,7 @@ _HOME = {
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
+    "compare": "comparison",
     "correlate": "comparison.correlating",
     "definitions": "measures",
     "check": "checking",
@@ -61,6 +63,7 @@ _HOME = {
 
 __all__ = [
     "RBO",
+    "Comparison",
     "Correlation",
     "CranfieldError",
     "Cutoff",
@@ -86,6 +89,7 @@ __all__ = [
     "Systems",
     "__version__",
     "check",
+    "compare",
     "correlate",
     "definitions",
     "discriminative_power",
@@ -108,6 +112,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison import Comparison, compare
     from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
     from cranfield.comparison.correlation import (
         Kendall,

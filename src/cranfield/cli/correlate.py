@@ -5,16 +5,16 @@ from typing import Literal, get_args
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import as_json, note, say, show
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.terminal import as_json, note, say, show_tables
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.comparison.flips import SEED
 from cranfield.errors import InputError
+from cranfield.evaluation import Judging
 from cranfield.measures import parse_all
-from cranfield.render import delimited, to_latex, to_markdown
+from cranfield.render import delimited
 
-Format = Literal["table", "tsv", "csv", "json", "markdown", "latex"]
-_PAGES = {"markdown": to_markdown, "latex": to_latex}
+Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 _COLUMNS = ("reference", "ordering", "quantity", "value")
 
 
@@ -71,6 +71,7 @@ _COLUMNS = ("reference", "ordering", "quantity", "value")
     show_default=True,
     help="Of all that is drawn by chance.",
 )
+@judging_options
 @data_options
 @click.option(
     "--format",
@@ -90,6 +91,7 @@ def command(
     alpha: float,
     resamples: int,
     seed: int,
+    judging: Judging,
     data: DataOptions,
     form: Format,
 ) -> None:
@@ -121,6 +123,7 @@ def command(
         resamples=resamples,
         seed=seed,
         discrimination=discrimination,
+        **judging,
     )
     if form == "json":
         say(as_json(found.to_dict(), indent=2) + "\n")
@@ -128,10 +131,5 @@ def command(
         say(delimited([_COLUMNS, *found.rows()], "," if form == "csv" else "\t"))
         for line in found.notes:
             note(line)
-    elif form in _PAGES:
-        say("\n".join(map(_PAGES[form], found.tables())))
     else:
-        for n, table in enumerate(found.tables()):
-            if n:
-                say("\n")
-            show(table)
+        show_tables(found.tables(), form)

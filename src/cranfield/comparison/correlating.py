@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import Judging, Missing
+from cranfield.comparison.alignment import Missing
 from cranfield.comparison.correlation import (
     Kendall,
     kendall,
@@ -29,7 +29,7 @@ from cranfield.comparison.orderings import (
     shown_flips,
 )
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.evaluation import MeasuresLike
+from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.measures import parse
 from cranfield.pairs import RBO, rbo
 from cranfield.ranked import Floats, Ints

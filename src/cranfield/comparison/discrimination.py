@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import Judging, Missing
+from cranfield.comparison.alignment import Missing
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import FLIPS, SEED, Flips
@@ -20,7 +20,7 @@ from cranfield.comparison.orderings import (
     shown_flips,
 )
 from cranfield.errors import OptionError
-from cranfield.evaluation import MeasuresLike
+from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 

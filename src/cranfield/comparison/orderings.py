@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, Judging, Missing, align
+from cranfield.comparison.alignment import Aligned, Missing, align
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.errors import InputError, OptionError
-from cranfield.evaluation import MeasuresLike
+from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, floored_log, mean
 from cranfield.scores import Systems
