@@ -15,15 +15,19 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "Comparison": "comparison",
+    "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
+    "DiscriminativePower": "comparison.discrimination",
     "InputError": "errors",
     "JointBounds": "pairs",
+    "Kendall": "comparison.correlation",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
     "Finding": "checking",
+    "OrderingPair": "comparison.correlating",
     "Parameter": "measures.parameters",
     "RBO": "pairs",
     "Qrels": "qrels",
@@ -34,12 +38,16 @@ _HOME = {
     "Run": "runs",
     "RunRBO": "pairs",
     "Scores": "scores",
+    "SwapRate": "comparison.discrimination",
     "Systems": "scores",
     "compare": "comparison",
+    "correlate": "comparison.correlating",
     "definitions": "measures",
     "check": "checking",
+    "discriminative_power": "comparison.discrimination",
     "evaluate": "evaluation",
     "joint_bounds": "pairs",
+    "kendall": "comparison.correlation",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
@@ -48,20 +56,29 @@ _HOME = {
     "rbo": "pairs",
     "read_qrels": "qrels",
     "read_run": "runs",
+    "swap_rate": "comparison.discrimination",
+    "tau_ap": "comparison.correlation",
+    "tau_ap_a": "comparison.correlation",
+    "tau_ap_b": "comparison.correlation",
+    "weighted_tau": "comparison.correlation",
 }
 
 __all__ = [
     "RBO",
     "Comparison",
+    "Correlation",
     "CranfieldError",
     "Cutoff",
+    "DiscriminativePower",
     "Finding",
     "InputError",
     "JointBounds",
+    "Kendall",
     "Measure",
     "MeasureError",
     "NuggetScores",
     "OptionError",
+    "OrderingPair",
     "Parameter",
     "Qrels",
     "Ranked",
@@ -71,13 +88,17 @@ __all__ = [
     "Run",
     "RunRBO",
     "Scores",
+    "SwapRate",
     "Systems",
     "__version__",
     "check",
     "compare",
+    "correlate",
     "definitions",
+    "discriminative_power",
     "evaluate",
     "joint_bounds",
+    "kendall",
     "measure",
     "nugget_recall",
     "parse",
@@ -86,11 +107,31 @@ __all__ = [
     "rbo",
     "read_qrels",
     "read_run",
+    "swap_rate",
+    "tau_ap",
+    "tau_ap_a",
+    "tau_ap_b",
+    "weighted_tau",
 ]
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.comparison import Comparison, compare
+    from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
+    from cranfield.comparison.correlation import (
+        Kendall,
+        kendall,
+        tau_ap,
+        tau_ap_a,
+        tau_ap_b,
+        weighted_tau,
+    )
+    from cranfield.comparison.discrimination import (
+        DiscriminativePower,
+        SwapRate,
+        discriminative_power,
+        swap_rate,
+    )
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

@@ -20,6 +20,7 @@ _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "compare": "Compare systems: which is better, by how much, how sure that is.",
     "check": "Find what silently ruins numbers, before scoring.",
+    "correlate": "Say how alike measures, or judgments, order the same systems.",
     "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",
     "measures": "List the measures, or explain some.",

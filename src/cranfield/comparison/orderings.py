@@ -1,0 +1,162 @@
+"""Orderings: several systems, from best to worst, under a measure and some judgments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any, Unpack
+
+import numpy as np
+
+from cranfield.comparison.alignment import Aligned, Missing, align
+from cranfield.comparison.correlation import rounded
+from cranfield.comparison.flips import Flips, Paired, sign_flip
+from cranfield.errors import InputError, OptionError
+from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.qrels import Qrels
+from cranfield.ranked import Floats, Ints, floored_log, mean
+from cranfield.scores import Systems
+
+CELLS = 1_000_000  # of a matrix at once
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """Several systems by what they scored under one measure and one set of judgments.
+
+    `scores` (n_systems,) are the values over all queries. `values` (n_queries, n_systems) are
+    turned where less is better, and logarithms where the mean is geometric, so that the system
+    with the greatest mean is the best.
+    """
+
+    label: str
+    source: str  # which of several judgments; "" if there is one only
+    measure: str
+    rising: bool  # whether more is better
+    query_ids: tuple[str, ...]
+    scores: Floats
+    values: Floats
+    recipe: Mapping[str, Any]
+
+    @cached_property
+    def merits(self) -> Floats:
+        """The scores, rounded, and turned where less is better: (n_systems,)."""
+        return rounded(self.scores if self.rising else -self.scores)
+
+    def p_values(self, left: Ints, right: Ints, flips: int, seed: int) -> Floats | None:
+        """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
+
+        The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
+        """
+        if len(self.query_ids) < 2:
+            return None
+        drawn = Flips(len(self.query_ids), flips, seed)
+        return sign_flip(Paired(self.values, left, right), drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Orderings:
+    """The orderings of the same systems, and what to know of the data."""
+
+    systems: tuple[str, ...]
+    orderings: tuple[Ordering, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        measures: MeasuresLike | None = None,
+        missing: Missing | None = None,
+        **judging: Unpack[Judging],
+    ) -> "Orderings":
+        """Return an ordering for each measure; for several judgments, for each of these, too.
+
+        `data` is whatever `align` takes, or `{label: Systems}`, or `({label: qrels}, runs)` with
+        Qrels or paths. Raises what `align` raises, and InputError where systems differ.
+        """
+        found: list[Ordering] = []
+        names: tuple[str, ...] = ()
+        notes: dict[str, list[str]] = {}  # and of which sources
+        sources = _sources(data)
+        for source, one in sources.items():
+            aligned = align(one, measures, missing=missing, **judging)
+            names = names or aligned.names
+            if set(aligned.names) != set(names):
+                odd = min(set(aligned.names) ^ set(names))
+                raise InputError(
+                    f"the system {odd!r} is not among those of every one of "
+                    f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
+                )
+            for note in aligned.notes:
+                notes.setdefault(note, []).append(source)
+            for measure in aligned.measures:
+                label = measure
+                if len(sources) > 1:
+                    label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
+                found.append(_ordering(label, source, measure, aligned, names))
+        said = [
+            note if len(of) == len(sources) else f"{', '.join(of)}: {note}"
+            for note, of in notes.items()
+        ]
+        return cls(names, tuple(found), tuple(said))
+
+
+def _sources(data: Any) -> dict[str, Any]:
+    """Return what is to be aligned for each label; "" if there is no choice of judgments."""
+    if isinstance(data, tuple) and len(data) == 2:
+        qrels, runs = data
+        if _all(qrels, Qrels | str | PathLike):
+            return {str(label): (one, runs) for label, one in qrels.items()}
+    elif _all(data, Systems):
+        return {str(label): one for label, one in data.items()}
+    return {"": data}
+
+
+def _all(data: Any, kind: Any) -> bool:
+    return (
+        isinstance(data, Mapping)
+        and not isinstance(data, Systems)
+        and len(data) > 0
+        and all(isinstance(one, kind) for one in data.values())
+    )
+
+
+def _ordering(
+    label: str, source: str, measure: str, aligned: Aligned, names: Sequence[str]
+) -> Ordering:
+    values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
+    known = aligned.known(measure)
+    scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
+    if known and known.definition.aggregation == "geometric":
+        values = np.stack([floored_log(one) for one in values.T], axis=1)
+    rising = aligned.rising[aligned.measures.index(measure)]
+    if not rising:
+        values = -values
+    return Ordering(
+        label, source, measure, rising, aligned.query_ids, scores, values, aligned.recipe
+    )
+
+
+def check_options(alpha: float = 0.05, seed: int = 0, **counts: int) -> None:
+    """Raise OptionError for a level that is none, a negative seed, or a count below 1."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
+    for name, value, least in [("seed", seed, 0), *((name, n, 1) for name, n in counts.items())]:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise OptionError(f"{name}={value!r:.40}: expected a whole number of at least {least}")
+
+
+def shown(value: float | None) -> str:
+    """Return a coefficient or a share as tables show it."""
+    return "-" if value is None else f"{round(value, 4) + 0.0:.4f}"
+
+
+def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:
+    """Say how many flips the tests of some orderings have."""
+    exact = {Flips(len(one.query_ids)).exact for one in orderings}
+    if exact == {True}:
+        return "all flips"
+    return f"{flips:,} flips" + (
+        " (all where there are 20 queries or fewer)" if True in exact else ""
+    )
