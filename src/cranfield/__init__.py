@@ -14,6 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
+    "Agreement": "comparison.assessors",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "InputError": "errors",
@@ -34,6 +35,7 @@ _HOME = {
     "Scores": "scores",
     "Systems": "scores",
     "definitions": "measures",
+    "agreement": "comparison.assessors",
     "check": "checking",
     "evaluate": "evaluation",
     "measure": "measures",
@@ -48,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "RBO",
+    "Agreement",
     "CranfieldError",
     "Cutoff",
     "Finding",
@@ -67,6 +70,7 @@ __all__ = [
     "Scores",
     "Systems",
     "__version__",
+    "agreement",
     "check",
     "definitions",
     "evaluate",
@@ -82,6 +86,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison.assessors import Agreement, agreement
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

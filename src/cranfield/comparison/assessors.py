@@ -1,0 +1,777 @@
+"""Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Union
+
+import numpy as np
+
+from cranfield.comparison.flips import SEED
+from cranfield.errors import MeasureError, OptionError
+from cranfield.evaluation import MeasuresLike, evaluate
+from cranfield.judge import judge_all
+from cranfield.judged import Judged
+from cranfield.measures import Measure, Plan
+from cranfield.pairs.assessors import (
+    Agreed,
+    agreed,
+    agreed_of_matrix,
+    confusion,
+    two_judgments,
+)
+from cranfield.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.ranked import Floats, Ints, Ranked, mean
+from cranfield.render import Table, text, to_html
+from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.scores import Systems
+
+MIXTURES = 1_000
+GENERATED = 100
+_SAME = 1e-9  # means that differ by no more are tied
+_CELLS = 1_000_000  # of a batch
+_PAIRS_SHOWN = 20
+
+# {(true grade, given grade): rate}, or {true grade: {given grade: rate}}
+Rates = Union[  # noqa: UP007
+    Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
+]
+
+
+@dataclass(frozen=True)
+class SystemPair:
+    """Two systems under A, under B and under the mixtures of both.
+
+    A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
+    where that has none. `same_sign` and `same_verdict` are shares of the mixtures: where the
+    difference has the sign that it has under A, and where it is significant if and only if it is
+    under A, in the same direction.
+    """
+
+    left: str
+    right: str
+    difference_a: float
+    difference_b: float | None
+    p_a: float | None
+    p_b: float | None
+    same_sign: float
+    same_verdict: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """What another assessor does to the ordering of systems by one measure.
+
+    Means are (n_systems,); `taus` (n_mixtures,) are Kendall's tau-b of the ordering under each
+    mixture with that under A, NaN where one of the two ties all systems.
+    """
+
+    measure: str
+    systems: Sequence[str]
+    mean_a: Floats
+    mean_b: Floats | None
+    mean_mixed: Floats
+    low: Floats
+    high: Floats
+    pairs: Sequence[SystemPair]
+    tau: float | None  # of A's ordering and B's
+    swapped: int | None  # pairs that stand the other way round under B
+    swapped_significant: int | None  # of these, significant under A and under B
+    taus: Floats
+
+    @property
+    def mean_tau(self) -> float | None:
+        """The mean of tau over the mixtures; None where no mixture has one."""
+        known = self.taus[~np.isnan(self.taus)]
+        return mean(known) if len(known) else None
+
+    @property
+    def min_tau(self) -> float | None:
+        """The lowest tau of any mixture; None where no mixture has one."""
+        known = self.taus[~np.isnan(self.taus)]
+        return float(known.min()) if len(known) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        systems = [
+            {
+                "system": name,
+                "mean_a": float(self.mean_a[i]),
+                "mean_b": None if self.mean_b is None else float(self.mean_b[i]),
+                "mean_mixed": float(self.mean_mixed[i]),
+                "low": float(self.low[i]),
+                "high": float(self.high[i]),
+            }
+            for i, name in enumerate(self.systems)
+        ]
+        return {
+            "measure": self.measure,
+            "tau": self.tau,
+            "swapped": self.swapped,
+            "swapped_significant": self.swapped_significant,
+            "mean_tau": self.mean_tau,
+            "min_tau": self.min_tau,
+            "systems": systems,
+            "pairs": [asdict(pair) for pair in self.pairs],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far two assessors agree, and what it does to the ordering of systems.
+
+    `pooled` is of all documents together, `per_query` of each query (empty without a second
+    qrels). `matrix` (n_grades, n_grades) counts the documents judged in both: rows are A's
+    `grades`, columns B's. `orderings` has one entry for each measure, if runs were given.
+
+    >>> found = agreement({"q": {"d1": 1, "d2": 1, "d3": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
+    >>> found.pooled.overlap, found.matrix.tolist()
+    (0.5, [[1, 0], [1, 1]])
+    """
+
+    pooled: Agreed
+    per_query: Mapping[str, Agreed]
+    grades: Sequence[int]
+    matrix: Floats
+    orderings: Sequence[Ordering]
+    recipe: Mapping[str, Any]
+    remarks: Sequence[str] = ()
+
+    @cached_property
+    def rates(self) -> dict[int, dict[int, float]]:
+        """How often B gives each grade to what has a grade in A: {A's grade: {B's grade: rate}}."""
+        rows = zip(self.grades, self.matrix.tolist(), strict=True)
+        return {
+            true: {given: count / sum(row) for given, count in zip(self.grades, row, strict=True)}
+            for true, row in rows
+            if sum(row)
+        }
+
+    def table(self, *, per_query: bool = False) -> Table:
+        """Return the agreement as a table: of each query if wanted, the mean of these, of all."""
+        rows = [[query, *_cells(asdict(one))] for query, one in self.per_query.items()]
+        n_queries, rel = len(rows), self.recipe["rel"]
+        if not per_query:
+            rows = []
+        rules = frozenset({n_queries} if rows else ())
+        if n_queries > 1:
+            means = [_mean_of(self.per_query, name) for name in _COLUMNS]
+            rows.append(
+                [f"mean of {n_queries:,}", *_cells(dict(zip(_COLUMNS, means, strict=True)))]
+            )
+        rows.append(["all together", *_cells(asdict(self.pooled))])
+        second = "B" if self.per_query else "what the rates make of A"
+        notes = [
+            *self.remarks,
+            f"A and B: the first qrels and {'the second' if self.per_query else second}. both: "
+            "documents judged in both; only A, only B: in one. rel. A, rel. B: relevant there "
+            f"(grade {rel} or more).",
+            "agree: the share of both on which A and B agree whether it is relevant. kappa: the "
+            "same beyond chance, 1 at best, 0 as by chance (Cohen).",
+            "same grade: the share with the same grade. w. kappa: kappa of grades, a disagreement "
+            "counting by its square.",
+            "overlap: documents relevant in A and in B / in A or in B, of both. overlap all: of "
+            "all, one that is not judged being not relevant.",
+            "-: no value: nothing to divide by, or chance alone would agree on all.",
+        ]
+        return Table(["query_id", *_COLUMNS.values()], rows, notes, rules=rules)
+
+    def confusion_table(self) -> Table:
+        """Return how often each grade of A met each grade of B, as a table."""
+        whole = bool(self.per_query)
+        rows = [
+            [f"A: {grade}", *(f"{n:,}" if whole else f"{n:,.1f}" for n in counts)]
+            for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True)
+        ]
+        what = "Documents judged in both" if whole else "Documents to be expected"
+        notes = [f"{what}, by the grade that each gives."]
+        return Table(["grade", *(f"B: {grade}" for grade in self.grades)], rows, notes)
+
+    def ordering_table(self) -> Table:
+        """Return what it does to the ordering of the systems, a row for each measure."""
+        rows = [
+            [
+                one.measure,
+                str(len(one.systems)),
+                str(len(one.pairs)),
+                _number(one.tau),
+                "-" if one.swapped is None else str(one.swapped),
+                "-" if one.swapped_significant is None else str(one.swapped_significant),
+                _number(one.mean_tau),
+                _number(one.min_tau),
+            ]
+            for one in self.orderings
+        ]
+        header = ["measure", "systems", "pairs", "tau", "swapped", "sig.", "mean tau", "min tau"]
+        notes = [
+            "tau: Kendall's tau-b of the systems' ordering under A with that under B: 1 the same, "
+            "-1 reversed. swapped: pairs of systems that stand the other way round; sig.: of "
+            "these, significant under both.",
+            f"mean tau, min tau: of the ordering under A with that under {self._mixtures}.",
+        ]
+        return Table(header, rows, notes)
+
+    def system_table(self) -> Table:
+        """Return each system's mean under A, under B and under the mixtures, best under A first."""
+        rows: list[list[str]] = []
+        rules = set()
+        for one in self.orderings:
+            rules.add(len(rows))
+            columns = (one.mean_a, one.mean_b, one.mean_mixed, one.low, one.high)
+            for i in np.argsort(-one.mean_a, kind="stable").tolist():
+                cells = [_number(None if column is None else column[i]) for column in columns]
+                rows.append([one.measure, one.systems[i], *cells])
+        notes = [
+            f"A, B: the mean over {self.recipe['queries']:,} queries. mixed, lowest, highest: the "
+            f"mean, the lowest and the highest of that under {self._mixtures}."
+        ]
+        header = ["measure", "system", "A", "B", "mixed", "lowest", "highest"]
+        return Table(header, rows, notes, 2, rules=frozenset(rules - {0}))
+
+    def pair_table(self) -> Table:
+        """Return the pairs of systems that are not the same under every mixture, most shaky first.
+
+        At most 20 of each measure; `to_dict` has all.
+        """
+        rows: list[list[str]] = []
+        rules, notes = set(), []
+        for one in self.orderings:
+            rules.add(len(rows))
+            moved = [pair for pair in one.pairs if min(pair.same_sign, pair.same_verdict) < 1]
+            moved.sort(key=lambda pair: (pair.same_sign, pair.same_verdict))
+            for pair in moved[:_PAIRS_SHOWN]:
+                numbers = [
+                    *(_signed(value) for value in (pair.difference_a, pair.difference_b)),
+                    *(_p_value(value) for value in (pair.p_a, pair.p_b)),
+                    *(_number(value) for value in (pair.same_sign, pair.same_verdict)),
+                ]
+                rows.append([one.measure, pair.left, pair.right, *numbers])
+            notes.append(
+                f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
+                "the same in every mixture"
+                + (f", {len(moved) - _PAIRS_SHOWN:,} more are not" if moved[_PAIRS_SHOWN:] else "")
+                + ": not shown (--format csv or json has all)."
+            )
+        header = ["measure", "system", "against", "diff A", "diff B", "p A", "p B"]
+        notes += [
+            "diff: the difference of the means, system minus against. p: of a two-sided paired t "
+            "test, not corrected for the number of pairs.",
+            f"same sign: the share of {self._mixtures} where the difference has the sign that it "
+            f"has under A. same verdict: where it is significant (p <= {self.recipe['alpha']}) if "
+            "it is so under A, and not if not, with the same sign.",
+        ]
+        return Table([*header, "same sign", "same verdict"], rows, notes, 3, rules=frozenset(rules))
+
+    @property
+    def _mixtures(self) -> str:
+        n, seed = self.recipe["mixtures"], self.recipe["seed"]
+        if self.recipe["confusion"] is None:
+            return f"{n:,} mixtures (each query's judgments are A's or B's, by chance; seed {seed})"
+        return f"{n:,} generated qrels (A's grades changed by chance, by the rates; seed {seed})"
+
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return all tables, in the order in which they are to be read."""
+        found = [self.table(per_query=per_query), self.confusion_table()]
+        if self.orderings:
+            found += [self.ordering_table(), self.system_table(), self.pair_table()]
+        return found
+
+    def rows(self, *, per_query: bool = False) -> Iterator[tuple[str, str, str, str, str, Any]]:
+        """Yield (part, measure, name, other, quantity, value), a row for each number."""
+        of = {**(self.per_query if per_query else {}), "all": self.pooled}
+        for query, one in of.items():
+            for quantity, value in asdict(one).items():
+                yield "agreement", "", query, "", quantity, value
+        for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True):
+            for other, count in zip(self.grades, counts, strict=True):
+                yield "confusion", "", str(grade), str(other), "documents", count
+        for ordering in self.orderings:
+            whole = ordering.to_dict()
+            measure, systems, pairs = (whole.pop(key) for key in ("measure", "systems", "pairs"))
+            for quantity, value in whole.items():
+                yield "ordering", measure, "", "", quantity, value
+            for system in systems:
+                name = system.pop("system")
+                for quantity, value in system.items():
+                    yield "system", measure, name, "", quantity, value
+            for pair in pairs:
+                left, right = pair.pop("left"), pair.pop("right")
+                for quantity, value in pair.items():
+                    yield "pair", measure, left, right, quantity, value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "recipe": dict(self.recipe),
+            "remarks": list(self.remarks),
+            "pooled": asdict(self.pooled),
+            "per_query": {query: asdict(one) for query, one in self.per_query.items()},
+            "grades": list(self.grades),
+            "matrix": self.matrix.tolist(),
+            "orderings": [one.to_dict() for one in self.orderings],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(text(table) for table in self.tables())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name} {_number(getattr(self.pooled, name))}" for name in ("kappa", "overlap")
+        )
+        return f"Agreement({shown}, {len(self.orderings)} orderings)"
+
+    def _repr_html_(self) -> str:
+        return "".join(to_html(table) for table in self.tables())
+
+
+_COLUMNS = {
+    "both": "both",
+    "only_a": "only A",
+    "only_b": "only B",
+    "relevant_a": "rel. A",
+    "relevant_b": "rel. B",
+    "agreement": "agree",
+    "kappa": "kappa",
+    "same_grade": "same grade",
+    "weighted_kappa": "w. kappa",
+    "overlap": "overlap",
+    "overlap_all": "overlap all",
+}
+
+
+def _cells(numbers: Mapping[str, float | None]) -> list[str]:
+    """Return the cells of a row: counts whole, or with one decimal if they are expected ones."""
+    shown = []
+    for name in _COLUMNS:
+        value = numbers[name]
+        if value is None or not name.startswith(("both", "only", "rel")):
+            shown.append(_number(value))
+        else:
+            shown.append(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
+    return shown
+
+
+def _mean_of(per_query: Mapping[str, Agreed], name: str) -> float | None:
+    """Return the mean over the queries that have a value."""
+    values = [value for one in per_query.values() if (value := getattr(one, name)) is not None]
+    return mean(np.array(values) * 1.0) if values else None
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value + 0.0:+.4f}"
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else "<.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+# ---- the function ---------------------------------------------------------------------------
+
+
+def agreement(
+    a: QrelsLike,
+    b: QrelsLike | None = None,
+    runs: RunLike | SeveralRuns | None = None,
+    measures: MeasuresLike = "nDCG@10",
+    *,
+    rel: int = 1,
+    mixtures: int | None = None,
+    seed: int = SEED,
+    confusion: Rates | None = None,
+    alpha: float = 0.05,
+) -> Agreement:
+    """Compare two assessors' judgments, and what they make of systems.
+
+    Every number of agreement is of the queries that both qrels have; `Agreed` says what each is.
+
+    With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
+    of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
+    depends on its own judgments and on the highest grade of the scale, which is that of both qrels
+    together: so each query is scored twice, and the mixtures put these scores together.
+
+    Without a second assessor, `confusion` says how often one would give which grade to a document
+    of A's: all of A's grades are drawn anew, each from its rates, and the systems are scored under
+    each of the qrels made so. What is not judged stays so.
+
+    Args:
+        a: judgments, as `evaluate` takes them.
+        b: another assessor's.
+        runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
+        measures: by which the systems are ordered; those whose value over all is a mean or a sum.
+        rel: the lowest grade that is relevant, for kappa and overlap (a measure states its own).
+        mixtures: how many; 1,000 unless stated, and 100 with `confusion`, where each is scored.
+        seed: of everything that is drawn.
+        confusion: in place of b: {(true grade, given grade): rate}, or {true: {given: rate}}; rates
+            or counts: those of each true grade are divided by their sum.
+        alpha: a difference is significant if p is not above it. p is that of the t test in every
+            mixture, under A and under B, as M sign-flip tests of each pair would take too long.
+
+    Raises:
+        NothingSharedError: qrels without a common query, or document.
+        InputError: judgments in groups; qrels or a run that cannot be read.
+        OptionError: both or neither of b and confusion, or an option with an impossible value.
+        MeasureError: a measure by which systems cannot be ordered so.
+
+    >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
+    ...                    {"q": ["e", "d"]}], "RR", mixtures=10)
+    >>> found.orderings[0].tau
+    -1.0
+
+    """
+    if (b is None) == (confusion is None):
+        raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
+    for name, value, least in (("rel", rel, 0), ("seed", seed, 0), ("mixtures", mixtures, 1)):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
+        ):
+            raise OptionError(f"{name}={value!r:.40}: expected a whole number, {least} or more")
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
+    first = as_qrels(a)
+    several = None if runs is None else _several(runs)
+    recipe: dict[str, Any] = {"rel": rel, "alpha": alpha, "seed": seed, "confusion": None}
+    if b is not None:
+        n = MIXTURES if mixtures is None else int(mixtures)
+        return _of_two(first, as_qrels(b), several, measures, {**recipe, "mixtures": n})
+    assert confusion is not None  # noqa: S101 - one of the two
+    n = GENERATED if mixtures is None else int(mixtures)
+    return _of_rates(first, confusion, several, measures, {**recipe, "mixtures": n})
+
+
+def _several(runs: RunLike | SeveralRuns) -> dict[str, Run]:
+    several = several_runs(runs, "strict")
+    if several is None:
+        one = as_run(runs, "strict")  # type: ignore[arg-type] # of one
+        return {one.name: one}
+    return several
+
+
+def _of_two(
+    a: Qrels,
+    b: Qrels,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    recipe: dict[str, Any],
+) -> Agreement:
+    two = two_judgments(a, b)
+    pooled = agreed(two, recipe["rel"], pooled=True)[0]
+    each = agreed(two, recipe["rel"], pooled=False)
+    recipe["queries"] = len(two.query_ids)
+    remarks = [f"{len(two.query_ids):,} queries are judged in both qrels."]
+    for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
+        if n:
+            remarks.append(f"{n:,} queries are judged in {name} only: left out.")
+    orderings: list[Ordering] = []
+    if runs is not None:
+        top = max(a.top_grade, b.top_grade)
+        if a.top_grade != b.top_grade:
+            remarks.append(
+                f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
+                f"ask for it take {top}."
+            )
+        scored = [evaluate(_on_scale(one, top), dict(runs), measures) for one in (a, b)]
+        ordered = _ordered(scored[0].measures)
+        values = [_values(one, two.query_ids) for one in scored]
+        source = np.random.Generator(np.random.PCG64(recipe["seed"]))
+
+        def mixed() -> Iterator[Floats]:
+            for size in _batches(recipe["mixtures"], values[0].size):
+                from_a = source.random((size, len(two.query_ids))) < 0.5
+                yield np.where(from_a[:, :, None, None], *values)
+
+        orderings = _orderings(ordered, list(runs), values[0], values[1], mixed(), recipe)
+    grades, matrix = confusion(two)
+    per_query = dict(zip(two.query_ids, each, strict=True))
+    return Agreement(pooled, per_query, grades, matrix, orderings, recipe, remarks)
+
+
+def _of_rates(
+    a: Qrels,
+    rates: Rates,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    recipe: dict[str, Any],
+) -> Agreement:
+    if a.in_groups or a.columns:
+        raise OptionError(
+            "confusion=... takes one grade for each document: not judgments in groups, nor those "
+            "that are a sample"
+        )
+    there, counts = np.unique(a.grade, return_counts=True)
+    table = _nested(rates, there.tolist())
+    recipe["confusion"] = {
+        str(true): {str(g): r for g, r in row.items()} for true, row in table.items()
+    }
+    recipe["queries"] = len(a.query_ids)
+    grades = sorted({*table, *(given for row in table.values() for given in row)})
+    matrix = np.zeros((len(grades), len(grades)))
+    for true, count in zip(there.tolist(), counts.tolist(), strict=True):
+        for given, rate in table[true].items():
+            matrix[grades.index(true), grades.index(given)] = rate * count
+    orderings: list[Ordering] = []
+    if runs is not None:
+        top = max(a.top_grade, *grades)
+        scored = evaluate(_on_scale(a, top), dict(runs), measures)
+        made = _Generated(a, list(runs.values()), _ordered(scored.measures), top)
+        values = _values(scored, a.query_ids)
+        batches = made.scores(table, recipe["mixtures"], recipe["seed"])
+        orderings = _orderings(scored.measures, list(runs), values, None, batches, recipe)
+    remarks = ["B is made of A by rates: what is said of it is to be expected, not counted."]
+    pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
+    return Agreement(pooled, {}, grades, matrix, orderings, recipe, remarks)
+
+
+def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
+    """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
+    found: dict[int, dict[int, float]] = {}
+    for key, value in rates.items():
+        true: Any = key
+        if isinstance(value, Mapping):
+            cells = dict(value)
+        elif isinstance(key, tuple) and len(key) == 2:
+            true, cells = key[0], {key[1]: value}
+        else:
+            raise OptionError(
+                f"confusion: {key!r:.40}: expected (true grade, given grade): rate, or true grade: "
+                "{given grade: rate}"
+            )
+        for given, rate in cells.items():
+            if not all(_is_number(one, int) for one in (true, given)):
+                raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
+            if not _is_number(rate, float) or not 0 <= rate < np.inf:
+                raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
+            found.setdefault(int(true), {})[int(given)] = float(rate)
+    for true in there:
+        if sum(found.get(true, {}).values()) <= 0:
+            raise OptionError(
+                f"confusion: the qrels have grade {true}, of which it says nothing; add the rates "
+                f"of what is given in its place, {{{true}: {{{true}: 1}}}} if it is always kept"
+            )
+    return {
+        true: {given: rate / sum(row.values()) for given, rate in row.items()}
+        for true, row in found.items()
+        if sum(row.values()) > 0
+    }
+
+
+def _is_number(value: object, kind: type) -> bool:
+    allowed = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
+    return isinstance(value, allowed) and not isinstance(value, bool)
+
+
+def _on_scale(qrels: Qrels, top: int) -> Qrels:
+    """Return the same judgments on a scale that ends at `top`."""
+    same = copy.copy(qrels)
+    same.__dict__["top_grade"] = top
+    same.__dict__.pop("ideal", None)
+    return same
+
+
+def _ordered(measures: Sequence[Measure]) -> Sequence[Measure]:
+    """Return the measures, all of which order systems by the mean of their queries' values."""
+    for one in measures:
+        if one.definition.aggregation not in ("mean", "sum"):
+            raise MeasureError(
+                f"{one}: agreement orders systems by the mean over their queries, and this measure "
+                "has another value over all"
+            )
+    return measures
+
+
+def _values(scores: Systems, query_ids: Sequence[str]) -> Floats:
+    """Return (n_queries, n_systems, n_measures), of some of the queries."""
+    every = list(scores.values())
+    place = {query: i for i, query in enumerate(every[0].query_ids)}
+    rows = [place[query] for query in query_ids]
+    return np.stack([one.values[rows] for one in every], axis=1)
+
+
+def _batches(n: int, cells: int) -> Iterator[int]:
+    """Yield how many to look at at once, if each takes so many cells."""
+    step = max(1, _CELLS // max(cells, 1))
+    for begin in range(0, n, step):
+        yield min(step, n - begin)
+
+
+class _Generated:
+    """Systems under qrels that have other grades: the runs are ranked once."""
+
+    def __init__(
+        self, qrels: Qrels, runs: Sequence[Run], measures: Sequence[Measure], top: int
+    ) -> None:
+        for one in measures:
+            if one.definition.takes_groups:
+                raise MeasureError(
+                    f"{one} is of judgments in groups or of preferences: not with confusion=..."
+                )
+        self._qrels, self._plan, self._top = qrels, Plan(measures), top
+        self._n_measures = len(measures)
+        # Where a grade is the row of the judgment, the hits say which judgments they met.
+        numbered = copy.copy(qrels)
+        numbered.grade = np.arange(len(qrels))
+        for name in ("ideal", "top_grade"):
+            numbered.__dict__.pop(name, None)
+        costs = any(one.definition.takes_cost for one in measures)
+        self._systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
+
+    def scores(
+        self, rates: Mapping[int, Mapping[int, float]], n: int, seed: int
+    ) -> Iterator[Floats]:
+        """Yield scores (n_qrels, n_queries, n_systems, n_measures), some qrels at once."""
+        source = np.random.Generator(np.random.PCG64(seed))
+        true = self._qrels.grade
+        for size in _batches(n, len(true)):
+            drawn = source.random((size, len(true)))
+            grades = np.empty(drawn.shape, np.int64)
+            for grade in np.unique(true).tolist():
+                rows = np.flatnonzero(true == grade)
+                given = np.array(list(rates[grade]))
+                ends = np.cumsum(list(rates[grade].values()))[:-1]
+                grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
+            yield self._under(grades)
+
+    def _under(self, grades: Ints) -> Floats:
+        """Return the scores under grades (n_qrels, rows), each query of each qrels one query."""
+        n, n_queries = len(grades), len(self._qrels.query_ids)
+        query = (np.arange(n)[:, None] * n_queries + self._qrels.query).ravel()
+        span = self._top - int(grades.min(initial=0)) + 1
+        below = np.sort(query * span + self._top - grades.ravel()) % span
+        ideal = Ranked(n * n_queries, query, np.zeros(0), self._top - below)
+        ideal = replace(ideal, rank=ideal.ordinal)
+        found = []
+        for one in self._systems:
+            of = (np.arange(n)[:, None] * n_queries + one.hits.query).ravel()
+            rank, grade = np.tile(one.hits.rank, n), grades[:, one.hits.grade].ravel()
+            cost = None if one.cost is None else np.tile(one.cost, n)
+            hits = Ranked(n * n_queries, of, rank, grade)
+            retrieved = np.tile(one.n_retrieved, (n, 1))
+            judged = Judged(hits, ideal, retrieved, self._top, cost=cost)
+            found.append(self._plan.values(judged).reshape(n, n_queries, self._n_measures))
+        return np.stack(found, axis=2)
+
+
+# ---- orderings ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """Systems under some qrels: means (n_qrels, n_systems), of pairs (n_qrels, n_pairs)."""
+
+    means: Floats
+    differences: Floats
+    p: Floats  # NaN where there is none
+
+    @property
+    def signs(self) -> Floats:
+        return np.sign(np.where(np.abs(self.differences) <= _SAME, 0.0, self.differences))
+
+    def verdicts(self, alpha: float) -> Floats:
+        """Return 1, -1, or 0 where a difference is not significant."""
+        return np.where(self.p <= alpha, self.signs, 0.0)
+
+
+def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
+    """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
+
+    The variance of a difference is that of the two systems, less twice their covariance: one
+    product for all pairs. Each query's mean is taken away first, which changes no difference.
+    """
+    from scipy.special import stdtr
+
+    n = values.shape[1]
+    means = values.mean(axis=1)
+    differences = means[:, left] - means[:, right]
+    centred = values - values.mean(axis=2, keepdims=True)
+    centred -= centred.mean(axis=1, keepdims=True)
+    products = np.matmul(centred.transpose(0, 2, 1), centred)
+    own = np.diagonal(products, axis1=1, axis2=2)
+    squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
+    varies = squares > 1e-12 * (own[:, left] + own[:, right])
+    if n > 1:
+        error = np.sqrt(np.where(varies, squares, 1.0) / (n * (n - 1)))
+        p = np.maximum(2 * stdtr(n - 1, -np.abs(differences) / error), np.finfo(np.float64).tiny)
+    else:
+        p = np.full(differences.shape, np.nan)
+    constant = np.where(np.abs(differences) <= _SAME, 1.0, np.nan)
+    return _Looked(means, differences, np.where(varies, p, constant if n > 1 else np.nan))
+
+
+def _tau(signs: Floats, others: Floats) -> Floats:
+    """Return Kendall's tau-b of orderings, given as signs of pairs' differences (..., n_pairs)."""
+    untied = np.count_nonzero(signs, axis=-1) * np.count_nonzero(others, axis=-1)
+    agreeing = (signs * others).sum(axis=-1)
+    found: Floats = np.full(agreeing.shape, np.nan)
+    np.divide(agreeing, np.sqrt(untied), out=found, where=untied > 0)
+    return found
+
+
+def _orderings(
+    measures: Sequence[Measure],
+    systems: Sequence[str],
+    a: Floats,
+    b: Floats | None,
+    batches: Iterator[Floats],
+    recipe: Mapping[str, Any],
+) -> list[Ordering]:
+    """Look at every measure under A, B, and each batch: (n_qrels, n_queries, n_systems, n_m)."""
+    left, right = np.triu_indices(len(systems), 1)
+    alpha = recipe["alpha"]
+    under_a = [_looked(a[None, :, :, k], left, right) for k in range(len(measures))]
+    means: list[list[Floats]] = [[] for _ in measures]
+    taus: list[list[Floats]] = [[] for _ in measures]
+    same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
+    for batch in batches:
+        for k, ours in enumerate(under_a):
+            looked = _looked(batch[:, :, :, k], left, right)
+            means[k].append(looked.means)
+            taus[k].append(_tau(ours.signs, looked.signs))
+            same[k, 0] += np.count_nonzero(looked.signs == ours.signs, axis=0)
+            alike = looked.verdicts(alpha) == ours.verdicts(alpha)
+            same[k, 1] += np.count_nonzero(alike, axis=0)
+    found = []
+    for k, ours in enumerate(under_a):
+        theirs = None if b is None else _looked(b[None, :, :, k], left, right)
+        mixed = np.concatenate(means[k])
+        shares = (same[k] / recipe["mixtures"]).tolist()
+        nothing = [None] * len(left)
+        columns = [
+            [systems[i] for i in left.tolist()],
+            [systems[i] for i in right.tolist()],
+            ours.differences[0].tolist(),
+            nothing if theirs is None else theirs.differences[0].tolist(),
+            _or_none(ours.p[0]),
+            nothing if theirs is None else _or_none(theirs.p[0]),
+            *shares,
+        ]
+        tau = swapped = significant = None
+        if theirs is not None:
+            tau = _or_none(_tau(ours.signs, theirs.signs))[0]
+            swapped = int(np.count_nonzero(ours.signs * theirs.signs < 0))
+            verdicts = ours.verdicts(alpha) * theirs.verdicts(alpha)
+            significant = int(np.count_nonzero(verdicts < 0))
+        found.append(
+            Ordering(
+                str(measures[k]),
+                systems,
+                ours.means[0],
+                None if theirs is None else theirs.means[0],
+                mixed.mean(axis=0),
+                mixed.min(axis=0),
+                mixed.max(axis=0),
+                [SystemPair(*row) for row in zip(*columns, strict=True)],
+                tau,
+                swapped,
+                significant,
+                np.concatenate(taus[k]),
+            )
+        )
+    return found
+
+
+def _or_none(values: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]
