@@ -64,6 +64,7 @@ FLOORS = [
     "pairs",
     "comparison.flips",
     "comparison.corrections",
+    "comparison.orderings",
     "comparison.assessors",
     "comparison",
     "checking",

@@ -6,7 +6,7 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
 from cranfield.cli.terminal import as_json, note, say, show
-from cranfield.comparison.assessors import GENERATED, MIXTURES, agreement
+from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.comparison.flips import SEED
 from cranfield.errors import InputError
 from cranfield.measures import parse_all
@@ -38,8 +38,9 @@ _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
 @click.option(
     "--mixtures",
     type=click.IntRange(min=1),
-    help="How many mixtures of both qrels, or generated qrels, to look at.  "
-    f"[default: {MIXTURES}; {GENERATED} with --confusion]",
+    default=MIXTURES,
+    show_default=True,
+    help="How many mixtures of both qrels, or, with --confusion, generated qrels.",
 )
 @click.option(
     "--confusion",
@@ -70,7 +71,7 @@ def command(
     names: tuple[str, ...],
     per_query: bool,
     rel: int,
-    mixtures: int | None,
+    mixtures: int,
     confusion: str | None,
     seed: int,
     alpha: float,
@@ -118,7 +119,7 @@ def command(
         [*row[:-1], "" if row[-1] is None else row[-1]] for row in found.rows(per_query=per_query)
     ]
     say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
-    for line in found.remarks:
+    for line in (*found.remarks, *found.notes):
         note(line)
 
 

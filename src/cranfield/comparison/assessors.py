@@ -9,6 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from cranfield.comparison.flips import SEED
+from cranfield.comparison.orderings import Ordering, orderings
 from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, evaluate
 from cranfield.judge import judge_all
@@ -26,95 +27,16 @@ from cranfield.ranked import Floats, Ints, Ranked, mean
 from cranfield.render import Table, text, to_html
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import Systems
+from cranfield.version import __version__
 
 MIXTURES = 1_000
-GENERATED = 100
-_SAME = 1e-9  # means that differ by no more are tied
 _CELLS = 1_000_000  # of a batch
-_PAIRS_SHOWN = 20
+_PAIRS_SHOWN = 10
 
 # {(true grade, given grade): rate}, or {true grade: {given grade: rate}}
 Rates = Union[  # noqa: UP007
     Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
 ]
-
-
-@dataclass(frozen=True)
-class SystemPair:
-    """Two systems under A, under B and under the mixtures of both.
-
-    A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
-    where that has none. `same_sign` and `same_verdict` are shares of the mixtures: where the
-    difference has the sign that it has under A, and where it is significant if and only if it is
-    under A, in the same direction.
-    """
-
-    left: str
-    right: str
-    difference_a: float
-    difference_b: float | None
-    p_a: float | None
-    p_b: float | None
-    same_sign: float
-    same_verdict: float
-
-
-@dataclass(frozen=True, eq=False)
-class Ordering:
-    """What another assessor does to the ordering of systems by one measure.
-
-    Means are (n_systems,); `taus` (n_mixtures,) are Kendall's tau-b of the ordering under each
-    mixture with that under A, NaN where one of the two ties all systems.
-    """
-
-    measure: str
-    systems: Sequence[str]
-    mean_a: Floats
-    mean_b: Floats | None
-    mean_mixed: Floats
-    low: Floats
-    high: Floats
-    pairs: Sequence[SystemPair]
-    tau: float | None  # of A's ordering and B's
-    swapped: int | None  # pairs that stand the other way round under B
-    swapped_significant: int | None  # of these, significant under A and under B
-    taus: Floats
-
-    @property
-    def mean_tau(self) -> float | None:
-        """The mean of tau over the mixtures; None where no mixture has one."""
-        known = self.taus[~np.isnan(self.taus)]
-        return mean(known) if len(known) else None
-
-    @property
-    def min_tau(self) -> float | None:
-        """The lowest tau of any mixture; None where no mixture has one."""
-        known = self.taus[~np.isnan(self.taus)]
-        return float(known.min()) if len(known) else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        systems = [
-            {
-                "system": name,
-                "mean_a": float(self.mean_a[i]),
-                "mean_b": None if self.mean_b is None else float(self.mean_b[i]),
-                "mean_mixed": float(self.mean_mixed[i]),
-                "low": float(self.low[i]),
-                "high": float(self.high[i]),
-            }
-            for i, name in enumerate(self.systems)
-        ]
-        return {
-            "measure": self.measure,
-            "tau": self.tau,
-            "swapped": self.swapped,
-            "swapped_significant": self.swapped_significant,
-            "mean_tau": self.mean_tau,
-            "min_tau": self.min_tau,
-            "systems": systems,
-            "pairs": [asdict(pair) for pair in self.pairs],
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +58,8 @@ class Agreement:
     matrix: Floats
     orderings: Sequence[Ordering]
     recipe: Mapping[str, Any]
-    remarks: Sequence[str] = ()
+    remarks: Sequence[str] = ()  # what else to know of the judgments
+    notes: Sequence[str] = ()  # and of the runs
 
     @cached_property
     def rates(self) -> dict[int, dict[int, float]]:
@@ -190,26 +113,23 @@ class Agreement:
 
     def ordering_table(self) -> Table:
         """Return what it does to the ordering of the systems, a row for each measure."""
-        rows = [
-            [
-                one.measure,
-                str(len(one.systems)),
-                str(len(one.pairs)),
-                _number(one.tau),
-                "-" if one.swapped is None else str(one.swapped),
-                "-" if one.swapped_significant is None else str(one.swapped_significant),
-                _number(one.mean_tau),
-                _number(one.min_tau),
-            ]
-            for one in self.orderings
-        ]
-        header = ["measure", "systems", "pairs", "tau", "swapped", "sig.", "mean tau", "min tau"]
-        notes = [
-            "tau: Kendall's tau-b of the systems' ordering under A with that under B: 1 the same, "
-            "-1 reversed. swapped: pairs of systems that stand the other way round; sig.: of "
-            "these, significant under both.",
-            f"mean tau, min tau: of the ordering under A with that under {self._mixtures}.",
-        ]
+        header = ["measure", "systems", "pairs"]
+        rows = [[one.measure, str(len(one.systems)), str(len(one.pairs))] for one in self.orderings]
+        notes = []
+        if self.per_query:
+            header += ["tau", "swapped", "sig."]
+            for row, one in zip(rows, self.orderings, strict=True):
+                row += [_number(one.tau), str(one.swapped), str(one.swapped_significant)]
+            notes.append(
+                "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, -1 "
+                "reversed. swapped: pairs of systems that stand the other way round; sig.: of "
+                "these, significant under both."
+            )
+        header += ["mean tau", "min tau"]
+        for row, one in zip(rows, self.orderings, strict=True):
+            row += [_number(one.mean_tau), _number(one.min_tau)]
+        what = "the same" if self.per_query else "Kendall's tau-b of the ordering under A"
+        notes.append(f"mean tau, min tau: {what} with that under {self._mixtures}.")
         return Table(header, rows, notes)
 
     def system_table(self) -> Table:
@@ -218,21 +138,23 @@ class Agreement:
         rules = set()
         for one in self.orderings:
             rules.add(len(rows))
-            columns = (one.mean_a, one.mean_b, one.mean_mixed, one.low, one.high)
-            for i in np.argsort(-one.mean_a, kind="stable").tolist():
-                cells = [_number(None if column is None else column[i]) for column in columns]
-                rows.append([one.measure, one.systems[i], *cells])
+            of_b = [] if one.mean_b is None else [one.mean_b]
+            columns = [one.mean_a, *of_b, one.mean_mixed, one.low, one.high]
+            for name, *means in zip(one.systems, *columns, strict=True):
+                rows.append([one.measure, name, *map(_number, means)])
+        second = ["B"] if self.per_query else []
         notes = [
-            f"A, B: the mean over {self.recipe['queries']:,} queries. mixed, lowest, highest: the "
-            f"mean, the lowest and the highest of that under {self._mixtures}."
+            *self.notes,
+            f"{' and '.join(['A', *second])}: the mean over the queries. mixed, lowest, highest: "
+            f"the mean, the lowest and the highest of that under {self._mixtures}.",
         ]
-        header = ["measure", "system", "A", "B", "mixed", "lowest", "highest"]
+        header = ["measure", "system", "A", *second, "mixed", "lowest", "highest"]
         return Table(header, rows, notes, 2, rules=frozenset(rules - {0}))
 
     def pair_table(self) -> Table:
         """Return the pairs of systems that are not the same under every mixture, most shaky first.
 
-        At most 20 of each measure; `to_dict` has all.
+        At most 10 of each measure; `to_dict` has all.
         """
         rows: list[list[str]] = []
         rules, notes = set(), []
@@ -241,19 +163,18 @@ class Agreement:
             moved = [pair for pair in one.pairs if min(pair.same_sign, pair.same_verdict) < 1]
             moved.sort(key=lambda pair: (pair.same_sign, pair.same_verdict))
             for pair in moved[:_PAIRS_SHOWN]:
-                numbers = [
-                    *(_signed(value) for value in (pair.difference_a, pair.difference_b)),
-                    *(_p_value(value) for value in (pair.p_a, pair.p_b)),
-                    *(_number(value) for value in (pair.same_sign, pair.same_verdict)),
-                ]
-                rows.append([one.measure, pair.left, pair.right, *numbers])
+                of_a = [_signed(pair.difference_a), _p_value(pair.p_a)]
+                of_b = [_signed(pair.difference_b), _p_value(pair.p_b)] if self.per_query else []
+                shares = [_number(pair.same_sign), _number(pair.same_verdict)]
+                rows.append([one.measure, pair.left, pair.right, *of_a, *of_b, *shares])
             notes.append(
                 f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
                 "the same in every mixture"
                 + (f", {len(moved) - _PAIRS_SHOWN:,} more are not" if moved[_PAIRS_SHOWN:] else "")
                 + ": not shown (--format csv or json has all)."
             )
-        header = ["measure", "system", "against", "diff A", "diff B", "p A", "p B"]
+        header = ["measure", "system", "against", "diff A", "p A"]
+        header += ["diff B", "p B"] if self.per_query else []
         notes += [
             "diff: the difference of the means, system minus against. p: of a two-sided paired t "
             "test, not corrected for the number of pairs.",
@@ -274,7 +195,9 @@ class Agreement:
         """Return all tables, in the order in which they are to be read."""
         found = [self.table(per_query=per_query), self.confusion_table()]
         if self.orderings:
-            found += [self.ordering_table(), self.system_table(), self.pair_table()]
+            found.append(self.system_table())
+            if self.orderings[0].pairs:
+                found += [self.ordering_table(), self.pair_table()]
         return found
 
     def rows(self, *, per_query: bool = False) -> Iterator[tuple[str, str, str, str, str, Any]]:
@@ -309,6 +232,7 @@ class Agreement:
             "per_query": {query: asdict(one) for query, one in self.per_query.items()},
             "grades": list(self.grades),
             "matrix": self.matrix.tolist(),
+            "notes": list(self.notes),
             "orderings": [one.to_dict() for one in self.orderings],
         }
 
@@ -363,7 +287,7 @@ def _number(value: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value + 0.0:+.4f}"
+    return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
 
 
 def _p_value(value: float | None) -> str:
@@ -380,7 +304,7 @@ def agreement(
     measures: MeasuresLike = "nDCG@10",
     *,
     rel: int = 1,
-    mixtures: int | None = None,
+    mixtures: int = MIXTURES,
     seed: int = SEED,
     confusion: Rates | None = None,
     alpha: float = 0.05,
@@ -404,7 +328,7 @@ def agreement(
         runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
         measures: by which the systems are ordered; those whose value over all is a mean or a sum.
         rel: the lowest grade that is relevant, for kappa and overlap (a measure states its own).
-        mixtures: how many; 1,000 unless stated, and 100 with `confusion`, where each is scored.
+        mixtures: how many mixtures, or, with `confusion`, how many qrels are made.
         seed: of everything that is drawn.
         confusion: in place of b: {(true grade, given grade): rate}, or {true: {given: rate}}; rates
             or counts: those of each true grade are divided by their sum.
@@ -426,21 +350,24 @@ def agreement(
     if (b is None) == (confusion is None):
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
     for name, value, least in (("rel", rel, 0), ("seed", seed, 0), ("mixtures", mixtures, 1)):
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
-        ):
+        if not _is_number(value, int) or value < least:
             raise OptionError(f"{name}={value!r:.40}: expected a whole number, {least} or more")
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
     first = as_qrels(a)
     several = None if runs is None else _several(runs)
-    recipe: dict[str, Any] = {"rel": rel, "alpha": alpha, "seed": seed, "confusion": None}
+    recipe: dict[str, Any] = {
+        "cranfield": __version__,
+        "rel": int(rel),
+        "mixtures": int(mixtures),
+        "seed": int(seed),
+        "alpha": alpha,
+        "confusion": None,
+    }
     if b is not None:
-        n = MIXTURES if mixtures is None else int(mixtures)
-        return _of_two(first, as_qrels(b), several, measures, {**recipe, "mixtures": n})
+        return _of_two(first, as_qrels(b), several, measures, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
-    n = GENERATED if mixtures is None else int(mixtures)
-    return _of_rates(first, confusion, several, measures, {**recipe, "mixtures": n})
+    return _of_rates(first, confusion, several, measures, recipe)
 
 
 def _several(runs: RunLike | SeveralRuns) -> dict[str, Run]:
@@ -466,7 +393,8 @@ def _of_two(
     for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
         if n:
             remarks.append(f"{n:,} queries are judged in {name} only: left out.")
-    orderings: list[Ordering] = []
+    found: list[Ordering] = []
+    notes: list[str] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
@@ -474,9 +402,11 @@ def _of_two(
                 f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
                 f"ask for it take {top}."
             )
-        scored = [evaluate(_on_scale(one, top), dict(runs), measures) for one in (a, b)]
-        ordered = _ordered(scored[0].measures)
-        values = [_values(one, two.query_ids) for one in scored]
+        under_a, under_b = (
+            evaluate(_on_scale(one, top, two.query_ids), dict(runs), measures) for one in (a, b)
+        )
+        notes = _notes(under_a, under_b)
+        values = _values(under_a), _values(under_b)
         source = np.random.Generator(np.random.PCG64(recipe["seed"]))
 
         def mixed() -> Iterator[Floats]:
@@ -484,10 +414,11 @@ def _of_two(
                 from_a = source.random((size, len(two.query_ids))) < 0.5
                 yield np.where(from_a[:, :, None, None], *values)
 
-        orderings = _orderings(ordered, list(runs), values[0], values[1], mixed(), recipe)
+        names = _orderable(under_a.measures)
+        found = orderings(names, list(runs), *values, mixed(), recipe["alpha"])
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
-    return Agreement(pooled, per_query, grades, matrix, orderings, recipe, remarks)
+    return Agreement(pooled, per_query, grades, matrix, found, recipe, remarks, notes)
 
 
 def _of_rates(
@@ -513,17 +444,18 @@ def _of_rates(
     for true, count in zip(there.tolist(), counts.tolist(), strict=True):
         for given, rate in table[true].items():
             matrix[grades.index(true), grades.index(given)] = rate * count
-    orderings: list[Ordering] = []
+    found: list[Ordering] = []
+    notes: list[str] = []
     if runs is not None:
         top = max(a.top_grade, *grades)
-        scored = evaluate(_on_scale(a, top), dict(runs), measures)
-        made = _Generated(a, list(runs.values()), _ordered(scored.measures), top)
-        values = _values(scored, a.query_ids)
+        scored = evaluate(_on_scale(a, top, a.query_ids), dict(runs), measures)
+        names, notes = _orderable(scored.measures), scored.notes()
+        made = _Generated(a, list(runs.values()), scored.measures, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
-        orderings = _orderings(scored.measures, list(runs), values, None, batches, recipe)
+        found = orderings(names, list(runs), _values(scored), None, batches, recipe["alpha"])
     remarks = ["B is made of A by rates: what is said of it is to be expected, not counted."]
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
-    return Agreement(pooled, {}, grades, matrix, orderings, recipe, remarks)
+    return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, notes)
 
 
 def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
@@ -564,31 +496,38 @@ def _is_number(value: object, kind: type) -> bool:
     return isinstance(value, allowed) and not isinstance(value, bool)
 
 
-def _on_scale(qrels: Qrels, top: int) -> Qrels:
-    """Return the same judgments on a scale that ends at `top`."""
-    same = copy.copy(qrels)
-    same.__dict__["top_grade"] = top
-    same.__dict__.pop("ideal", None)
-    return same
+def _on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
+    """Return the judgments of some queries, on a scale that ends at `top`."""
+    some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
+    some.__dict__["top_grade"] = top
+    some.__dict__.pop("ideal", None)
+    return some
 
 
-def _ordered(measures: Sequence[Measure]) -> Sequence[Measure]:
-    """Return the measures, all of which order systems by the mean of their queries' values."""
+def _orderable(measures: Sequence[Measure]) -> list[str]:
+    """Return the names of measures, all of which order systems by a mean over queries."""
     for one in measures:
         if one.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(
                 f"{one}: agreement orders systems by the mean over their queries, and this measure "
                 "has another value over all"
             )
-    return measures
+    return list(map(str, measures))
 
 
-def _values(scores: Systems, query_ids: Sequence[str]) -> Floats:
-    """Return (n_queries, n_systems, n_measures), of some of the queries."""
-    every = list(scores.values())
-    place = {query: i for i, query in enumerate(every[0].query_ids)}
-    rows = [place[query] for query in query_ids]
-    return np.stack([one.values[rows] for one in every], axis=1)
+def _notes(a: Systems, b: Systems) -> list[str]:
+    """Return what is to be known of the runs under both qrels, and under one of them."""
+    ours, theirs = a.notes(), b.notes()
+    return [
+        *(note for note in ours if note in theirs),
+        *(f"Under A: {note}" for note in ours if note not in theirs),
+        *(f"Under B: {note}" for note in theirs if note not in ours),
+    ]
+
+
+def _values(scores: Systems) -> Floats:
+    """Return (n_queries, n_systems, n_measures)."""
+    return np.stack([one.values for one in scores.values()], axis=1)
 
 
 def _batches(n: int, cells: int) -> Iterator[int]:
@@ -653,125 +592,3 @@ class _Generated:
             judged = Judged(hits, ideal, retrieved, self._top, cost=cost)
             found.append(self._plan.values(judged).reshape(n, n_queries, self._n_measures))
         return np.stack(found, axis=2)
-
-
-# ---- orderings ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Looked:
-    """Systems under some qrels: means (n_qrels, n_systems), of pairs (n_qrels, n_pairs)."""
-
-    means: Floats
-    differences: Floats
-    p: Floats  # NaN where there is none
-
-    @property
-    def signs(self) -> Floats:
-        return np.sign(np.where(np.abs(self.differences) <= _SAME, 0.0, self.differences))
-
-    def verdicts(self, alpha: float) -> Floats:
-        """Return 1, -1, or 0 where a difference is not significant."""
-        return np.where(self.p <= alpha, self.signs, 0.0)
-
-
-def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
-    """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
-
-    The variance of a difference is that of the two systems, less twice their covariance: one
-    product for all pairs. Each query's mean is taken away first, which changes no difference.
-    """
-    from scipy.special import stdtr
-
-    n = values.shape[1]
-    means = values.mean(axis=1)
-    differences = means[:, left] - means[:, right]
-    centred = values - values.mean(axis=2, keepdims=True)
-    centred -= centred.mean(axis=1, keepdims=True)
-    products = np.matmul(centred.transpose(0, 2, 1), centred)
-    own = np.diagonal(products, axis1=1, axis2=2)
-    squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
-    varies = squares > 1e-12 * (own[:, left] + own[:, right])
-    if n > 1:
-        error = np.sqrt(np.where(varies, squares, 1.0) / (n * (n - 1)))
-        p = np.maximum(2 * stdtr(n - 1, -np.abs(differences) / error), np.finfo(np.float64).tiny)
-    else:
-        p = np.full(differences.shape, np.nan)
-    constant = np.where(np.abs(differences) <= _SAME, 1.0, np.nan)
-    return _Looked(means, differences, np.where(varies, p, constant if n > 1 else np.nan))
-
-
-def _tau(signs: Floats, others: Floats) -> Floats:
-    """Return Kendall's tau-b of orderings, given as signs of pairs' differences (..., n_pairs)."""
-    untied = np.count_nonzero(signs, axis=-1) * np.count_nonzero(others, axis=-1)
-    agreeing = (signs * others).sum(axis=-1)
-    found: Floats = np.full(agreeing.shape, np.nan)
-    np.divide(agreeing, np.sqrt(untied), out=found, where=untied > 0)
-    return found
-
-
-def _orderings(
-    measures: Sequence[Measure],
-    systems: Sequence[str],
-    a: Floats,
-    b: Floats | None,
-    batches: Iterator[Floats],
-    recipe: Mapping[str, Any],
-) -> list[Ordering]:
-    """Look at every measure under A, B, and each batch: (n_qrels, n_queries, n_systems, n_m)."""
-    left, right = np.triu_indices(len(systems), 1)
-    alpha = recipe["alpha"]
-    under_a = [_looked(a[None, :, :, k], left, right) for k in range(len(measures))]
-    means: list[list[Floats]] = [[] for _ in measures]
-    taus: list[list[Floats]] = [[] for _ in measures]
-    same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
-    for batch in batches:
-        for k, ours in enumerate(under_a):
-            looked = _looked(batch[:, :, :, k], left, right)
-            means[k].append(looked.means)
-            taus[k].append(_tau(ours.signs, looked.signs))
-            same[k, 0] += np.count_nonzero(looked.signs == ours.signs, axis=0)
-            alike = looked.verdicts(alpha) == ours.verdicts(alpha)
-            same[k, 1] += np.count_nonzero(alike, axis=0)
-    found = []
-    for k, ours in enumerate(under_a):
-        theirs = None if b is None else _looked(b[None, :, :, k], left, right)
-        mixed = np.concatenate(means[k])
-        shares = (same[k] / recipe["mixtures"]).tolist()
-        nothing = [None] * len(left)
-        columns = [
-            [systems[i] for i in left.tolist()],
-            [systems[i] for i in right.tolist()],
-            ours.differences[0].tolist(),
-            nothing if theirs is None else theirs.differences[0].tolist(),
-            _or_none(ours.p[0]),
-            nothing if theirs is None else _or_none(theirs.p[0]),
-            *shares,
-        ]
-        tau = swapped = significant = None
-        if theirs is not None:
-            tau = _or_none(_tau(ours.signs, theirs.signs))[0]
-            swapped = int(np.count_nonzero(ours.signs * theirs.signs < 0))
-            verdicts = ours.verdicts(alpha) * theirs.verdicts(alpha)
-            significant = int(np.count_nonzero(verdicts < 0))
-        found.append(
-            Ordering(
-                str(measures[k]),
-                systems,
-                ours.means[0],
-                None if theirs is None else theirs.means[0],
-                mixed.mean(axis=0),
-                mixed.min(axis=0),
-                mixed.max(axis=0),
-                [SystemPair(*row) for row in zip(*columns, strict=True)],
-                tau,
-                swapped,
-                significant,
-                np.concatenate(taus[k]),
-            )
-        )
-    return found
-
-
-def _or_none(values: Floats) -> list[float | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]

@@ -65,10 +65,10 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
     from_b = order >= len(a)
     begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
     row, first = np.cumsum(begins) - 1, query[begins]
-    grades, there = np.zeros((2, len(first)), np.int64), np.zeros((2, len(first)), np.bool_)
-    for side, rows in enumerate((~from_b, from_b)):
-        grades[side, row[rows]], there[side, row[rows]] = grade[rows], True
-    if not (there[0] & there[1]).any():
+    (in_a, ours), (in_b, theirs) = (
+        _column(row[rows], grade[rows], len(first)) for rows in (~from_b, from_b)
+    )
+    if not (in_a & in_b).any():
         raise NothingSharedError(
             f"the two qrels share {len(shared):,} of their queries, but judge no document of these "
             "both",
@@ -77,11 +77,20 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
     return TwoJudgments(
         [a.query_ids[a.codes[one]] for one in shared],
         first,
-        *grades,
-        *there,
+        ours,
+        theirs,
+        in_a,
+        in_b,
         len(a.query_ids) - len(shared),
         len(b.query_ids) - len(shared),
     )
+
+
+def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
+    """Return which of n rows have a grade, and it, 0 elsewhere."""
+    there, column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    there[rows], column[rows] = True, grade
+    return there, column
 
 
 def _positions(qrels: Qrels, shared: Sequence[bytes]) -> Ints:
