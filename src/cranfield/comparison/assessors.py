@@ -294,6 +294,10 @@ def _p_value(value: float | None) -> str:
     return "-" if value is None else "<.0001" if value < 0.0001 else f"{value:.4f}"
 
 
+def _queries(n: int) -> str:
+    return "1 query is" if n == 1 else f"{n:,} queries are"
+
+
 # ---- the function ---------------------------------------------------------------------------
 
 
@@ -389,10 +393,10 @@ def _of_two(
     pooled = agreed(two, recipe["rel"], pooled=True)[0]
     each = agreed(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
-    remarks = [f"{len(two.query_ids):,} queries are judged in both qrels."]
+    remarks = [f"{_queries(len(two.query_ids))} judged in both qrels."]
     for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
         if n:
-            remarks.append(f"{n:,} queries are judged in {name} only: left out.")
+            remarks.append(f"{_queries(n)} judged in {name} only: left out.")
     found: list[Ordering] = []
     notes: list[str] = []
     if runs is not None:

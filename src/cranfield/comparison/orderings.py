@@ -114,7 +114,7 @@ def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
     from scipy.special import stdtr
 
     n = values.shape[1]
-    means = values.mean(axis=1)
+    means = np.cumsum(values, axis=1)[:, -1] / n  # left to right, as evaluate adds
     differences = means[:, left] - means[:, right]
     centred = values - values.mean(axis=2, keepdims=True)
     centred -= centred.mean(axis=1, keepdims=True)
@@ -154,10 +154,12 @@ def orderings(
     n_systems, n_measures).
     """
     left, right = np.triu_indices(len(systems), 1)
-    ranks = [np.argsort(-a[:, :, k].mean(axis=0), kind="stable") for k in range(len(measures))]
+    totals = np.cumsum(a, axis=0)[-1]
+    ranks = [np.argsort(-totals[:, k], kind="stable") for k in range(len(measures))]
 
     def looked(values: Floats, k: int) -> _Looked:
-        return _looked(values[:, :, ranks[k], k], left, right)
+        # The same layout, and so the same bits, however many there are.
+        return _looked(np.ascontiguousarray(values[:, :, ranks[k], k]), left, right)
 
     under_a = [looked(a[None], k) for k in range(len(measures))]
     means: list[list[Floats]] = [[] for _ in measures]
