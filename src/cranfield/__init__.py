@@ -15,14 +15,18 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "Agreement": "comparison.assessors",
+    "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
+    "DiscriminativePower": "comparison.discrimination",
     "InputError": "errors",
+    "Kendall": "comparison.correlation",
     "Measure": "measures",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
     "Finding": "checking",
+    "OrderingPair": "comparison.correlating",
     "Parameter": "measures.parameters",
     "RBO": "pairs",
     "Qrels": "qrels",
@@ -33,11 +37,15 @@ _HOME = {
     "Run": "runs",
     "RunRBO": "pairs",
     "Scores": "scores",
+    "SwapRate": "comparison.discrimination",
     "Systems": "scores",
+    "correlate": "comparison.correlating",
     "definitions": "measures",
     "agreement": "comparison.assessors",
     "check": "checking",
+    "discriminative_power": "comparison.discrimination",
     "evaluate": "evaluation",
+    "kendall": "comparison.correlation",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
@@ -46,19 +54,28 @@ _HOME = {
     "rbo": "pairs",
     "read_qrels": "qrels",
     "read_run": "runs",
+    "swap_rate": "comparison.discrimination",
+    "tau_ap": "comparison.correlation",
+    "tau_ap_a": "comparison.correlation",
+    "tau_ap_b": "comparison.correlation",
+    "weighted_tau": "comparison.correlation",
 }
 
 __all__ = [
     "RBO",
     "Agreement",
+    "Correlation",
     "CranfieldError",
     "Cutoff",
+    "DiscriminativePower",
     "Finding",
     "InputError",
+    "Kendall",
     "Measure",
     "MeasureError",
     "NuggetScores",
     "OptionError",
+    "OrderingPair",
     "Parameter",
     "Qrels",
     "Ranked",
@@ -68,12 +85,16 @@ __all__ = [
     "Run",
     "RunRBO",
     "Scores",
+    "SwapRate",
     "Systems",
     "__version__",
     "agreement",
     "check",
+    "correlate",
     "definitions",
+    "discriminative_power",
     "evaluate",
+    "kendall",
     "measure",
     "nugget_recall",
     "parse",
@@ -82,11 +103,31 @@ __all__ = [
     "rbo",
     "read_qrels",
     "read_run",
+    "swap_rate",
+    "tau_ap",
+    "tau_ap_a",
+    "tau_ap_b",
+    "weighted_tau",
 ]
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.comparison.assessors import Agreement, agreement
+    from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
+    from cranfield.comparison.correlation import (
+        Kendall,
+        kendall,
+        tau_ap,
+        tau_ap_a,
+        tau_ap_b,
+        weighted_tau,
+    )
+    from cranfield.comparison.discrimination import (
+        DiscriminativePower,
+        SwapRate,
+        discriminative_power,
+        swap_rate,
+    )
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

@@ -247,11 +247,14 @@ class Systems(Mapping[str, Scores], _Frames):
                 strong |= {(row, column + 1) for row in best}
         return strong
 
-    def notes(self) -> list[str]:
-        """Return what to know beside the numbers: the queries, what was left out, the options."""
+    def notes(self, *, averaged: bool = True) -> list[str]:
+        """Return what to know beside the numbers: the queries, what was left out, the options.
+
+        `averaged`: whether to say first how many queries there are.
+        """
         notes: dict[str, list[str]] = {}
         for one in self.values():
-            for note in [*one.counts.notes(), *one.remarks]:
+            for note in [*one.counts.notes()[0 if averaged else 1 :], *one.remarks]:
                 notes.setdefault(note, []).append(one.name)
         said = []
         for note, names in notes.items():

@@ -19,6 +19,7 @@ from cranfield.version import __version__
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "check": "Find what silently ruins numbers, before scoring.",
+    "correlate": "Say how alike measures, or judgments, order the same systems.",
     "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",
     "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",

@@ -1,6 +1,6 @@
 """`cranfield agreement QRELS_A QRELS_B [RUN...]`."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 
@@ -10,8 +10,10 @@ from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.comparison.flips import SEED
 from cranfield.errors import InputError
 from cranfield.measures import parse_all
-from cranfield.render import delimited
+from cranfield.render import delimited, to_latex, to_markdown
 
+Format = Literal["table", "tsv", "csv", "json", "markdown", "latex"]
+_PAGES = {"markdown": to_markdown, "latex": to_latex}
 _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
 
 
@@ -60,7 +62,7 @@ _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "csv", "tsv", "json"]),
+    type=click.Choice(get_args(Format)),
     default="table",
     show_default=True,
     help="How to print.",
@@ -76,7 +78,7 @@ def command(
     seed: int,
     alpha: float,
     data: DataOptions,
-    form: Literal["table", "csv", "tsv", "json"],
+    form: Format,
 ) -> None:
     """See how far two assessors agree, and what it does to the ordering of systems.
 
@@ -114,6 +116,9 @@ def command(
             if i:
                 click.echo()
             show(table)
+        return
+    if form in _PAGES:
+        say("\n".join(_PAGES[form](table) for table in tables))
         return
     rows = [
         [*row[:-1], "" if row[-1] is None else row[-1]] for row in found.rows(per_query=per_query)

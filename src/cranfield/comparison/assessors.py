@@ -9,7 +9,8 @@ from typing import Any, Union
 import numpy as np
 
 from cranfield.comparison.flips import SEED
-from cranfield.comparison.orderings import Ordering, orderings
+from cranfield.comparison.orderings import check_options, shown
+from cranfield.comparison.stability import Stability, stabilities
 from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, evaluate
 from cranfield.judge import judge_all
@@ -56,7 +57,7 @@ class Agreement:
     per_query: Mapping[str, Agreed]
     grades: Sequence[int]
     matrix: Floats
-    orderings: Sequence[Ordering]
+    orderings: Sequence[Stability]
     recipe: Mapping[str, Any]
     remarks: Sequence[str] = ()  # what else to know of the judgments
     notes: Sequence[str] = ()  # and of the runs
@@ -119,7 +120,7 @@ class Agreement:
         if self.per_query:
             header += ["tau", "swapped", "sig."]
             for row, one in zip(rows, self.orderings, strict=True):
-                row += [_number(one.tau), str(one.swapped), str(one.swapped_significant)]
+                row += [shown(one.tau), str(one.swapped), str(one.swapped_significant)]
             notes.append(
                 "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, -1 "
                 "reversed. swapped: pairs of systems that stand the other way round; sig.: of "
@@ -127,7 +128,7 @@ class Agreement:
             )
         header += ["mean tau", "min tau"]
         for row, one in zip(rows, self.orderings, strict=True):
-            row += [_number(one.mean_tau), _number(one.min_tau)]
+            row += [shown(one.mean_tau), shown(one.min_tau)]
         what = "the same" if self.per_query else "Kendall's tau-b of the ordering under A"
         notes.append(f"mean tau, min tau: {what} with that under {self._mixtures}.")
         return Table(header, rows, notes)
@@ -141,7 +142,7 @@ class Agreement:
             of_b = [] if one.mean_b is None else [one.mean_b]
             columns = [one.mean_a, *of_b, one.mean_mixed, one.low, one.high]
             for name, *means in zip(one.systems, *columns, strict=True):
-                rows.append([one.measure, name, *map(_number, means)])
+                rows.append([one.measure, name, *map(shown, means)])
         second = ["B"] if self.per_query else []
         notes = [
             *self.notes,
@@ -165,7 +166,7 @@ class Agreement:
             for pair in moved[:_PAIRS_SHOWN]:
                 of_a = [_signed(pair.difference_a), _p_value(pair.p_a)]
                 of_b = [_signed(pair.difference_b), _p_value(pair.p_b)] if self.per_query else []
-                shares = [_number(pair.same_sign), _number(pair.same_verdict)]
+                shares = [shown(pair.same_sign), shown(pair.same_verdict)]
                 rows.append([one.measure, pair.left, pair.right, *of_a, *of_b, *shares])
             notes.append(
                 f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
@@ -240,10 +241,10 @@ class Agreement:
         return "\n".join(text(table) for table in self.tables())
 
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{name} {_number(getattr(self.pooled, name))}" for name in ("kappa", "overlap")
+        numbers = ", ".join(
+            f"{name} {shown(getattr(self.pooled, name))}" for name in ("kappa", "overlap")
         )
-        return f"Agreement({shown}, {len(self.orderings)} orderings)"
+        return f"Agreement({numbers}, {len(self.orderings)} orderings)"
 
     def _repr_html_(self) -> str:
         return "".join(to_html(table) for table in self.tables())
@@ -266,24 +267,20 @@ _COLUMNS = {
 
 def _cells(numbers: Mapping[str, float | None]) -> list[str]:
     """Return the cells of a row: counts whole, or with one decimal if they are expected ones."""
-    shown = []
+    cells = []
     for name in _COLUMNS:
         value = numbers[name]
         if value is None or not name.startswith(("both", "only", "rel")):
-            shown.append(_number(value))
+            cells.append(shown(value))
         else:
-            shown.append(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
-    return shown
+            cells.append(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
+    return cells
 
 
 def _mean_of(per_query: Mapping[str, Agreed], name: str) -> float | None:
     """Return the mean over the queries that have a value."""
     values = [value for one in per_query.values() if (value := getattr(one, name)) is not None]
     return mean(np.array(values) * 1.0) if values else None
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
 
 
 def _signed(value: float | None) -> str:
@@ -353,11 +350,9 @@ def agreement(
     """
     if (b is None) == (confusion is None):
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
-    for name, value, least in (("rel", rel, 0), ("seed", seed, 0), ("mixtures", mixtures, 1)):
-        if not _is_number(value, int) or value < least:
-            raise OptionError(f"{name}={value!r:.40}: expected a whole number, {least} or more")
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
+    check_options(alpha, seed, mixtures=mixtures)
+    if not _is_number(rel, int) or rel < 0:
+        raise OptionError(f"rel={rel!r:.40}: expected a grade, 0 or more")
     first = as_qrels(a)
     several = None if runs is None else _several(runs)
     recipe: dict[str, Any] = {
@@ -397,7 +392,7 @@ def _of_two(
     for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
         if n:
             remarks.append(f"{_queries(n)} judged in {name} only: left out.")
-    found: list[Ordering] = []
+    found: list[Stability] = []
     notes: list[str] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
@@ -418,8 +413,8 @@ def _of_two(
                 from_a = source.random((size, len(two.query_ids))) < 0.5
                 yield np.where(from_a[:, :, None, None], *values)
 
-        names = _orderable(under_a.measures)
-        found = orderings(names, list(runs), *values, mixed(), recipe["alpha"])
+        wanted = _orderable(under_a.measures)
+        found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
     return Agreement(pooled, per_query, grades, matrix, found, recipe, remarks, notes)
@@ -448,15 +443,15 @@ def _of_rates(
     for true, count in zip(there.tolist(), counts.tolist(), strict=True):
         for given, rate in table[true].items():
             matrix[grades.index(true), grades.index(given)] = rate * count
-    found: list[Ordering] = []
+    found: list[Stability] = []
     notes: list[str] = []
     if runs is not None:
         top = max(a.top_grade, *grades)
         scored = evaluate(_on_scale(a, top, a.query_ids), dict(runs), measures)
-        names, notes = _orderable(scored.measures), scored.notes()
-        made = _Generated(a, list(runs.values()), scored.measures, top)
+        wanted, notes = _orderable(scored.measures), scored.notes()
+        made = _Generated(a, list(runs.values()), wanted, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
-        found = orderings(names, list(runs), _values(scored), None, batches, recipe["alpha"])
+        found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
     remarks = ["B is made of A by rates: what is said of it is to be expected, not counted."]
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
     return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, notes)
@@ -508,15 +503,15 @@ def _on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
     return some
 
 
-def _orderable(measures: Sequence[Measure]) -> list[str]:
-    """Return the names of measures, all of which order systems by a mean over queries."""
+def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
+    """Return the measures, all of which order systems by a mean over queries."""
     for one in measures:
         if one.definition.aggregation not in ("mean", "sum"):
             raise MeasureError(
                 f"{one}: agreement orders systems by the mean over their queries, and this measure "
                 "has another value over all"
             )
-    return list(map(str, measures))
+    return measures
 
 
 def _notes(a: Systems, b: Systems) -> list[str]:

@@ -29,7 +29,8 @@ def bonferroni(p: Floats) -> Floats:
     >>> bonferroni(np.array([0.01, 0.04, 0.75]))
     array([0.03, 0.12, 1.  ])
     """
-    return np.minimum(p * len(p), 1.0)
+    found: Floats = np.minimum(p * len(p), 1.0)
+    return found
 
 
 def benjamini_hochberg(p: Floats) -> Floats:

@@ -1,234 +1,158 @@
-"""Orderings: what other judgments, or many of them, do to the ordering of systems."""
+"""Orderings: several systems, from best to worst, under a measure and some judgments."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.ranked import Floats, Ints, mean
+from cranfield.comparison.alignment import Aligned, Judging, Missing, align
+from cranfield.comparison.correlation import rounded
+from cranfield.comparison.flips import Flips, Paired, sign_flip
+from cranfield.errors import InputError, OptionError
+from cranfield.evaluation import MeasuresLike
+from cranfield.qrels import Qrels
+from cranfield.ranked import Floats, Ints, floored_log, mean
+from cranfield.scores import Systems
 
-_SAME = 1e-9  # means that differ by no more are tied
-
-
-@dataclass(frozen=True)
-class SystemPair:
-    """Two systems under A, under B and under the mixtures of both.
-
-    A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
-    where that has none. `same_sign` and `same_verdict` are shares of the mixtures: where the
-    difference has the sign that it has under A, and where it is significant if and only if it is
-    under A, in the same direction.
-    """
-
-    left: str
-    right: str
-    difference_a: float
-    difference_b: float | None
-    p_a: float | None
-    p_b: float | None
-    same_sign: float
-    same_verdict: float
+CELLS = 1_000_000  # of a matrix at once
 
 
 @dataclass(frozen=True, eq=False)
 class Ordering:
-    """What another assessor does to the ordering of systems by one measure.
+    """Several systems by what they scored under one measure and one set of judgments.
 
-    The systems stand as A orders them, the best first, and the left of a pair before the right.
-    Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
-    mixture, but for those where one of the two ties all systems and there is none.
+    `scores` (n_systems,) are the values over all queries. `values` (n_queries, n_systems) are
+    turned where less is better, and logarithms where the mean is geometric, so that the system
+    with the greatest mean is the best.
     """
 
+    label: str
+    source: str  # which of several judgments; "" if there is one only
     measure: str
-    systems: Sequence[str]
-    mean_a: Floats
-    mean_b: Floats | None
-    mean_mixed: Floats
-    low: Floats
-    high: Floats
-    pairs: Sequence[SystemPair]
-    tau: float | None  # of A's ordering and B's
-    swapped: int | None  # pairs that stand the other way round under B
-    swapped_significant: int | None  # of these, significant under A and under B
-    taus: Floats
+    rising: bool  # whether more is better
+    query_ids: tuple[str, ...]
+    scores: Floats
+    values: Floats
+    recipe: Mapping[str, Any]
 
-    @property
-    def mean_tau(self) -> float | None:
-        """The mean of tau over the mixtures; None where no mixture has one."""
-        return mean(self.taus) if len(self.taus) else None
+    @cached_property
+    def merits(self) -> Floats:
+        """The scores, rounded, and turned where less is better: (n_systems,)."""
+        return rounded(self.scores if self.rising else -self.scores)
 
-    @property
-    def min_tau(self) -> float | None:
-        """The lowest tau of any mixture; None where no mixture has one."""
-        return float(self.taus.min()) if len(self.taus) else None
+    def p_values(self, left: Ints, right: Ints, flips: int, seed: int) -> Floats | None:
+        """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        systems = [
-            {
-                "system": name,
-                "mean_a": float(self.mean_a[i]),
-                "mean_b": None if self.mean_b is None else float(self.mean_b[i]),
-                "mean_mixed": float(self.mean_mixed[i]),
-                "low": float(self.low[i]),
-                "high": float(self.high[i]),
-            }
-            for i, name in enumerate(self.systems)
-        ]
-        return {
-            "measure": self.measure,
-            "tau": self.tau,
-            "swapped": self.swapped,
-            "swapped_significant": self.swapped_significant,
-            "mean_tau": self.mean_tau,
-            "min_tau": self.min_tau,
-            "systems": systems,
-            "pairs": [asdict(pair) for pair in self.pairs],
-        }
+        The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
+        """
+        if len(self.query_ids) < 2:
+            return None
+        drawn = Flips(len(self.query_ids), flips, seed)
+        return sign_flip(Paired(self.values, left, right), drawn)
 
 
 @dataclass(frozen=True, eq=False)
-class _Looked:
-    """Systems under some qrels: means (n_qrels, n_systems), of pairs (n_qrels, n_pairs)."""
+class Orderings:
+    """The orderings of the same systems, and what to know of the data."""
 
-    means: Floats
-    differences: Floats
-    p: Floats  # NaN where there is none
+    systems: tuple[str, ...]
+    orderings: tuple[Ordering, ...]
+    notes: tuple[str, ...]
 
-    @property
-    def signs(self) -> Floats:
-        return np.sign(np.where(np.abs(self.differences) <= _SAME, 0.0, self.differences))
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        measures: MeasuresLike | None = None,
+        missing: Missing | None = None,
+        **judging: Unpack[Judging],
+    ) -> "Orderings":
+        """Return an ordering for each measure; for several judgments, for each of these, too.
 
-    def verdicts(self, alpha: float) -> Floats:
-        """Return 1, -1, or 0 where a difference is not significant."""
-        return np.where(self.p <= alpha, self.signs, 0.0)
-
-
-def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
-    """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
-
-    The variance of a difference is that of the two systems, less twice their covariance: one
-    product for all pairs. Each query's mean is taken away first, which changes no difference.
-    """
-    from scipy.special import stdtr
-
-    n = values.shape[1]
-    means = np.cumsum(values, axis=1)[:, -1] / n  # left to right, as evaluate adds
-    differences = means[:, left] - means[:, right]
-    centred = values - values.mean(axis=2, keepdims=True)
-    centred -= centred.mean(axis=1, keepdims=True)
-    products = np.matmul(centred.transpose(0, 2, 1), centred)
-    own = np.diagonal(products, axis1=1, axis2=2)
-    squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
-    varies = squares > 1e-12 * (own[:, left] + own[:, right])
-    if n > 1:
-        error = np.sqrt(np.where(varies, squares, 1.0) / (n * (n - 1)))
-        p = np.maximum(2 * stdtr(n - 1, -np.abs(differences) / error), np.finfo(np.float64).tiny)
-    else:
-        p = np.full(differences.shape, np.nan)
-    constant = np.where(np.abs(differences) <= _SAME, 1.0, np.nan)
-    return _Looked(means, differences, np.where(varies, p, constant if n > 1 else np.nan))
-
-
-def _tau(signs: Floats, others: Floats) -> Floats:
-    """Return Kendall's tau-b of orderings, given as signs of pairs' differences (..., n_pairs)."""
-    untied = np.count_nonzero(signs, axis=-1) * np.count_nonzero(others, axis=-1)
-    agreeing = (signs * others).sum(axis=-1) + 0.0  # not -0.0
-    found: Floats = np.full(agreeing.shape, np.nan)
-    np.divide(agreeing, np.sqrt(untied), out=found, where=untied > 0)
-    return found
+        `data` is whatever `align` takes, or `{label: Systems}`, or `({label: qrels}, runs)` with
+        Qrels or paths. Raises what `align` raises, and InputError where systems differ.
+        """
+        found: list[Ordering] = []
+        names: tuple[str, ...] = ()
+        notes: list[str] = []
+        sources = _sources(data)
+        for source, one in sources.items():
+            aligned = align(one, measures, missing=missing, **judging)
+            names = names or aligned.names
+            if set(aligned.names) != set(names):
+                odd = min(set(aligned.names) ^ set(names))
+                raise InputError(
+                    f"the system {odd!r} is not among those of every one of "
+                    f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
+                )
+            several = len(sources) > 1
+            notes += [f"{source}: {note}" if several else note for note in aligned.notes]
+            for measure in aligned.measures:
+                label = measure
+                if several:
+                    label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
+                found.append(_ordering(label, source, measure, aligned, names))
+        return cls(names, tuple(found), tuple(notes))
 
 
-def orderings(
-    measures: Sequence[str],
-    systems: Sequence[str],
-    a: Floats,
-    b: Floats | None,
-    batches: Iterable[Floats],
-    alpha: float,
-) -> list[Ordering]:
-    """Look at the systems under A, under B, and under mixtures of both, by each measure.
-
-    `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
-    n_systems, n_measures).
-    """
-    left, right = np.triu_indices(len(systems), 1)
-    totals = np.cumsum(a, axis=0)[-1]
-    ranks = [np.argsort(-totals[:, k], kind="stable") for k in range(len(measures))]
-
-    def looked(values: Floats, k: int) -> _Looked:
-        # The same layout, and so the same bits, however many there are.
-        return _looked(np.ascontiguousarray(values[:, :, ranks[k], k]), left, right)
-
-    under_a = [looked(a[None], k) for k in range(len(measures))]
-    means: list[list[Floats]] = [[] for _ in measures]
-    taus: list[list[Floats]] = [[] for _ in measures]
-    same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
-    for batch in batches:
-        for k, ours in enumerate(under_a):
-            found = looked(batch, k)
-            means[k].append(found.means)
-            taus[k].append(_tau(ours.signs, found.signs))
-            same[k, 0] += np.count_nonzero(found.signs == ours.signs, axis=0)
-            alike = found.verdicts(alpha) == ours.verdicts(alpha)
-            same[k, 1] += np.count_nonzero(alike, axis=0)
-    return [
-        _ordering(
-            measure,
-            [systems[i] for i in ranks[k].tolist()],
-            under_a[k],
-            None if b is None else looked(b[None], k),
-            np.concatenate(means[k]),
-            np.concatenate(taus[k]),
-            same[k],
-            alpha,
-        )
-        for k, measure in enumerate(measures)
-    ]
+def _sources(data: Any) -> dict[str, Any]:
+    """Return what is to be aligned for each label; "" if there is no choice of judgments."""
+    if isinstance(data, tuple) and len(data) == 2:
+        qrels, runs = data
+        if _all(qrels, Qrels | str | PathLike):
+            return {str(label): (one, runs) for label, one in qrels.items()}
+    elif _all(data, Systems):
+        return {str(label): one for label, one in data.items()}
+    return {"": data}
 
 
-def _ordering(
-    measure: str,
-    systems: Sequence[str],
-    a: _Looked,
-    b: _Looked | None,
-    means: Floats,
-    taus: Floats,
-    same: Ints,
-    alpha: float,
-) -> Ordering:
-    left, right = np.triu_indices(len(systems), 1)
-    nothing = [None] * len(left)
-    columns = [
-        [systems[i] for i in left.tolist()],
-        [systems[i] for i in right.tolist()],
-        a.differences[0].tolist(),
-        nothing if b is None else b.differences[0].tolist(),
-        _or_none(a.p[0]),
-        nothing if b is None else _or_none(b.p[0]),
-        *(same / len(means)).tolist(),
-    ]
-    tau = swapped = significant = None
-    if b is not None:
-        tau = _or_none(_tau(a.signs, b.signs))[0]
-        swapped = int(np.count_nonzero(a.signs * b.signs < 0))
-        significant = int(np.count_nonzero(a.verdicts(alpha) * b.verdicts(alpha) < 0))
-    return Ordering(
-        measure,
-        systems,
-        a.means[0],
-        None if b is None else b.means[0],
-        means.mean(axis=0),
-        means.min(axis=0),
-        means.max(axis=0),
-        [SystemPair(*row) for row in zip(*columns, strict=True)],
-        tau,
-        swapped,
-        significant,
-        taus[~np.isnan(taus)],
+def _all(data: Any, kind: Any) -> bool:
+    return (
+        isinstance(data, Mapping)
+        and not isinstance(data, Systems)
+        and len(data) > 0
+        and all(isinstance(one, kind) for one in data.values())
     )
 
 
-def _or_none(values: Floats) -> list[float | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]
+def _ordering(
+    label: str, source: str, measure: str, aligned: Aligned, names: Sequence[str]
+) -> Ordering:
+    values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
+    known = aligned.known(measure)
+    scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
+    if known and known.definition.aggregation == "geometric":
+        values = np.stack([floored_log(one) for one in values.T], axis=1)
+    rising = aligned.rising[aligned.measures.index(measure)]
+    if not rising:
+        values = -values
+    return Ordering(
+        label, source, measure, rising, aligned.query_ids, scores, values, aligned.recipe
+    )
+
+
+def check_options(alpha: float = 0.05, seed: int = 0, **counts: int) -> None:
+    """Raise OptionError for a level that is none, a negative seed, or a count below 1."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
+    for name, value, least in [("seed", seed, 0), *((name, n, 1) for name, n in counts.items())]:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise OptionError(f"{name}={value!r:.40}: expected a whole number of at least {least}")
+
+
+def shown(value: float | None) -> str:
+    """Return a coefficient or a share as tables show it."""
+    return "-" if value is None else f"{round(value, 4) + 0.0:.4f}"
+
+
+def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:
+    """Say how many flips the tests of some orderings have."""
+    exact = {Flips(len(one.query_ids)).exact for one in orderings}
+    if exact == {True}:
+        return "all flips"
+    return f"{flips:,} flips" + (
+        " (all where there are 20 queries or fewer)" if True in exact else ""
+    )

@@ -1,0 +1,411 @@
+"""Alignment: the scores of several systems, for the same queries in the same order.
+
+Scores are paired by the query's id, never by its place. Every system and every measure has the same
+queries.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+
+import numpy as np
+
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.evaluation import MeasuresLike, evaluate, measures_of
+from cranfield.formats.block import Order
+from cranfield.formats.frames import is_table
+from cranfield.formats.objects import as_text
+from cranfield.formats.scores import score_rows
+from cranfield.formats.source import Source
+from cranfield.ids import encode
+from cranfield.judge import Queries
+from cranfield.measures import Measure, parse, parse_all
+from cranfield.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.ranked import Floats
+from cranfield.ranking import Precision, Ties
+from cranfield.runs import Run, as_run, several_runs
+from cranfield.scores import Scores, Systems
+from cranfield.version import __version__
+
+Missing = Literal["error", "zero", "drop"]
+DEFAULT_MEASURES = "nDCG@10"
+
+
+class Judging(TypedDict, total=False):
+    """How runs are judged: options of `evaluate`."""
+
+    order: Order
+    scores: Precision
+    ties: Ties
+    depth: int | None
+    judged_only: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Several systems' scores for the same queries.
+
+    `values` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` stand in the order of
+    their bytes. A measure is its canonical text, or, where a file's name for it is not known, that
+    name.
+    """
+
+    names: tuple[str, ...]  # of the systems
+    measures: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    values: Floats
+    notes: tuple[str, ...]  # what to know of the data
+    recipe: Mapping[str, Any]
+    # Where they were evaluated here: the judgments, the runs, how these were judged, and for each
+    # score the share of the documents that the measure looks at that are judged.
+    qrels: Qrels | None = None
+    runs: Mapping[str, Run] | None = None
+    judging: Judging = field(default_factory=Judging)
+    judged: Floats | None = None
+
+    def known(self, measure: str) -> Measure | None:
+        """Return a measure by its text, None if only its name is known."""
+        return _known(measure)
+
+    @property
+    def rising(self) -> tuple[bool, ...]:
+        """Whether more is better, for each measure; so it is taken to be if it is not known."""
+        every = map(_known, self.measures)
+        return tuple(one is None or one.definition.higher_is_better for one in every)
+
+    def column(self, measure: str) -> Floats:
+        """Return the scores under one measure: (n_queries, n_systems)."""
+        found: Floats = self.values[self.measures.index(measure)]
+        return found
+
+
+def hash_of(query_ids: Iterable[str]) -> str:
+    """Return a hash of query ids, by which two comparisons can be seen to share them."""
+    return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
+
+
+class _Column(NamedTuple):
+    """One system's scores under one measure."""
+
+    system: str
+    measure: str
+    query_ids: Sequence[str]
+    values: Floats
+
+
+def align(
+    data: Any,
+    measures: MeasuresLike | None = None,
+    *,
+    missing: Missing | None = None,
+    **judging: Unpack[Judging],
+) -> Aligned:
+    """Return the scores of several systems for the same queries.
+
+    Args:
+        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, Scores, a list of
+            these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
+            {query_id: value}}}`; or saved per-query scores of any tool: a path, a list of paths, a
+            table.
+        measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
+        missing: what to do with a query that some system has no score for: "error", "zero", or
+            "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
+        judging: options of `evaluate`, of qrels and runs.
+
+    Raises:
+        InputError: a score that is missing or is no number, no system, no query.
+        MeasureError: a measure that there are no scores for, or one of texts.
+        OptionError: an option with a value that it does not know.
+
+    """
+    if missing is not None:
+        one_of("missing", missing, get_args(Missing))
+    if isinstance(data, tuple) and len(data) == 2:
+        return _evaluated(*data, measures or DEFAULT_MEASURES, missing or "zero", judging)
+    if judging:
+        raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
+    columns, notes, recipe = _given(data)
+    wanted = None if measures is None else _texts_of(measures)
+    return _aligned(columns, wanted, missing or "error", notes, recipe)
+
+
+def _evaluated(
+    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: Judging
+) -> Aligned:
+    judgments = as_qrels(qrels, "strict")
+    named = several_runs(runs, "strict")
+    if named is None:
+        one = as_run(runs, "strict")
+        named = {one.name: one}
+    queries: Queries = "both" if missing == "drop" else "judged"
+    wanted = measures_of(measures)
+    # How many of the documents that each looks at are judged.
+    shares = [Measure("Judged", one.cutoff) for one in wanted]
+    systems = evaluate(judgments, named, [*wanted, *shares], queries=queries, **judging)
+    for name, scores in systems.items():
+        if missing == "error" and scores.counts.without_results:
+            raise InputError(
+                f"{name}: {scores.counts.without_results:,} of {scores.counts.queries:,} queries "
+                "have no results",
+                hint=_MISSING_HINT,
+            )
+    recipe = {**next(iter(systems.values())).recipe}
+    recipe["run"] = {name: one.form for name, one in named.items()}
+    notes = systems.notes(averaged=False)
+    columns = list(_of_systems(systems.items()))
+    numbers = [str(one) for one in wanted if not one.definition.is_text]
+    aligned = _aligned(columns, numbers, missing, notes, recipe)
+    judged = [str(share) for share, one in zip(shares, wanted, strict=True) if str(one) in numbers]
+    share_of = _aligned(columns, sorted(set(judged)), missing, [], recipe)
+    return replace(
+        aligned,
+        qrels=judgments,
+        runs=named,
+        judged=np.stack([share_of.column(one) for one in judged]),
+        judging=judging,
+    )
+
+
+def _given(data: Any) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
+    """Return the columns of scores that are given, what to know of them, and where from."""
+    if isinstance(data, Scores | Systems):
+        data = [data]
+    if isinstance(data, Mapping) and data:
+        values = list(data.values())
+        if all(isinstance(one, Scores) for one in values):
+            return _given([replace(one, name=str(name)) for name, one in data.items()])
+        if all(isinstance(one, str | os.PathLike) for one in values):
+            return _saved(list(map(str, data)), values)
+        return _nested(data), [], {"scores": "dict"}
+    if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
+        several = [pair for one in data for pair in _systems(one)]
+        notes = [note for one in data for note in _as_systems(one).notes(averaged=False)]
+        recipe = dict(several[0][1].recipe)
+        recipe["run"] = {name: one.recipe["run"] for name, one in several}
+        return _of_systems(several), list(dict.fromkeys(notes)), recipe
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
+        return _saved([None] * len(data), data)
+    return _saved([None], [data])
+
+
+def _systems(data: Any) -> list[tuple[str, Scores]]:
+    if not isinstance(data, Scores | Systems):
+        raise InputError(f"expected Scores among others, got {type(data).__name__}")
+    return list(_as_systems(data).items())
+
+
+def _as_systems(data: Scores | Systems) -> Systems:
+    return Systems([data]) if isinstance(data, Scores) else data
+
+
+def _of_systems(systems: Iterable[tuple[str, Scores]]) -> Iterator[_Column]:
+    numbered = _numbering()
+    for name, scores in systems:
+        system = numbered(name)
+        for measure in scores.measures:
+            if not measure.definition.is_text:
+                values = scores.columns[str(measure)][1]
+                yield _Column(system, str(measure), scores.query_ids, np.asarray(values, float))
+
+
+def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
+    """Yield the columns of `{system: {query: value}}` or `{system: {measure: {query: value}}}`."""
+    for name, of_system in data.items():
+        if not isinstance(of_system, Mapping) or not of_system:
+            raise InputError(
+                f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
+                f"{{query_id: value}}}}, got {of_system!r:.60}"
+            )
+        flat = not any(isinstance(one, Mapping) for one in of_system.values())
+        for measure, values in ({"score": of_system} if flat else of_system).items():
+            if not isinstance(values, Mapping):
+                raise InputError(f"{name!r}: {measure!r}: expected {{query_id: value}}")
+            yield _column(str(name), _canonical(str(measure)), list(values.items()))
+
+
+def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
+    query_ids = [as_text(query, system) for query, _ in pairs]
+    values = [value for _, value in pairs]
+    for query, value in zip(query_ids, values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
+    return _Column(system, measure, query_ids, np.array(values, np.float64))
+
+
+def _saved(
+    names: Sequence[str | None], files: Sequence[Any]
+) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
+    """Return the columns of saved scores; a system is named by its file if that names none."""
+    found: list[_Column] = []
+    notes: list[str] = []
+    numbered = _numbering()
+    for name, file in zip(names, files, strict=True):
+        rows = score_rows(file)
+        cells: dict[str | None, dict[str, list[tuple[str, float]]]] = {}
+        for system, measure, query, value in zip(
+            rows.system, rows.measure, rows.query, rows.value, strict=True
+        ):
+            cells.setdefault(system, {}).setdefault(measure, []).append((query, value))
+        of_file = name or (Source(file).name if isinstance(file, str | os.PathLike) else "scores")
+        for own, of_system in cells.items():
+            system = numbered(
+                own if own is not None and (name is None or len(cells) > 1) else of_file
+            )
+            canonical: dict[str, str] = {}
+            for measure, pairs in of_system.items():
+                known = _canonical(measure)
+                if known in canonical:
+                    raise InputError(
+                        f"{system}: {canonical[known]!r} and {measure!r} are the same, {known}"
+                    )
+                canonical[known] = measure
+                found.append(_column(system, known, pairs))
+        if rows.left_out:
+            notes.append(f"{of_file}: {rows.left_out:,} rows left out: no query's value.")
+    return iter(found), notes, {"scores": [str(one) for one in files if not is_table(one)]}
+
+
+def _numbering() -> Callable[[str], str]:
+    """Return what names systems: a number is added where two have the same name."""
+    taken: set[str] = set()
+
+    def numbered(name: str) -> str:
+        found, n = name, 1
+        while found in taken:
+            n += 1
+            found = f"{name} ({n})"
+        taken.add(found)
+        return found
+
+    return numbered
+
+
+def _known(text: str) -> Measure | None:
+    try:
+        return parse(text)
+    except MeasureError:
+        return None
+
+
+def _canonical(text: str) -> str:
+    return str(_known(text) or text)
+
+
+def _texts_of(measures: MeasuresLike) -> list[str]:
+    if isinstance(measures, Measure):
+        return [str(measures)]
+    several = [measures] if isinstance(measures, str) else measures
+    return [str(found) for one in several for found in _named(one)]
+
+
+def _named(measure: str | Measure) -> Sequence[str | Measure]:
+    """Return the measures of a text; a text that names none may be what a file calls one."""
+    if isinstance(measure, Measure):
+        return [measure]
+    try:
+        return parse_all(measure)
+    except MeasureError:
+        return [measure]
+
+
+_MISSING_HINT = (
+    "missing='zero' counts such a query as 0, missing='drop' leaves it out for every system"
+)
+
+
+def _aligned(
+    columns: Iterable[_Column],
+    wanted: Sequence[str] | None,
+    missing: Missing,
+    notes: Sequence[str],
+    recipe: Mapping[str, Any],
+) -> Aligned:
+    cells: dict[str, dict[str, _Column]] = {}  # measure -> system -> its column
+    names: dict[str, None] = {}
+    for column in columns:
+        names[column.system] = None
+        cells.setdefault(column.measure, {})[column.system] = column
+    if not names:
+        raise InputError("there are no scores")
+    measures = list(dict.fromkeys(wanted if wanted is not None else cells))
+    for measure in measures:
+        if measure not in cells:
+            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(cells)}")
+        for name in names:
+            if name not in cells[measure]:
+                raise InputError(
+                    f"{name}: there are no scores of {measure}",
+                    hint="Every system needs a score for every measure; name those to compare.",
+                )
+    chosen = [cells[measure][name] for measure in measures for name in names]
+    if not chosen:
+        raise MeasureError("there is no measure of numbers to compare")
+    query_ids, notes = _queries(chosen, missing, [*notes])
+    row = {query: i for i, query in enumerate(query_ids)}
+    values = np.zeros((len(measures), len(query_ids), len(names)))
+    every = iter(chosen)
+    for m in range(len(measures)):
+        for s in range(len(names)):
+            column = next(every)
+            if tuple(column.query_ids) == query_ids:
+                values[m, :, s] = column.values
+                continue
+            kept = [i for i, query in enumerate(column.query_ids) if query in row]
+            rows = [row[column.query_ids[i]] for i in kept]
+            values[m, rows, s] = column.values[kept]
+    for m, q, s in np.argwhere(~np.isfinite(values))[:1].tolist():
+        raise InputError(
+            f"{list(names)[s]}: {measures[m]} of query {query_ids[q]!r} is {values[m, q, s]}: "
+            "expected a number"
+        )
+    made = {"cranfield": __version__, "missing": missing, **recipe}
+    return Aligned(tuple(names), tuple(measures), query_ids, values, tuple(notes), made)
+
+
+def _queries(
+    columns: Sequence[_Column], missing: Missing, notes: list[str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the queries to compare on, and what to know of the others."""
+    first = tuple(columns[0].query_ids)
+    if all(tuple(one.query_ids) == first for one in columns):
+        ordered = tuple(sorted(first, key=encode))
+        if len(set(ordered)) < len(ordered):
+            raise InputError(f"{columns[0].system}: a query stands twice")
+        return ordered, notes
+    sets = [frozenset(one.query_ids) for one in columns]
+    every, shared = frozenset().union(*sets), sets[0].intersection(*sets)
+    if every != shared and missing == "error":
+        lacking, one = next(
+            (every - of_one, one)
+            for of_one, one in zip(sets, columns, strict=True)
+            if of_one < every
+        )
+        shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
+        raise InputError(
+            f"{one.system}: {len(lacking):,} of {len(every):,} queries have no {one.measure}: "
+            f"{shown}{', ...' if len(lacking) > 5 else ''}",
+            hint=_MISSING_HINT,
+        )
+    if missing == "drop":
+        if not shared:
+            raise NothingSharedError("no query has a score of every system", hint=_MISSING_HINT)
+        if every != shared:
+            notes.append(
+                f"{len(every - shared):,} of {len(every):,} queries left out: not every system has "
+                "a score."
+            )
+        return tuple(sorted(shared, key=encode)), notes
+    lacks: dict[str, int] = {}
+    for of_one, one in zip(sets, columns, strict=True):
+        lacks[one.system] = max(lacks.get(one.system, 0), len(every - of_one))
+    notes += [
+        f"{name}: {n:,} of {len(every):,} queries without a score: counted as 0."
+        for name, n in lacks.items()
+        if n
+    ]
+    return tuple(sorted(every, key=encode)), notes

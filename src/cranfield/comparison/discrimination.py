@@ -1,0 +1,252 @@
+"""Discrimination: what a measure can tell of systems, and how often it would change its mind."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Unpack
+
+import numpy as np
+
+from cranfield.comparison.alignment import Judging, Missing
+from cranfield.comparison.corrections import holm
+from cranfield.comparison.correlation import rounded
+from cranfield.comparison.flips import FLIPS, SEED, Flips
+from cranfield.comparison.orderings import (
+    CELLS,
+    Ordering,
+    Orderings,
+    check_options,
+    shown,
+    shown_flips,
+)
+from cranfield.errors import OptionError
+from cranfield.evaluation import MeasuresLike
+from cranfield.ranked import Floats, Ints
+from cranfield.render import Table
+
+SPLITS = 1_000
+BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True)
+class DiscriminativePower:
+    """How many pairs of systems an ordering tells apart.
+
+    Those for which the two-sided sign-flip test has a p-value of at most alpha; `holm` counts
+    those that are left when p-values are corrected for all pairs of this ordering. Where `needed`
+    is not None, too few flips were drawn for the correction to leave any: so many would do.
+
+    >>> DiscriminativePower(pairs=10, significant=4, holm=3, needed=None).share
+    0.4
+    """
+
+    pairs: int
+    significant: int
+    holm: int
+    needed: int | None
+
+    @property
+    def share(self) -> float | None:
+        """Significant pairs of all."""
+        return self.significant / self.pairs if self.pairs else None
+
+    @property
+    def share_holm(self) -> float | None:
+        """Pairs that are significant after correction, of all."""
+        return self.holm / self.pairs if self.pairs else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "share": self.share, "share_holm": self.share_holm}
+
+
+@dataclass(frozen=True)
+class SwapRate:
+    """How often two halves of the queries order two systems differently.
+
+    `seen` and `swapped` count pairs of systems over all splits, for each bin of the absolute
+    difference of the means on the first half: below `bins[0]`, from there to below `bins[1]`, and
+    so on, the last one open.
+
+    >>> SwapRate(queries=25, bins=(0.01,), seen=(30, 70), swapped=(12, 3)).rates
+    (0.4, 0.04285714285714286)
+    """
+
+    queries: int  # in each half
+    bins: tuple[float, ...]
+    seen: tuple[int, ...]
+    swapped: tuple[int, ...]
+
+    @property
+    def rate(self) -> float | None:
+        """The share over all differences."""
+        return sum(self.swapped) / sum(self.seen) if sum(self.seen) else None
+
+    @property
+    def rates(self) -> tuple[float | None, ...]:
+        """The share in each bin; None where no difference fell."""
+        pairs = zip(self.swapped, self.seen, strict=True)
+        return tuple(swapped / seen if seen else None for swapped, seen in pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "rate": self.rate, "rates": self.rates}
+
+
+def discriminative_power(
+    data: Any,
+    measures: MeasuresLike | None = None,
+    *,
+    alpha: float = 0.05,
+    flips: int = FLIPS,
+    seed: int = SEED,
+    missing: Missing | None = None,
+    **judging: Unpack[Judging],
+) -> dict[str, DiscriminativePower]:
+    """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
+
+    The same test, with the same flips, for each; the family that is corrected is all pairs of one
+    measure. `data`, `measures`, `missing` and `judging` are as `correlate` takes them. With one
+    query, no pair is told apart.
+
+    >>> old = {f"q{i}": 0.1 for i in range(6)}
+    >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
+    >>> discriminative_power({"old": old, "new": new})["score"].share  # 4 of 64 flips are as large
+    0.0
+    """
+    check_options(alpha, seed, flips=flips)
+    every = Orderings.of(data, measures, missing, **judging).orderings
+    return {one.label: power_of(one, alpha, flips, seed) for one in every}
+
+
+def swap_rate(
+    data: Any,
+    measures: MeasuresLike | None = None,
+    *,
+    splits: int = SPLITS,
+    seed: int = SEED,
+    bins: Sequence[float] = BINS,
+    missing: Missing | None = None,
+    **judging: Unpack[Judging],
+) -> dict[str, SwapRate]:
+    """Return, for each measure, how often two halves of the queries order two systems differently.
+
+    Queries are split by chance into two halves, again and again; of an odd number, one is left
+    out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
+    Buckley, SIGIR 2002). Differences are of the queries' values, so of their logarithms where a
+    mean is geometric. `data`, `measures`, `missing` and `judging` are as `correlate` takes them.
+
+    >>> old = {f"q{i}": 0.1 for i in range(6)}
+    >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
+    >>> swap_rate({"old": old, "new": new})["score"].rate
+    0.0
+    """
+    check_options(seed=seed, splits=splits)
+    ends = tuple(map(float, bins))
+    if not ends or list(ends) != sorted(set(ends)) or not ends[0] > 0:
+        raise OptionError(f"bins={bins!r:.60}: expected rising numbers above 0")
+    every = Orderings.of(data, measures, missing, **judging).orderings
+    return {one.label: swaps_of(one, splits, seed, ends) for one in every}
+
+
+def power_of(one: Ordering, alpha: float, flips: int, seed: int) -> DiscriminativePower:
+    """Return the discriminative power of one ordering."""
+    left, right = np.triu_indices(len(one.scores), 1)
+    n_pairs = len(left)
+    p = one.p_values(left, right, flips, seed) if n_pairs else None
+    if p is None:
+        return DiscriminativePower(n_pairs, 0, 0, None)
+    needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
+    enough = Flips(len(one.query_ids)).exact or needed <= flips
+    return DiscriminativePower(
+        n_pairs,
+        int(np.count_nonzero(p <= alpha)),
+        int(np.count_nonzero(holm(p) <= alpha)),
+        None if enough else needed,
+    )
+
+
+def swaps_of(one: Ordering, splits: int, seed: int, bins: tuple[float, ...]) -> SwapRate:
+    """Return the swap rate of one ordering."""
+    n = len(one.query_ids)
+    left, right = np.triu_indices(len(one.scores), 1)
+    half = n // 2
+    seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
+    chance = np.random.Generator(np.random.PCG64(seed))
+    step = max(1, CELLS // max(n, len(left)))
+    for begin in range(0, splits if half else 0, step):
+        rows = min(step, splits - begin)
+        order = chance.permuted(np.tile(np.arange(n), (rows, 1)), axis=1)
+        halves = order[:, :half], order[:, half : 2 * half]
+        means = (rounded(_members(some, n) @ one.values / half) for some in halves)
+        first, second = (rounded(both[:, left] - both[:, right]) for both in means)
+        bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
+        opposite = (first * second < 0).ravel()
+        seen += np.bincount(bin_of, minlength=len(seen))
+        swapped += np.bincount(bin_of[opposite], minlength=len(seen))
+    return SwapRate(half, bins, tuple(seen.tolist()), tuple(swapped.tolist()))
+
+
+def _members(queries: Ints, n: int) -> Floats:
+    """Return which of n queries each row holds, 1 or 0: (rows, n)."""
+    found: Floats = np.zeros((len(queries), n))
+    np.put_along_axis(found, queries, 1.0, axis=1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Discrimination:
+    """Discriminative power and swap rate of several orderings, and how they were found."""
+
+    powers: Mapping[str, DiscriminativePower]
+    swaps: Mapping[str, SwapRate]
+    splits: int
+
+    @classmethod
+    def of(
+        cls, orderings: Sequence[Ordering], alpha: float, flips: int, seed: int, splits: int
+    ) -> "Discrimination":
+        """Return both, for each ordering."""
+        return cls(
+            {one.label: power_of(one, alpha, flips, seed) for one in orderings},
+            {one.label: swaps_of(one, splits, seed, BINS) for one in orderings},
+            splits,
+        )
+
+    def table(self, orderings: Sequence[Ordering], alpha: float, flips: int, seed: int) -> Table:
+        """Return a row for each ordering."""
+        rows = []
+        for label, power in self.powers.items():
+            swaps = self.swaps[label]
+            shares = [power.share, power.share_holm, swaps.rate, *swaps.rates]
+            rows.append([label, *map(shown, shares)])
+        ends = [f"{end:g}" for end in BINS]
+        within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
+        half = " or ".join(f"{n:,}" for n in sorted({one.queries for one in self.swaps.values()}))
+        n_pairs = max(power.pairs for power in self.powers.values())
+        notes = [
+            f"told apart: discriminative power, the share of the {n_pairs:,} pairs of systems with "
+            f"p <= {alpha:g}; Holm: after Holm's correction for the {n_pairs:,} pairs of one row.",
+            f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
+            "two systems differently; then the same by the size of the difference on the first "
+            "half ('-': none was of that size).",
+        ]
+        notes += [
+            f"{label}: too few flips for Holm's correction to leave any; it takes {power.needed:,}."
+            for label, power in self.powers.items()
+            if power.needed is not None
+        ]
+        title = (
+            f"What each can tell   two-sided sign-flip test, {shown_flips(orderings, flips)}; "
+            f"{self.splits:,} splits; seed {seed}"
+        )
+        header = ["ordering", "told apart", "Holm", "swap rate", *within]
+        return Table(header, rows, notes, title=[title])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "splits": self.splits,
+            "power": {label: one.to_dict() for label, one in self.powers.items()},
+            "swap_rate": {label: one.to_dict() for label, one in self.swaps.items()},
+        }
