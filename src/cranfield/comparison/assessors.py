@@ -85,21 +85,28 @@ class Agreement:
                 [f"mean of {n_queries:,}", *_cells(dict(zip(_COLUMNS, means, strict=True)))]
             )
         rows.append(["all together", *_cells(asdict(self.pooled))])
-        second = "B" if self.per_query else "what the rates make of A"
+        one_sided = [
+            f"{n:,} of these queries' documents are judged in {name} only."
+            for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b))
+            if n
+        ]
         notes = [
             *self.remarks,
-            f"A and B: the first qrels and {'the second' if self.per_query else second}. both: "
-            "documents judged in both; only A, only B: in one. rel. A, rel. B: relevant there "
-            f"(grade {rel} or more).",
+            *one_sided,
+            "both: documents judged in both. rel. A, rel. B: relevant there (grade "
+            f"{rel} or more).",
             "agree: the share of both on which A and B agree whether it is relevant. kappa: the "
             "same beyond chance, 1 at best, 0 as by chance (Cohen).",
-            "same grade: the share with the same grade. w. kappa: kappa of grades, a disagreement "
+            "same: the share with the same grade. w. kappa: kappa of grades, a disagreement "
             "counting by its square.",
-            "overlap: documents relevant in A and in B / in A or in B, of both. overlap all: of "
-            "all, one that is not judged being not relevant.",
+            "overlap: documents relevant in A and in B / in A or in B, of both. of all: the same "
+            "of all documents, one that is not judged being not relevant.",
             "-: no value: nothing to divide by, or chance alone would agree on all.",
         ]
-        return Table(["query_id", *_COLUMNS.values()], rows, notes, rules=rules)
+        title = ["How far A, the first qrels, and B, the second, agree"]
+        if not self.per_query:
+            title = ["How far A, the qrels, and B, which the rates make of it, would agree"]
+        return Table(["query_id", *_COLUMNS.values()], rows, notes, rules=rules, title=title)
 
     def confusion_table(self) -> Table:
         """Return how often each grade of A met each grade of B, as a table."""
@@ -108,9 +115,10 @@ class Agreement:
             [f"A: {grade}", *(f"{n:,}" if whole else f"{n:,.1f}" for n in counts)]
             for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True)
         ]
-        what = "Documents judged in both" if whole else "Documents to be expected"
-        notes = [f"{what}, by the grade that each gives."]
-        return Table(["grade", *(f"B: {grade}" for grade in self.grades)], rows, notes)
+        what = "judged in both" if whole else "to be expected"
+        title = [f"Documents {what}, by the grades that A and B give"]
+        notes = ["A row for each grade of A, a column for each of B."]
+        return Table(["", *(f"B: {grade}" for grade in self.grades)], rows, notes, title=title)
 
     def ordering_table(self) -> Table:
         """Return what it does to the ordering of the systems, a row for each measure."""
@@ -130,8 +138,8 @@ class Agreement:
         for row, one in zip(rows, self.orderings, strict=True):
             row += [shown(one.mean_tau), shown(one.min_tau)]
         what = "the same" if self.per_query else "Kendall's tau-b of the ordering under A"
-        notes.append(f"mean tau, min tau: {what} with that under {self._mixtures}.")
-        return Table(header, rows, notes)
+        notes.append(f"mean tau, min tau: {what} with that under each of {self._mixtures}.")
+        return Table(header, rows, notes, title=["Whether the systems are ordered alike"])
 
     def system_table(self) -> Table:
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
@@ -148,9 +156,11 @@ class Agreement:
             *self.notes,
             f"{' and '.join(['A', *second])}: the mean over the queries. mixed, lowest, highest: "
             f"the mean, the lowest and the highest of that under {self._mixtures}.",
+            self._how,
         ]
         header = ["measure", "system", "A", *second, "mixed", "lowest", "highest"]
-        return Table(header, rows, notes, 2, rules=frozenset(rules - {0}))
+        title = ["What each system scores"]
+        return Table(header, rows, notes, 2, rules=frozenset(rules - {0}), title=title)
 
     def pair_table(self) -> Table:
         """Return the pairs of systems that are not the same under every mixture, most shaky first.
@@ -170,7 +180,7 @@ class Agreement:
                 rows.append([one.measure, pair.left, pair.right, *of_a, *of_b, *shares])
             notes.append(
                 f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
-                "the same in every mixture"
+                "the same in all"
                 + (f", {len(moved) - _PAIRS_SHOWN:,} more are not" if moved[_PAIRS_SHOWN:] else "")
                 + ": not shown (--format csv or json has all)."
             )
@@ -183,14 +193,26 @@ class Agreement:
             f"has under A. same verdict: where it is significant (p <= {self.recipe['alpha']}) if "
             "it is so under A, and not if not, with the same sign.",
         ]
-        return Table([*header, "same sign", "same verdict"], rows, notes, 3, rules=frozenset(rules))
+        header += ["same sign", "same verdict"]
+        rules = rules - {0, len(rows)}
+        title = ["The pairs of systems that change most"]
+        return Table(header, rows, notes, 3, rules=frozenset(rules), title=title)
 
     @property
     def _mixtures(self) -> str:
-        n, seed = self.recipe["mixtures"], self.recipe["seed"]
+        what = "mixtures" if self.recipe["confusion"] is None else "generated qrels"
+        return f"{self.recipe['mixtures']:,} {what}"
+
+    @property
+    def _how(self) -> str:
+        """How the mixtures were made."""
+        seed = self.recipe["seed"]
         if self.recipe["confusion"] is None:
-            return f"{n:,} mixtures (each query's judgments are A's or B's, by chance; seed {seed})"
-        return f"{n:,} generated qrels (A's grades changed by chance, by the rates; seed {seed})"
+            return (
+                "A mixture has, for each query, the judgments of A or those of B, drawn by chance "
+                f"(seed {seed})."
+            )
+        return f"Generated qrels have all grades of A drawn anew, by the rates (seed {seed})."
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return all tables, in the order in which they are to be read."""
@@ -203,8 +225,8 @@ class Agreement:
 
     def rows(self, *, per_query: bool = False) -> Iterator[tuple[str, str, str, str, str, Any]]:
         """Yield (part, measure, name, other, quantity, value), a row for each number."""
-        of = {**(self.per_query if per_query else {}), "all": self.pooled}
-        for query, one in of.items():
+        of = [*(self.per_query.items() if per_query else ()), ("all", self.pooled)]
+        for query, one in of:
             for quantity, value in asdict(one).items():
                 yield "agreement", "", query, "", quantity, value
         for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True):
@@ -252,16 +274,14 @@ class Agreement:
 
 _COLUMNS = {
     "both": "both",
-    "only_a": "only A",
-    "only_b": "only B",
     "relevant_a": "rel. A",
     "relevant_b": "rel. B",
     "agreement": "agree",
     "kappa": "kappa",
-    "same_grade": "same grade",
+    "same_grade": "same",
     "weighted_kappa": "w. kappa",
     "overlap": "overlap",
-    "overlap_all": "overlap all",
+    "overlap_all": "of all",
 }
 
 
@@ -270,7 +290,7 @@ def _cells(numbers: Mapping[str, float | None]) -> list[str]:
     cells = []
     for name in _COLUMNS:
         value = numbers[name]
-        if value is None or not name.startswith(("both", "only", "rel")):
+        if value is None or not name.startswith(("both", "rel")):
             cells.append(shown(value))
         else:
             cells.append(f"{value:,}" if isinstance(value, int) else f"{value:,.1f}")
