@@ -326,7 +326,7 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
     rates: dict[int, dict[int, float]] = {0: {0: 6, 2: 4}, 1: {1: 1.0}, 2: {-1: 0.5, 3: 0.5}, 7: {8: 1}}
     found = agreement(a, None, runs, measures, mixtures=n, seed=11, confusion=rates)
     source = np.random.Generator(np.random.PCG64(11))
-    shares = {0: [(0.6, 0), (1, 2)], 1: [(1, 1)], 2: [(0.5, -1), (1, 3)]}
+    shares: dict[int, list[tuple[float, int]]] = {0: [(0.6, 0), (1, 2)], 1: [(1, 1)], 2: [(0.5, -1), (1, 3)]}
     rows = [(q, d) for q in sorted(a) for d in a[q]]
     all_means = []
     for _ in range(n):

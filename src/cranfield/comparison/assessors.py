@@ -180,7 +180,7 @@ class Agreement:
                 rows.append([one.measure, pair.left, pair.right, *of_a, *of_b, *shares])
             notes.append(
                 f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
-                "the same in all"
+                "the same under each"
                 + (f", {len(moved) - _PAIRS_SHOWN:,} more are not" if moved[_PAIRS_SHOWN:] else "")
                 + ": not shown (--format csv or json has all)."
             )
