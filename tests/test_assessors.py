@@ -20,6 +20,7 @@ import cranfield
 from cranfield import Agreement, InputError, MeasureError, OptionError, agreement, evaluate
 from cranfield.cli import cli
 from cranfield.errors import NothingSharedError
+from cranfield.measures import definitions, example_of
 from cranfield.pairs.assessors import Agreed
 
 Grades = dict[str, dict[str, int]]
@@ -320,13 +321,26 @@ def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
-    (a, _), runs, n = two_of(5), some_runs(3), 12
+    (a, _), runs, n = two_of(5), some_runs(3), 6
     del a["q2"]["d3"], runs["s1"]["q4"]
-    measures = "nDCG@5 AP ERR@5 Bpref INST(T=2) Judged@4 P.3,5"
-    rates: dict[int, dict[int, float]] = {0: {0: 6, 2: 4}, 1: {1: 1.0}, 2: {-1: 0.5, 3: 0.5}, 7: {8: 1}}
+    measures = [
+        example_of(one)[0]
+        for one in definitions()
+        if not one.takes_groups and one.aggregation in ("mean", "sum")
+    ]
+    rates: dict[int, dict[int, float]] = {
+        0: {0: 6, 2: 4},
+        1: {1: 1.0},
+        2: {-1: 0.5, 3: 0.5},
+        7: {8: 1},
+    }
     found = agreement(a, None, runs, measures, mixtures=n, seed=11, confusion=rates)
     source = np.random.Generator(np.random.PCG64(11))
-    shares: dict[int, list[tuple[float, int]]] = {0: [(0.6, 0), (1, 2)], 1: [(1, 1)], 2: [(0.5, -1), (1, 3)]}
+    shares: dict[int, list[tuple[float, int]]] = {
+        0: [(0.6, 0), (1, 2)],
+        1: [(1, 1)],
+        2: [(0.5, -1), (1, 3)],
+    }
     rows = [(q, d) for q in sorted(a) for d in a[q]]
     all_means = []
     for _ in range(n):
@@ -342,7 +356,7 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
                 for m in map(str, one.measures)
             }
         )
-    assert len(found.orderings) == 8
+    assert len(found.orderings) > 50
     for ordering in found.orderings:
         for s, name in enumerate(ordering.systems):
             values = [one[ordering.measure, name] for one in all_means]
@@ -405,7 +419,7 @@ def test_judgments_and_measures_that_cannot_be_taken() -> None:
     for measure in ("GMAP", "RelString@3"):
         with pytest.raises(MeasureError, match="by the mean over their queries"):
             agreement(a, a, runs, measure)
-    with pytest.raises(MeasureError, match="of judgments in groups or of preferences"):
+    with pytest.raises(MeasureError, match="takes judgments in groups, too, or preferences"):
         agreement(a, None, runs, "Prefs(over='all')", confusion={1: {1: 1}})
 
 

@@ -565,7 +565,7 @@ class _Generated:
         for one in measures:
             if one.definition.takes_groups:
                 raise MeasureError(
-                    f"{one} is of judgments in groups or of preferences: not with confusion=..."
+                    f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
                 )
         self._qrels, self._plan, self._top = qrels, Plan(measures), top
         self._n_measures = len(measures)
