@@ -220,7 +220,9 @@ class Agreement:
         if self.orderings:
             found.append(self.system_table())
             if self.orderings[0].pairs:
-                found += [self.ordering_table(), self.pair_table()]
+                found.append(self.ordering_table())
+                changing = self.pair_table()
+                found += [changing] if changing.rows else []
         return found
 
     def rows(self, *, per_query: bool = False) -> Iterator[tuple[str, str, str, str, str, Any]]:
