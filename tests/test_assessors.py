@@ -516,7 +516,10 @@ def test_a_second_qrels_is_asked_for(files: list[str]) -> None:
 
 
 def test_results_show_themselves() -> None:
-    found = agreement(*case_j(), {"s": {"q": ["d0"]}, "t": {"q": ["d1"]}}, mixtures=3)
+    runs = {"s": {"q": ["d0"]}, "t": {"q": ["d1"]}}
+    found = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 0, "d1": 1}}, runs, mixtures=30)
     assert isinstance(found, Agreement)
-    assert repr(found) == "Agreement(kappa 0.4000, overlap 0.5714, 1 orderings)"
+    assert repr(found) == "Agreement(kappa -1.0000, overlap 0.0000, 1 orderings)"
     assert found._repr_html_().count("<table>") == len(found.tables()) == 5
+    alike = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30)
+    assert len(alike.tables()) == 4  # no pair changes

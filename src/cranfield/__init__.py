@@ -15,6 +15,7 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "Agreement": "comparison.assessors",
+    "Comparison": "comparison",
     "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
@@ -39,6 +40,7 @@ _HOME = {
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
+    "compare": "comparison",
     "correlate": "comparison.correlating",
     "definitions": "measures",
     "agreement": "comparison.assessors",
@@ -64,6 +66,7 @@ _HOME = {
 __all__ = [
     "RBO",
     "Agreement",
+    "Comparison",
     "Correlation",
     "CranfieldError",
     "Cutoff",
@@ -90,6 +93,7 @@ __all__ = [
     "__version__",
     "agreement",
     "check",
+    "compare",
     "correlate",
     "definitions",
     "discriminative_power",
@@ -112,6 +116,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison import Comparison, compare
     from cranfield.comparison.assessors import Agreement, agreement
     from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
     from cranfield.comparison.correlation import (

@@ -18,6 +18,7 @@ from cranfield.version import __version__
 
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
+    "compare": "Compare systems: which is better, by how much, how sure that is.",
     "check": "Find what silently ruins numbers, before scoring.",
     "correlate": "Say how alike measures, or judgments, order the same systems.",
     "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",
@@ -93,6 +94,7 @@ def cli() -> None:
     \b
     cranfield demo
     cranfield evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
+    cranfield compare qrels.txt bm25.run dense.run -m nDCG@10
     cranfield measures nDCG
     """  # noqa: D301 - click's mark for lines to keep
 
