@@ -14,6 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
+    "Agreement": "comparison.assessors",
     "Comparison": "comparison",
     "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
@@ -43,6 +44,7 @@ _HOME = {
     "compare": "comparison",
     "correlate": "comparison.correlating",
     "definitions": "measures",
+    "agreement": "comparison.assessors",
     "check": "checking",
     "discriminative_power": "comparison.discrimination",
     "evaluate": "evaluation",
@@ -65,6 +67,7 @@ _HOME = {
 
 __all__ = [
     "RBO",
+    "Agreement",
     "Comparison",
     "Correlation",
     "CranfieldError",
@@ -91,6 +94,7 @@ __all__ = [
     "SwapRate",
     "Systems",
     "__version__",
+    "agreement",
     "check",
     "compare",
     "correlate",
@@ -117,6 +121,7 @@ __all__ = [
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.comparison import Comparison, compare
+    from cranfield.comparison.assessors import Agreement, agreement
     from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
     from cranfield.comparison.correlation import (
         Kendall,

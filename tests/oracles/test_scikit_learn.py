@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import (
     average_precision_score,
+    cohen_kappa_score,
     dcg_score,
     label_ranking_average_precision_score,
     ndcg_score,
     roc_auc_score,
 )
 
-from cranfield import parse
+from cranfield import agreement, parse
 
 
 def lists(seed: int) -> tuple[dict[str, int], dict[str, float], np.ndarray, np.ndarray]:
@@ -72,3 +73,24 @@ def test_ndcg_of_what_was_retrieved_only() -> None:
     theirs = ndcg_score([[1, 2]], [[2.0, 1.0]])
     assert math.isclose(parse("nDCG(ideal='retrieved')")(truth, run), theirs, rel_tol=1e-12)
     assert parse("nDCG")(truth, run) < theirs
+
+
+def test_kappa() -> None:
+    """Of grades 0 to 3 its weights are by their numbers, too, if it is told all four."""
+    for seed in range(300):
+        chance = random.Random(seed)
+        n = chance.randint(2, 40)
+        a, b = ([chance.choice([0, 0, 1, 2, 3]) for _ in range(n)] for _ in range(2))
+        qrels = ({"q": {f"d{i}": grade for i, grade in enumerate(one)}} for one in (a, b))
+        found = agreement(*qrels, rel=2).pooled
+        binary = [[int(grade >= 2) for grade in one] for one in (a, b)]
+        for ours, pair, options in (
+            (found.kappa, binary, {}),
+            (found.weighted_kappa, [a, b], {"weights": "quadratic", "labels": [0, 1, 2, 3]}),
+        ):
+            if len({*pair[0], *pair[1]}) == 1:  # of which it says NaN, and warns
+                assert ours is None
+                continue
+            theirs = cohen_kappa_score(*pair, **options)
+            assert ours is not None
+            assert math.isclose(ours, theirs, rel_tol=1e-12, abs_tol=1e-14), seed

@@ -21,6 +21,7 @@ _COMMANDS = {
     "compare": "Compare systems: which is better, by how much, how sure that is.",
     "check": "Find what silently ruins numbers, before scoring.",
     "correlate": "Say how alike measures, or judgments, order the same systems.",
+    "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",
     "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",
     "measures": "List the measures, or explain some.",
