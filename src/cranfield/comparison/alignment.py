@@ -7,7 +7,7 @@ queries.
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
@@ -22,6 +22,7 @@ from cranfield.formats.source import Source
 from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
+from cranfield.pairs import judged_measure
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
 from cranfield.runs import Run, as_run, several_runs
@@ -31,6 +32,20 @@ from cranfield.version import __version__
 Missing = Literal["error", "zero", "drop"]
 DEFAULT_MEASURES = "nDCG@10"
 _GREATEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Where scores come from: judgments and runs.
+
+    `judged` is, for each score, the share of what the measure looks at that is judged: (n_measures,
+    n_queries, n_systems). The measures of `systems` are the aligned ones.
+    """
+
+    qrels: Qrels
+    runs: Mapping[str, Run]
+    systems: Systems
+    judged: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +63,7 @@ class Aligned:
     values: Floats
     notes: tuple[str, ...]  # what to know of the data
     recipe: Mapping[str, Any]
-    # Where they were evaluated here: the judgments, the runs, how these were judged, and for each
-    # score the share of the documents that the measure looks at that are judged.
-    qrels: Qrels | None = None
-    runs: Mapping[str, Run] | None = None
-    judging: Judging = field(default_factory=Judging)
-    judged: Floats | None = None
+    source: "Evaluated | None" = None  # if they were evaluated here
 
     def known(self, measure: str) -> Measure | None:
         """Return a measure by its text, None if only its name is known."""
@@ -130,9 +140,10 @@ def _evaluated(
         one = as_run(runs, "strict")
         named = {one.name: one}
     queries: Queries = "both" if missing == "drop" else "judged"
-    wanted = measures_of(measures)
-    # How many of the documents that each looks at are judged.
-    shares = [Measure("Judged", one.cutoff) for one in wanted]
+    wanted = [one for one in measures_of(measures) if not one.definition.is_text]
+    if not wanted:
+        raise MeasureError("there is no measure of numbers to compare")
+    shares = list(map(judged_measure, wanted))
     systems = evaluate(judgments, named, [*wanted, *shares], queries=queries, **judging)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
@@ -145,17 +156,20 @@ def _evaluated(
     recipe["run"] = {name: one.form for name, one in named.items()}
     notes = systems.notes(averaged=False)
     columns = list(_of_systems(systems.items()))
-    numbers = [str(one) for one in wanted if not one.definition.is_text]
-    aligned = _aligned(columns, numbers, missing, notes, recipe)
-    judged = [str(share) for share, one in zip(shares, wanted, strict=True) if str(one) in numbers]
-    share_of = _aligned(columns, sorted(set(judged)), missing, [], recipe)
-    return replace(
-        aligned,
-        qrels=judgments,
-        runs=named,
-        judged=np.stack([share_of.column(one) for one in judged]),
-        judging=judging,
+    aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
+    judged = _aligned(columns, list(dict.fromkeys(map(str, shares))), missing, [], recipe)
+    m = len(wanted)  # without the shares
+    compared = [
+        replace(one, measures=one.measures[:m], values=one.values[:, :m])
+        for one in systems.values()
+    ]
+    source = Evaluated(
+        judgments,
+        named,
+        Systems(compared),
+        np.stack([judged.column(str(share)) for share in shares]),
     )
+    return replace(aligned, source=source)
 
 
 def _given(data: Any) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
@@ -332,8 +346,6 @@ def _aligned(
                     hint="Every system needs a score for every measure; name those to compare.",
                 )
     chosen = [cells[measure][name] for measure in measures for name in names]
-    if not chosen:
-        raise MeasureError("there is no measure of numbers to compare")
     query_ids, notes = _queries(chosen, missing, [*notes])
     row = {query: i for i, query in enumerate(query_ids)}
     values = np.zeros((len(measures), len(query_ids), len(names)))

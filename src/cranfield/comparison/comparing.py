@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Unpack, get_args
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
+from cranfield.comparison.alignment import Aligned, Evaluated, Missing, align, hash_of
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -47,10 +47,14 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.measures import Measure, parse
+from cranfield.measures.parameters import Depth
+from cranfield.pairs import PairBounds, pair_bounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.scores import Systems
 from cranfield.version import __version__
 
+_JUDGED_APART = 0.05
 INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
 _CORRECTIONS = {
     "holm": holm,
@@ -409,10 +413,63 @@ def _results(
         p = _p_values(paired, moments, flips, settings)
         cells.append(_Cell(i, label, name, rows, paired, moments, p))
     adjusted = _adjusted(cells, flips, settings)
+    unjudged = _unjudged(aligned, cells, bounds)
     return [
-        _result(aligned, cell, p_adjusted, flips, settings, bounds)
-        for cell, p_adjusted in zip(cells, adjusted, strict=True)
+        _result(aligned, cell, p_adjusted, flips, settings, of_cell)
+        for cell, p_adjusted, of_cell in zip(cells, adjusted, unjudged, strict=True)
     ]
+
+
+def _unjudged(
+    aligned: Aligned, cells: Sequence[_Cell], bounds: bool
+) -> Sequence[PairBounds | None]:
+    """Return what unjudged documents may change, for each measure.
+
+    Unless it was asked for, only where a system has many of them, and it is found quickly.
+    """
+    source, first = aligned.source, cells[0]
+    wanted = [
+        i
+        for i, cell in enumerate(cells)
+        if source is not None
+        and len(cell.p)
+        and (bounds or (_is_cut(aligned, i) and any(_little_judged(_shares(source, cell)))))
+    ]
+    found: list[PairBounds | None] = [None] * len(cells)
+    if source is None or not wanted or any(run.is_read_once for run in source.runs.values()):
+        return found
+    some = [
+        replace(one, measures=[one.measures[i] for i in wanted], values=one.values[:, wanted])
+        for one in source.systems.values()
+    ]
+    query_ids = [q for q, here in zip(aligned.query_ids, first.rows, strict=True) if here]
+    paired = first.paired
+    every = pair_bounds(
+        source.qrels,
+        source.runs,
+        Systems(some),
+        paired.left,
+        paired.right,
+        query_ids=query_ids,
+        separate=bounds,
+    )
+    for i, one in zip(wanted, every, strict=True):
+        found[i] = one
+    return found
+
+
+def _is_cut(aligned: Aligned, i: int) -> bool:
+    measure = aligned.known(aligned.measures[i])
+    return measure is not None and isinstance(measure.cutoff, Depth)
+
+
+def _shares(source: Evaluated, cell: _Cell) -> list[float]:
+    """Return how much of what each system ranks is judged."""
+    return [mean(column) for column in source.judged[cell.measure][cell.rows].T]
+
+
+def _little_judged(shares: Sequence[float]) -> list[bool]:
+    return [one < max(shares) - _JUDGED_APART for one in shares]
 
 
 def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
@@ -484,7 +541,7 @@ def _result(
     p_adjusted: Floats,
     flips: Flips,
     settings: Settings,
-    bounds: bool,
+    unjudged: PairBounds | None,
 ) -> Result:
     paired, moments = cell.paired, cell.moments
     measure, rising = aligned.measures[cell.measure], aligned.rising[cell.measure]
@@ -559,9 +616,9 @@ def _result(
                 queries_needed=None
                 if told or not d_z
                 else topics(effect=abs(d_z), alpha=settings.alpha),
-                unjudged_low=None,
-                unjudged_high=None,
-                unjudged_method=None,
+                unjudged_low=None if unjudged is None else float(unjudged.low[i]),
+                unjudged_high=None if unjudged is None else float(unjudged.high[i]),
+                unjudged_method=None if unjudged is None else unjudged.method,
             )
         )
     systems = _systems(aligned, cell, means, settings.alpha)
@@ -592,11 +649,13 @@ def _or_none(value: float) -> float | None:
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    judged: list[float | None] = [None] * len(means)
-    if aligned.judged is not None:
-        judged = [mean(column) for column in aligned.judged[cell.measure][cell.rows].T]
+    judged: Sequence[float | None] = [None] * len(means)
+    little = [False] * len(means)
+    if aligned.source is not None:
+        judged = shares = _shares(aligned.source, cell)
+        little = _little_judged(shares)
     return [
-        System(name, means[i], _or_none(low[i]), _or_none(high[i]), judged[i])
+        System(name, means[i], _or_none(low[i]), _or_none(high[i]), judged[i], little[i])
         for i, name in enumerate(aligned.names)
     ]
 

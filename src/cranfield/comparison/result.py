@@ -35,6 +35,7 @@ class System:
     low: float | None
     high: float | None
     judged: float | None  # share of the documents that the measure looks at
+    little_judged: bool  # by more than 0.05 less than of another system
 
 
 @dataclass(frozen=True)

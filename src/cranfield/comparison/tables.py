@@ -31,7 +31,6 @@ INTERVALS = {
 }
 _MARKS = {"better": "^", "worse": "v", None: ""}
 _WIDEST_MATRIX = 12  # systems
-_JUDGED_APART = 0.05
 
 
 def table_of(
@@ -121,7 +120,7 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
         )
     if result.systems[0].judged is not None:
         found.append(
-            (judged_name(result.measure), lambda system, pair, result: judged(system, result))
+            (judged_name(result.measure), lambda system, pair, result: judged(system))
         )
     return found
 
@@ -262,7 +261,7 @@ def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
 
 
 def _judged_notes(result: Result) -> list[str]:
-    apart = [one for one in result.systems if _little_judged(one, result)]
+    apart = [one for one in result.systems if one.little_judged]
     if not apart:
         return []
     shown = []
@@ -279,14 +278,9 @@ def _judged_notes(result: Result) -> list[str]:
             fixed = ", the ideal ranking left as it is" if kept else ""
             shown[-1] += f" (its diff would lie in {ends}, whatever they are{fixed})"
     return [
-        f"! more of what it ranks is unjudged than of another, by over {_JUDGED_APART}: "
+        "! more of what it ranks is unjudged than of another, by over 0.05: "
         f"{', '.join(shown[:5])}{', ...' if len(shown) > 5 else ''}."
     ]
-
-
-def _little_judged(system: System, result: Result) -> bool:
-    shares = [one.judged for one in result.systems if one.judged is not None]
-    return system.judged is not None and system.judged < max(shares) - _JUDGED_APART
 
 
 # ---- all pairs, and one system ------------------------------------------------------------------
@@ -310,7 +304,7 @@ def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence
             if letters:
                 cells.append(letters[system.name])
             if system.judged is not None:
-                cells.append(judged(system, result))
+                cells.append(judged(system))
             for other in ordered[:width]:
                 below = ordered.index(other) < place - 1
                 cells.append(_difference(by_names, system.name, other.name) if below else "")
@@ -359,7 +353,7 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
             system.name,
             number(system.mean),
             between(system.low, system.high, signs=False),
-            *([judged(system, result)] if system.judged is not None else []),
+            *([judged(system)] if system.judged is not None else []),
         ]
         for result in results
         for system in result.systems
@@ -424,9 +418,9 @@ def judged_name(measure: str) -> str:
     return str(Measure("Judged", parse(measure).cutoff))
 
 
-def judged(system: System, result: Result) -> str:
+def judged(system: System) -> str:
     """Return how much of what a system ranks is judged, marked where it is little."""
-    return f"{share(system.judged)} {'!' if _little_judged(system, result) else ' '}"
+    return f"{share(system.judged)} {'!' if system.little_judged else ' '}"
 
 
 def number(value: float | None) -> str:
