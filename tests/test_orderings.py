@@ -171,9 +171,12 @@ def test_every_two_measures_or_each_with_the_reference() -> None:
     assert labels() == ["one ~ two", "one ~ AP", "two ~ AP"]
     assert labels(reference="two") == ["two ~ one", "two ~ AP"]
     assert labels(reference="map") == ["AP ~ one", "AP ~ two"]
+    assert labels(reference=cranfield.AP) == labels(reference="AP")
     assert labels(measures=["two", "AP"]) == ["two ~ AP"]
     with pytest.raises(OptionError, match="there are one, two, AP"):
         labels(reference="RR")
+    with pytest.raises(OptionError, match="leaves nothing"):
+        correlate(({"all": Qrels(QRELS)}, RUNS), "RR AP", reference="all")
 
 
 QRELS = {f"q{i}": {"a": 2, "b": 1, "c": 0} for i in range(6)}

@@ -30,7 +30,7 @@ from cranfield.comparison.orderings import (
 )
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.measures import parse
+from cranfield.measures import Measure, parse
 from cranfield.pairs import RBO, rbo
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table, text, to_html
@@ -309,7 +309,7 @@ def correlate(
     data: Any,
     measures: MeasuresLike | None = None,
     *,
-    reference: str | None = None,
+    reference: str | Measure | None = None,
     alpha: float = 0.05,
     flips: int = FLIPS,
     resamples: int = RESAMPLES,
@@ -376,7 +376,7 @@ def correlate(
 
 
 def _compared(
-    orderings: Sequence[Ordering], reference: str | None
+    orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
     measures: dict[str, list[str]] = {}
     for one in orderings:
@@ -385,13 +385,13 @@ def _compared(
     crossed = len(each) > 1 and len(each[0]) > 1 and all(some == each[0] for some in each)
     chosen: Sequence[Ordering] = orderings
     if reference is not None:
-        wanted = {reference, _canonical(reference)}
+        wanted = {str(reference), _canonical(str(reference))}
         chosen = [one for one in orderings if wanted & {one.label, one.source}]
         if not chosen:
             known = ", ".join([*(one.label for one in orderings), *filter(None, measures)])
-            raise OptionError(f"reference={reference!r:.80} is not there; there are {known}")
+            raise OptionError(f"reference={str(reference)!r:.80} is not there; there are {known}")
         if len(chosen) == len(orderings):
-            raise OptionError(f"reference={reference!r:.80} leaves nothing to compare it with")
+            raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
     pairs = (
         combinations(orderings, 2)
         if reference is None
