@@ -1,0 +1,442 @@
+"""Gate: is a system not worse than the baseline by more than a margin?
+
+A test that finds no difference has not shown that there is none. Here the margin is stated first,
+and a system passes if its mean difference is shown to lie above -margin (non-inferiority) or
+between -margin and margin (equivalence by two one-sided tests: Schuirmann, Journal of
+Pharmacokinetics and Biopharmaceutics 15, 1987).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Unpack, get_args
+
+import numpy as np
+
+from cranfield.comparison.alignment import Aligned, Judging, Missing, align
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, lower_limit, sign_flip_greater
+from cranfield.comparison.power import topics
+from cranfield.errors import OptionError, one_of
+from cranfield.evaluation import MeasuresLike
+from cranfield.ranked import Floats
+from cranfield.render import Table, text, to_html
+
+Test = Literal["randomization", "t"]
+Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
+_WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
+_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one system under one measure.
+
+    Differences are the system's minus the baseline's; where less is better, the other way round: so
+    that above 0 is better. `lower` and `upper` are one-sided limits of the mean difference, each at
+    level 1 - alpha, None where there is none. `p` is of a true difference beyond the margin: at
+    most -margin, or, of equivalence, also at least margin; `p_worse` of one of at least 0. Both are
+    None where there is no test. The limits and the p-values never contradict each other.
+    """
+
+    system: str
+    measure: str
+    outcome: Outcome
+    better: bool  # shown to be above 0
+    worse: bool  # shown to be below 0
+    n: int  # queries
+    mean: float
+    baseline_mean: float
+    difference: float
+    sd: float | None  # of the queries' differences
+    margin: float
+    lower: float | None
+    upper: float | None
+    p: float | None
+    p_worse: float | None
+    queries: int | None  # UNDECIDED: how many would decide, of a system as good as the baseline
+
+    def __str__(self) -> str:
+        if self.outcome == "PASS" and self.worse:
+            return "PASS, worse by less than the margin"
+        if self.outcome == "PASS" and self.better:
+            within = self.upper is not None and self.upper < self.margin
+            return "PASS, better" + (" by less than the margin" if within else "")
+        return self.outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """The verdicts on every system under every measure, and how they were found.
+
+    >>> from cranfield import gate
+    >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
+    >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)
+    >>> found.outcome, found.outcomes
+    ('UNDECIDED', {'dense': 'PASS', 'tfidf': 'UNDECIDED'})
+    >>> str(found["dense", "nDCG@10"])
+    'PASS, better'
+    """
+
+    verdicts: tuple[Verdict, ...]
+    baseline: str
+    notes: tuple[str, ...]
+    recipe: Mapping[str, Any]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
+        found: dict[str, Outcome] = {}
+        for one in self.verdicts:
+            found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
+        return found
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst outcome of all systems."""
+        return _worst(*self.outcomes.values())
+
+    def __getitem__(self, key: tuple[str, str]) -> Verdict:
+        for one in self.verdicts:
+            if (one.system, one.measure) == key:
+                return one
+        known = ", ".join(str((one.system, one.measure)) for one in self.verdicts)
+        raise KeyError(f"{key} was not judged; these were: {known}")
+
+    def table(self) -> Table:
+        """Return the verdicts as a table to be shown, a row for each system and measure."""
+        rows, rules = [], set()
+        several = len(self.verdicts) > len(self.outcomes)
+        for system, outcome in self.outcomes.items():
+            rules.add(len(rows))
+            for one in self.verdicts:
+                if one.system == system:
+                    rows.append(
+                        [
+                            system,
+                            one.measure,
+                            str(one),
+                            f"{one.mean:.4f}",
+                            _signed(one.difference),
+                            _signed(one.lower),
+                            _signed(one.upper),
+                            f"{one.margin:.4f}",
+                            _p(one.p),
+                            f"{one.queries:,}" if one.queries else "",
+                        ]
+                    )
+            if several:
+                rows.append([system, "all", outcome, *[""] * 7])
+        header = ["system", "measure", "verdict", "mean", "difference", "lower", "upper"]
+        header += ["margin", "p", "queries needed"]
+        return Table(
+            header, rows, self.notes, 3, rules=frozenset(rules - {0} if several else set())
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with everything that is needed to repeat it."""
+        return {
+            "outcome": self.outcome,
+            "outcomes": self.outcomes,
+            "baseline": self.baseline,
+            "verdicts": [vars(one) for one in self.verdicts],
+            "notes": list(self.notes),
+            "recipe": dict(self.recipe),
+        }
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+def gate(
+    data: Any,
+    measures: MeasuresLike | None = None,
+    *,
+    baseline: str,
+    margin: float | str,
+    equivalence: bool = False,
+    alpha: float = 0.05,
+    test: Test = "randomization",
+    flips: int = FLIPS,
+    seed: int = SEED,
+    missing: Missing | None = None,
+    **judging: Unpack[Judging],
+) -> Gate:
+    """Judge whether systems are not worse than the baseline by more than a margin.
+
+    For each system and measure: PASS if the lower limit of the mean difference is above -margin;
+    FAIL if not, and the upper limit is below 0: it is significantly worse; else UNDECIDED. With
+    `equivalence`, PASS if both limits are within the margin; FAIL if the upper one is below -margin
+    or the lower one above margin; else UNDECIDED. Every measure must pass at alpha, so that several
+    measures need no correction (an intersection-union test: Berger, Technometrics 24, 1982).
+
+    Args:
+        data: `(qrels, runs)`, or scores of several systems; whatever `compare` takes.
+        measures: which to judge by. [default: all scores that there are; nDCG@10 of runs]
+        baseline: the name of the system that the others are held against.
+        margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
+            "2%" of the baseline's mean, which is then taken as fixed.
+        equivalence: also refuse a system that may be better by the margin.
+        alpha: how likely a system exactly at the margin may be to pass, below 0.5.
+        test: "randomization" flips the signs of the differences (all of them up to 20 queries);
+            "t" is the paired t test.
+        flips: how many flips to draw, above 20 queries.
+        seed: what they are drawn from.
+        missing: as `compare` takes it: "error", "zero" or "drop".
+        judging: options of `evaluate`, of qrels and runs.
+
+    Raises:
+        InputError: scores that are missing; no system but the baseline.
+        OptionError: no such baseline, a margin of no size, an option with a value out of its range.
+
+    >>> old = {"q1": 0.5, "q2": 0.4, "q3": 0.6, "q4": 0.3, "q5": 0.7}
+    >>> new = {"q1": 0.5, "q2": 0.5, "q3": 0.6, "q4": 0.3, "q5": 0.7}
+    >>> found = gate({"old": old, "new": new}, baseline="old", margin=0.01)
+    >>> found.outcome, found.verdicts[0].p, found.verdicts[0].lower
+    ('PASS', 0.03125, 0.0)
+    """
+    if not isinstance(equivalence, bool):
+        raise OptionError(f"equivalence={equivalence!r:.40}: expected True or False")
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 0.5:
+        raise OptionError(f"alpha={alpha!r:.40}: expected a number above 0 and below 0.5")
+    one_of("test", test, get_args(Test))
+    for name, value, least in (("flips", flips, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise OptionError(f"{name}={value!r:.40}: expected a whole number from {least} up")
+    size, percent = _margin(margin)
+    aligned = align(data, measures, missing=missing, **judging)
+    if baseline not in aligned.names:
+        raise OptionError(
+            f"baseline={baseline!r:.80} is none of the systems: {', '.join(aligned.names)}"
+        )
+    if len(aligned.names) == 1:
+        raise OptionError(f"there is no system but the baseline, {baseline}")
+    base = aligned.names.index(baseline)
+    others = [i for i in range(len(aligned.names)) if i != base]
+    turn = np.where(aligned.rising, 1.0, -1.0)[:, None, None]
+    gains = turn * (aligned.values[:, :, others] - aligned.values[:, :, [base]])
+    means = aligned.values.mean(axis=1)
+    margins = np.full(len(means), size)
+    if percent:
+        margins *= np.abs(means[:, base])
+        for measure, value in zip(aligned.measures, margins, strict=True):
+            if value == 0:
+                raise OptionError(
+                    f"margin={margin!r}: the mean {measure} of {baseline} is 0; state a number"
+                )
+    drawn = Flips(len(aligned.query_ids), flips, seed)
+    found = [
+        _tested(of_measure, float(one), alpha, drawn if test == "randomization" else None)
+        for of_measure, one in zip(gains, margins, strict=True)
+    ]
+    verdicts = [
+        _verdict(
+            found[m],
+            i,
+            aligned.names[s],
+            aligned.measures[m],
+            (float(means[m, s]), float(means[m, base])),
+            equivalence,
+            alpha,
+        )
+        for i, s in enumerate(others)
+        for m in range(len(aligned.measures))
+    ]
+    recipe = {
+        "margin": margin,
+        "equivalence": equivalence,
+        "alpha": alpha,
+        "test": test,
+        "flips": (drawn.looked_at if drawn.exact else flips) if test == "randomization" else None,
+        "exact": drawn.exact if test == "randomization" else None,
+        "seed": seed,
+        "queries": len(aligned.query_ids),
+        "queries_hash": aligned.queries_hash,
+        **aligned.recipe,
+    }
+    notes = _notes(verdicts, baseline, recipe, aligned)
+    return Gate(tuple(verdicts), baseline, tuple(notes), recipe)
+
+
+class _Tested(NamedTuple):
+    """One measure's differences, tested against margin, 0 and -margin: (3, n_systems) each."""
+
+    gains: Floats  # (n_queries, n_systems)
+    margin: float
+    lowers: Floats  # one-sided limits of gain + margin, gain, gain - margin
+    uppers: Floats
+    p_lowers: Floats  # of the same being at most 0, NaN where there is no test
+    p_uppers: Floats  # ... at least 0
+    least: int  # queries, for the test to reject anything
+
+
+def _tested(gains: Floats, margin: float, alpha: float, flips: Flips | None) -> _Tested:
+    n, k = gains.shape
+    shifted = gains + np.array([margin, 0.0, -margin])[:, None, None]
+    shifted[np.abs(shifted) <= 1e-12 * (np.abs(gains) + margin)] = 0.0  # it is but rounding
+    columns = np.concatenate((*shifted, *-shifted), axis=1)
+    if flips is None:
+        limits, p = _t(columns, alpha)
+    else:
+        paired = Paired.of(columns)
+        limits, p = lower_limit(paired, flips, alpha), sign_flip_greater(paired, flips)
+        if n < 2:
+            p = np.full_like(p, np.nan)
+    limits, p = limits.reshape(2, 3, k), p.reshape(2, 3, k)
+    least = 2 if flips is None else max(2, math.ceil(-math.log2(alpha)))
+    return _Tested(gains, margin, limits[0], 0.0 - limits[1], p[0], p[1], least)
+
+
+def _t(columns: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return lower limits and p-values of means above 0, by the t test.
+
+    Without variance there is no p-value, and the limit is the mean.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    n, m = columns.shape
+    if n < 2:
+        return np.full(m, -np.inf), np.full(m, np.nan)
+    mean, error = columns.mean(axis=0), _sd(columns) / math.sqrt(n)
+    t = np.divide(mean, error, out=np.full(m, np.nan), where=error > 0)
+    p = np.maximum(stdtr(n - 1, -t), np.finfo(float).tiny)
+    return mean - stdtrit(n - 1, 1 - alpha) * error, p
+
+
+def _sd(columns: Floats) -> Floats:
+    """Return the standard deviations of columns, 0 where they are but rounding."""
+    sd: Floats = columns.std(axis=0, ddof=1)
+    sd[sd <= 1e-12 * np.abs(columns).max(axis=0)] = 0.0
+    return sd
+
+
+def _verdict(
+    tested: _Tested,
+    i: int,
+    system: str,
+    measure: str,
+    means: tuple[float, float],
+    equivalence: bool,
+    alpha: float,
+) -> Verdict:
+    margin, n = tested.margin, len(tested.gains)
+    lowers, uppers = tested.lowers[:, i], tested.uppers[:, i]
+    sd = float(_sd(tested.gains)[i]) if n > 1 else None
+    passed, failed = lowers[0] > 0, uppers[1] < 0
+    p = tested.p_lowers[0, i]
+    if equivalence:
+        passed = passed and uppers[2] < 0
+        failed = uppers[0] < 0 or lowers[2] > 0
+        p = np.maximum(p, tested.p_uppers[2, i])
+    outcome: Outcome = "PASS" if passed else "FAIL" if failed else "UNDECIDED"
+    queries = None
+    if outcome == "UNDECIDED" and sd is not None:
+        # Two one-sided tests both pass at least so often if each passes half as rarely not.
+        chance = (1 + _POWER) / 2 if equivalence else _POWER
+        queries = max(tested.least, topics(margin=margin, sd=sd, power=chance, alpha=alpha))
+    # Limits at the margin or 0 but for rounding are there.
+    lower = _on_its_side(lowers[1], -margin, lowers[0])
+    upper = _on_its_side(uppers[1], margin, uppers[2])
+    return Verdict(
+        system,
+        measure,
+        outcome,
+        bool(lowers[1] > 0),
+        bool(uppers[1] < 0),
+        n,
+        *means,
+        float(tested.gains[:, i].mean()) + 0.0,
+        sd,
+        margin,
+        lower,
+        upper,
+        _or_none(p),
+        _or_none(tested.p_uppers[1, i]),
+        queries,
+    )
+
+
+def _on_its_side(limit: float, bound: float, above: float) -> float | None:
+    """Return a limit, on the bound where what it is above it by is 0, None if it is infinite."""
+    return bound if above == 0 else _or_none(limit)
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _margin(margin: float | str) -> tuple[float, bool]:
+    """Return the size of a margin, and whether it is a share of the baseline's mean."""
+    said = margin.strip() if isinstance(margin, str) else margin
+    percent = isinstance(said, str) and said.endswith("%")
+    try:
+        if isinstance(said, bool):
+            raise ValueError
+        size = float(said.removesuffix("%") if isinstance(said, str) else said)
+    except (TypeError, ValueError):
+        size = math.nan
+    if not 0 < size < math.inf:
+        raise OptionError(
+            f"margin={margin!r:.40}: expected a number above 0, as in 0.01 or '2%': by how much a "
+            "system may be worse before it matters"
+        )
+    return (size / 100 if percent else size), percent
+
+
+def _worst(*outcomes: Outcome) -> Outcome:
+    return max(outcomes, key=_WORST_LAST.index)
+
+
+def _notes(
+    verdicts: list[Verdict], baseline: str, recipe: Mapping[str, Any], aligned: Aligned
+) -> list[str]:
+    """Return what to say under the table."""
+    n, level = recipe["queries"], f"{100 * (1 - recipe['alpha']):g}%"
+    test = "paired t test"
+    if recipe["test"] == "randomization":
+        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
+        test = f"sign-flip randomization test, {'all flips' if recipe['exact'] else drawn}"
+    rule = "PASS: lower > -margin. FAIL: not so, and upper < 0, significantly worse."
+    if recipe["equivalence"]:
+        rule = "PASS: lower > -margin and upper < margin. FAIL: upper < -margin or lower > margin."
+    beyond = "or more in size" if recipe["equivalence"] else "or less"
+    margin = "margin" if recipe["equivalence"] else "-margin"
+    said = [
+        f"difference: from {baseline} ({_means(verdicts)}), {n:,} queries. {rule} UNDECIDED: else.",
+        f"lower, upper: one-sided {level} limits; p: of a difference of {margin} {beyond}; {test}.",
+    ]
+    turned = [m for m, up in zip(aligned.measures, aligned.rising, strict=True) if not up]
+    if turned:
+        said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
+    if len(aligned.measures) > 1:
+        said.append("all: every measure must pass, which needs no correction of their number.")
+    undecided = [one for one in verdicts if one.queries is not None]
+    if undecided:
+        said.append(
+            f"queries needed: so that a system as good as {baseline} passes 4 times in 5."
+        )
+    near = [f"{one.system} ({one.measure})" for one in undecided if (one.queries or 0) <= n]
+    if near:
+        said.append(f"{', '.join(near)}: queries are enough for that; it may be near the margin.")
+    if any(one.lower is None for one in verdicts):
+        said.append("-: with so few queries or flips, no difference could be shown at this alpha.")
+    if any(one.p is None and one.lower is not None for one in verdicts):
+        said.append("p -: the differences do not vary, and a t test cannot judge them.")
+    return [*said, *aligned.notes]
+
+
+def _means(verdicts: list[Verdict]) -> str:
+    means = {one.measure: f"{one.measure} {one.baseline_mean:.4f}" for one in verdicts}
+    return ", ".join(means.values())
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if value >= 0.00005 else "<0.0001"
