@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned, Judging, Missing, align
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, lower_limit, sign_flip_greater
+from cranfield.comparison.flips import FLIPS, SEED, Flips, one_sided
 from cranfield.comparison.power import topics
 from cranfield.errors import OptionError, one_of
 from cranfield.evaluation import MeasuresLike
@@ -22,6 +22,7 @@ from cranfield.ranked import Floats
 from cranfield.render import Table, text, to_html
 
 Test = Literal["randomization", "t"]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 _POWER = 0.8
@@ -238,13 +239,12 @@ def gate(
             aligned.names[s],
             aligned.measures[m],
             (float(means[m, s]), float(means[m, base])),
-            equivalence,
-            alpha,
+            _Asked(equivalence, alpha, test),
         )
         for i, s in enumerate(others)
         for m in range(len(aligned.measures))
     ]
-    recipe = {
+    recipe: dict[str, Any] = {
         "margin": margin,
         "equivalence": equivalence,
         "alpha": alpha,
@@ -252,7 +252,7 @@ def gate(
         "flips": (drawn.looked_at if drawn.exact else flips) if test == "randomization" else None,
         "exact": drawn.exact if test == "randomization" else None,
         "seed": seed,
-        "queries": len(aligned.query_ids),
+        "n_queries": len(aligned.query_ids),
         "queries_hash": aligned.queries_hash,
         **aligned.recipe,
     }
@@ -260,49 +260,67 @@ def gate(
     return Gate(tuple(verdicts), baseline, tuple(notes), recipe)
 
 
+class _Asked(NamedTuple):
+    """What is to be shown, and how."""
+
+    equivalence: bool
+    alpha: float
+    test: Test
+
+    def queries(self, margin: float, sd: float) -> int:
+        """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
+        # Two one-sided tests both pass at least so often if each fails half as often.
+        chance = (1 + _POWER) / 2 if self.equivalence else _POWER
+        n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
+        # With fewer, not even the only flip of as large a mean would be rare enough.
+        return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
+
+
 class _Tested(NamedTuple):
-    """One measure's differences, tested against margin, 0 and -margin: (3, n_systems) each."""
+    """One measure's differences, held against -margin, 0 and margin."""
 
     gains: Floats  # (n_queries, n_systems)
     margin: float
-    lowers: Floats  # one-sided limits of gain + margin, gain, gain - margin
-    uppers: Floats
-    p_lowers: Floats  # of the same being at most 0, NaN where there is no test
-    p_uppers: Floats  # ... at least 0
-    least: int  # queries, for the test to reject anything
+    lower: Floats  # one-sided limits of the mean: (n_systems,)
+    upper: Floats
+    above: Flags  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
+    below: Flags
+    p_above: Floats  # of a mean that is not above them, NaN where there is no test
+    p_below: Floats
 
 
 def _tested(gains: Floats, margin: float, alpha: float, flips: Flips | None) -> _Tested:
+    """Return what flips show, or the t test if there are none."""
     n, k = gains.shape
-    shifted = gains + np.array([margin, 0.0, -margin])[:, None, None]
-    shifted[np.abs(shifted) <= 1e-12 * (np.abs(gains) + margin)] = 0.0  # it is but rounding
-    columns = np.concatenate((*shifted, *-shifted), axis=1)
+    bounds = np.repeat([[-margin], [0.0], [margin]], k, axis=1)
+    if n < 2:
+        none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
+        return _Tested(gains, margin, none[0], none[0], no, no, none, none)
     if flips is None:
-        limits, p = _t(columns, alpha)
-    else:
-        paired = Paired.of(columns)
-        limits, p = lower_limit(paired, flips, alpha), sign_flip_greater(paired, flips)
-        if n < 2:
-            p = np.full_like(p, np.nan)
-    limits, p = limits.reshape(2, 3, k), p.reshape(2, 3, k)
-    least = 2 if flips is None else max(2, math.ceil(-math.log2(alpha)))
-    return _Tested(gains, margin, limits[0], 0.0 - limits[1], p[0], p[1], least)
+        return _Tested(gains, margin, *_t(gains, bounds, alpha))
+    lower, upper, p_above, p_below = one_sided(gains, bounds, flips, alpha)
+    above, below = p_above <= alpha, p_below <= alpha
+    return _Tested(gains, margin, lower, upper, above, below, p_above, p_below)
 
 
-def _t(columns: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return lower limits and p-values of means above 0, by the t test.
+def _t(
+    gains: Floats, bounds: Floats, alpha: float
+) -> tuple[Floats, Floats, Flags, Flags, Floats, Floats]:
+    """Return the limits of the mean, and how it stands to the bounds, by the t test.
 
-    Without variance there is no p-value, and the limit is the mean.
+    Without variance there is no p-value, and both limits are the mean.
     """
     from scipy.special import stdtr, stdtrit
 
-    n, m = columns.shape
-    if n < 2:
-        return np.full(m, -np.inf), np.full(m, np.nan)
-    mean, error = columns.mean(axis=0), _sd(columns) / math.sqrt(n)
-    t = np.divide(mean, error, out=np.full(m, np.nan), where=error > 0)
-    p = np.maximum(stdtr(n - 1, -t), np.finfo(float).tiny)
-    return mean - stdtrit(n - 1, 1 - alpha) * error, p
+    df = len(gains) - 1
+    mean, error = gains.mean(axis=0), _sd(gains) / math.sqrt(df + 1)
+    over = mean - bounds
+    over[np.abs(over) <= 1e-12 * (np.abs(mean) + np.abs(bounds))] = 0.0
+    t = np.divide(over, error, out=np.full_like(over, np.nan), where=error > 0)
+    far = float(stdtrit(df, 1 - alpha)) * error
+    least = np.finfo(float).tiny  # no p-value is 0
+    p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
+    return mean - far, mean + far, over > far, -over > far, p_above, p_below
 
 
 def _sd(columns: Floats) -> Floats:
@@ -318,49 +336,34 @@ def _verdict(
     system: str,
     measure: str,
     means: tuple[float, float],
-    equivalence: bool,
-    alpha: float,
+    asked: _Asked,
 ) -> Verdict:
-    margin, n = tested.margin, len(tested.gains)
-    lowers, uppers = tested.lowers[:, i], tested.uppers[:, i]
+    n = len(tested.gains)
     sd = float(_sd(tested.gains)[i]) if n > 1 else None
-    passed, failed = lowers[0] > 0, uppers[1] < 0
-    p = tested.p_lowers[0, i]
-    if equivalence:
-        passed = passed and uppers[2] < 0
-        failed = uppers[0] < 0 or lowers[2] > 0
-        p = np.maximum(p, tested.p_uppers[2, i])
+    above, below = tested.above[:, i], tested.below[:, i]
+    passed, failed, p = above[0], below[1], tested.p_above[0, i]
+    if asked.equivalence:
+        passed = passed and below[2]
+        failed = below[0] or above[2]
+        p = np.maximum(p, tested.p_below[2, i])
     outcome: Outcome = "PASS" if passed else "FAIL" if failed else "UNDECIDED"
-    queries = None
-    if outcome == "UNDECIDED" and sd is not None:
-        # Two one-sided tests both pass at least so often if each passes half as rarely not.
-        chance = (1 + _POWER) / 2 if equivalence else _POWER
-        queries = max(tested.least, topics(margin=margin, sd=sd, power=chance, alpha=alpha))
-    # Limits at the margin or 0 but for rounding are there.
-    lower = _on_its_side(lowers[1], -margin, lowers[0])
-    upper = _on_its_side(uppers[1], margin, uppers[2])
     return Verdict(
         system,
         measure,
         outcome,
-        bool(lowers[1] > 0),
-        bool(uppers[1] < 0),
+        bool(above[1]),
+        bool(below[1]),
         n,
         *means,
         float(tested.gains[:, i].mean()) + 0.0,
         sd,
-        margin,
-        lower,
-        upper,
+        tested.margin,
+        _or_none(tested.lower[i]),
+        _or_none(tested.upper[i]),
         _or_none(p),
-        _or_none(tested.p_uppers[1, i]),
-        queries,
+        _or_none(tested.p_below[1, i]),
+        asked.queries(tested.margin, sd) if outcome == "UNDECIDED" and sd is not None else None,
     )
-
-
-def _on_its_side(limit: float, bound: float, above: float) -> float | None:
-    """Return a limit, on the bound where what it is above it by is 0, None if it is infinite."""
-    return bound if above == 0 else _or_none(limit)
 
 
 def _or_none(value: float) -> float | None:
@@ -393,7 +396,7 @@ def _notes(
     verdicts: list[Verdict], baseline: str, recipe: Mapping[str, Any], aligned: Aligned
 ) -> list[str]:
     """Return what to say under the table."""
-    n, level = recipe["queries"], f"{100 * (1 - recipe['alpha']):g}%"
+    n, level = recipe["n_queries"], f"{100 * (1 - recipe['alpha']):g}%"
     test = "paired t test"
     if recipe["test"] == "randomization":
         drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
