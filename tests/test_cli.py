@@ -100,6 +100,18 @@ def test_machine_formats_carry_every_digit(data: Path) -> None:
     assert float(tsv.split("\t")[3]) == exact["nDCG@10"]
 
 
+def test_tables_for_pages(files: tuple[str, str]) -> None:
+    shown = {
+        "markdown": "| bm25 | 0.2500 |\n",
+        "latex": "bm25 & 0.2500 \\\\\n",
+        "html": "<table>\n<thead>",
+    }
+    for form, part in shown.items():
+        done = run("evaluate", *files, "-m", "AP", "--format", form)
+        assert part in done.stdout
+        assert done.stderr == ""  # what else to know is part of the table
+
+
 def test_json_holds_the_recipe_and_the_counts(files: tuple[str, str]) -> None:
     done = run("evaluate", *files, "-m", "AP", "-q", "--format", "json", "--depth", "1")
     document = json.loads(done.stdout)
@@ -227,7 +239,9 @@ def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", ["table", "tsv", "csv", "json", "jsonl"])
+@pytest.mark.parametrize(
+    "form", ["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
+)
 def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
     qrels = write("qrels", "q\x1b[31m\u202e 0 a 1\n")
     path = write("r\x1b[2J.run", "q\x1b[31m\u202e Q0 a 1 1 t\n")

@@ -65,6 +65,8 @@ FLOORS = [
     "comparison.flips",
     "comparison.power",
     "comparison.corrections",
+    "comparison.significance",
+    "comparison.anova",
     "comparison.alignment",
     "comparison.gate",
     "comparison",

@@ -2,14 +2,16 @@
 
 import csv
 import io
+import re
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from cranfield.errors import printable
-from cranfield.render import Table, delimited, text, to_html
+from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
 
 cells = st.text(max_size=12)
 NASTY = Table(
@@ -82,6 +84,165 @@ def test_no_cell_becomes_a_tag(rows: list[tuple[str, str]]) -> None:
         "td",
         "td",
     ] * len(rows) + ["p"]
+
+
+COMPARED = Table(
+    ["system", "mean", "diff"],
+    [["bm25", ".4120", ""], ["de|nse_v*2", ".4703", "-.0583 ^"], ["[x]--a", ".1", "-"]],
+    ["^ better than bm25 (p < .05)", "1. one", "- two"],
+    strong=frozenset({(1, 1)}),
+    rules=frozenset({1}),
+    title=["nDCG@10   50 queries", "Holm; alpha .05"],
+)
+
+
+def test_a_title_stands_above() -> None:
+    above = "nDCG@10   50 queries\nHolm; alpha .05\n\n"
+    assert text(COMPARED).startswith(above + " system")
+    assert text(COMPARED, width=10).startswith(above + "         bm25")
+    assert to_html(COMPARED).startswith('<p style="white-space: pre-wrap">nDCG@10   50 queries</p>')
+    assert to_html(COMPARED).count("border-top") == 3  # the rule, in each cell of its row
+
+
+def test_markdown_as_github_has_it() -> None:
+    assert to_markdown(COMPARED) == (
+        "nDCG@10 &emsp; 50 queries\n"
+        "\n"
+        "Holm; alpha .05\n"
+        "\n"
+        "| system        |      mean |     diff |\n"
+        "| :------------ | --------: | -------: |\n"
+        "| bm25          |     .4120 |          |\n"
+        "| de\\|nse\\_v\\*2 | **.4703** | -.0583 ^ |\n"
+        "| \\[x\\]--a      |        .1 |        - |\n"
+        "\n"
+        "- ^ better than bm25 (p \\< .05)\n"
+        "- 1\\. one\n"
+        "- \\- two\n"
+    )
+
+
+def test_latex_with_booktabs() -> None:
+    assert to_latex(COMPARED) == (
+        "% \\usepackage{booktabs}\n"
+        "\\begin{table}\n"
+        "\\centering\n"
+        "\\caption{nDCG@10 \\quad 50 queries; Holm; alpha .05}\n"
+        "\\begin{tabular}{lrr}\n"
+        "\\toprule\n"
+        "system & mean & diff \\\\\n"
+        "\\midrule\n"
+        "bm25 & .4120 &  \\\\\n"
+        "\\midrule\n"
+        "de\\textbar{}nse\\_v{*}2 & \\textbf{.4703} & $-$.0583 \\textasciicircum{} \\\\\n"
+        "{[}x]-{}-a & .1 & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+        "\\par\\medskip\n"
+        "{\\footnotesize\\raggedright\n"
+        "\\textasciicircum{} better than bm25 (p \\textless{} .05)\\par\n"
+        "1. one\\par\n"
+        "- two\\par\n"
+        "}\n"
+        "\\end{table}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("[-.03, +.05]", "{[}$-$.03, +.05]"),
+        ("-1", "$-$1"),
+        ("1e-05", "1e$-$05"),
+        ("2019-07-01", "2019-07-01"),
+        ("-", "-"),
+    ],
+)
+def test_minus_signs_of_numbers_in_latex(cell: str, shown: str) -> None:
+    assert f"x & {shown} " in to_latex(Table(["a", "b"], [["x", cell]]))
+
+
+marked = st.text(
+    st.sampled_from("|\\`*_[]<>#~&$%{}^!-+=.:/1w a\n\té\0") | st.characters(), max_size=12
+)
+
+
+@given(st.lists(st.tuples(marked, marked), min_size=1, max_size=4), st.booleans())
+def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool) -> None:
+    table = Table(
+        list(rows[0]),
+        rows[1:],
+        rows[0],
+        strong=frozenset({(0, 0), (0, 1)} if strong and rows[1:] else ()),
+        title=rows[0],
+    )
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = parser.parse(to_markdown(table))
+    expected = [cell for row in (rows[0], *rows, rows[0]) for cell in row]
+    kinds = {"paragraph", "table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
+    assert {one.type.removesuffix("_open") for one in tokens if one.nesting == 1} <= kinds
+    for kind, n in ("table", 1), ("tr", len(rows)), ("th", 2), ("td", 2 * len(rows) - 2):
+        assert sum(one.type == f"{kind}_open" for one in tokens) == n
+    assert sum(one.type == "list_item_open" for one in tokens) == 2
+    seen = [one for one in tokens if one.type == "inline"]
+    for one in seen:
+        inner = {part.type for part in one.children or ()}
+        assert inner <= {"text", "text_special", "strong_open", "strong_close"}
+    texts = ["".join(part.content for part in one.children or ()) for one in seen]
+
+    def blanks(content: str) -> str:
+        return " ".join(printable(content).split())
+
+    assert [blanks(one) for one in texts if blanks(one)] == [
+        blanks(one) for one in expected if blanks(one)
+    ]
+
+
+MEANT = {
+    r"\textbackslash{}": "\\",
+    r"\textasciicircum{}": "^",
+    r"\textasciitilde{}": "~",
+    r"\textasciigrave{}": "`",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"\textbar{}": "|",
+    "{[}": "[",
+    "{*}": "*",
+    "$-$": "-",
+    **{f"\\{c}": c for c in "{}$&#%_"},
+    "-{}": "-",
+    ",{}": ",",
+    "'{}": "'",
+}
+
+
+def meant(latex: str) -> str:
+    """Return the text that LaTeX sets; fail at what is no text."""
+    known = "|".join(map(re.escape, MEANT))
+    rest = re.sub(known, "", latex)
+    assert not set(rest) & set("\\{}$&#%_^~`<>|[*"), rest
+    return re.sub(known, lambda found: MEANT[found[0]], latex)
+
+
+def plain(content: str) -> str:
+    return printable(content).replace("\N{MINUS SIGN}", "-")
+
+
+@given(st.lists(st.tuples(marked, marked, marked), min_size=1, max_size=4))
+def test_no_text_is_a_command_in_latex(rows: list[tuple[str, str, str]]) -> None:
+    table = Table(list(rows[0]), rows, rows[0], rules=frozenset({0}), title=rows[0])
+    lines = to_latex(table).splitlines()
+    begin, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
+    shown = [one for one in lines[begin + 1 : end] if one != r"\midrule"]
+    for line, row in zip(shown, [rows[0], *rows], strict=True):
+        # No cell begins with what the line break before it would take for its own.
+        assert not re.match(r"\s*[\[*]", line)
+        assert line.endswith(r" \\")
+        cells = re.split(r"(?<!\\)&", line.removesuffix(r" \\"))
+        got = [meant(cell).strip() for cell in cells]
+        assert got == [plain(cell).strip() for cell in row]
+    notes = [meant(line.removesuffix(r"\par")) for line in lines[end + 4 : -2]]
+    assert notes == [plain(cell) for cell in rows[0]]
 
 
 @given(st.lists(st.tuples(cells, cells), min_size=1), st.sampled_from([",", "\t"]))

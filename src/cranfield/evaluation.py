@@ -109,7 +109,7 @@ def evaluate(
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
 
     """
-    wanted = _measures(measures)
+    wanted = measures_of(measures)
     plan = Plan(wanted)
     if not isinstance(bounds, bool):
         raise OptionError(f"bounds={bounds!r:.40}: expected True or False")
@@ -158,7 +158,8 @@ def evaluate(
     return Systems(list(scored(several)))
 
 
-def _measures(measures: MeasuresLike) -> tuple[Measure, ...]:
+def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:
+    """Return the measures that are named, each once."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     found: list[Measure] = []

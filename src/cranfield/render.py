@@ -1,9 +1,10 @@
-"""Rows of cells to text, HTML and delimited values. It knows nothing of evaluation.
+"""Rows of cells to text, Markdown, LaTeX, HTML, delimited values. It knows nothing of evaluation.
 
 Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
 """
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from cranfield.errors import printable
 
 @dataclass(frozen=True)
 class Table:
-    """A header, rows of texts, and lines to say below.
+    """A header, rows of texts, lines to say below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the others numbers, set flush right. `strong` are the
     (row, column) of cells to stand out, `rules` the rows with a line above them.
@@ -24,6 +25,7 @@ class Table:
     n_labels: int = 1
     strong: frozenset[tuple[int, int]] = frozenset()
     rules: frozenset[int] = frozenset()
+    title: Sequence[str] = ()
 
     def turned(self) -> "Table":
         """Turn a table with one label column on its side."""
@@ -34,6 +36,7 @@ class Table:
             self.notes,
             1,
             frozenset((column - 1, row + 1) for row, column in self.strong),
+            title=self.title,
         )
 
 
@@ -46,7 +49,8 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
     lines = _drawn(table, color)
     if width is not None and _width(lines[1]) > width and table.n_labels == 1:
         lines = _drawn(table.turned(), color)
-    return "\n".join([*lines, "", *map(printable, table.notes), ""])
+    above = [*map(printable, table.title), ""] if table.title else []
+    return "\n".join([*above, *lines, "", *map(printable, table.notes), ""])
 
 
 def _drawn(table: Table, color: bool) -> list[str]:
@@ -82,21 +86,133 @@ def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
     import html
 
-    def cell(tag: str, content: str, column: int, strong: bool = False) -> str:
-        align = "left" if column < table.n_labels else "right"
-        shown = html.escape(printable(content))
-        shown = f"<strong>{shown}</strong>" if strong else shown
-        return f'<{tag} style="text-align: {align}; padding: 0.2em 0.7em">{shown}</{tag}>'
+    def lines(content: Iterable[str]) -> str:
+        shown = [html.escape(printable(line)) for line in content]
+        return "".join(f'<p style="white-space: pre-wrap">{line}</p>\n' for line in shown)
 
-    head = "".join(cell("th", name, c) for c, name in enumerate(table.header))
+    def cell(tag: str, content: str, row: int, column: int) -> str:
+        style = (
+            f"text-align: {'left' if column < table.n_labels else 'right'}; padding: 0.2em 0.7em"
+        )
+        style += "; border-top: 1px solid" if row in table.rules else ""
+        shown = html.escape(printable(content))
+        shown = f"<strong>{shown}</strong>" if (row, column) in table.strong else shown
+        return f'<{tag} style="{style}">{shown}</{tag}>'
+
+    head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
     body = "".join(
-        "<tr>"
-        + "".join(cell("td", value, c, (r, c) in table.strong) for c, value in enumerate(row))
-        + "</tr>\n"
+        "<tr>" + "".join(cell("td", value, r, c) for c, value in enumerate(row)) + "</tr>\n"
         for r, row in enumerate(table.rows)
     )
-    notes = "".join(f"<p>{html.escape(printable(note))}</p>\n" for note in table.notes)
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{notes}"
+    return (
+        f"{lines(table.title)}<table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{body}</tbody>\n</table>\n{lines(table.notes)}"
+    )
+
+
+def to_markdown(table: Table) -> str:
+    """Return a table as GitHub's Markdown has them, the title above and the notes as a list below.
+
+    Rules are left out: these tables have none.
+    """
+    rows = [[_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
+    for r, c in table.strong:
+        rows[r + 1][c] = f"**{rows[r + 1][c]}**" if rows[r + 1][c] else ""
+    widths = [max(3, *map(_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        blank = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        cells = [
+            cell + blank[c] if c < table.n_labels else blank[c] + cell for c, cell in enumerate(row)
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    dashes = [
+        ":" + "-" * (width - 1) if c < table.n_labels else "-" * (width - 1) + ":"
+        for c, width in enumerate(widths)
+    ]
+    lines.insert(1, f"| {' | '.join(dashes)} |")
+    above = [re.sub(" {2,}", " &emsp; ", _paragraph(line)) + "\n\n" for line in table.title]
+    below = [f"- {_paragraph(note)}\n" for note in table.notes]
+    return "".join(above) + "\n".join(lines) + "\n" + "\n" * bool(below) + "".join(below)
+
+
+def _markdown(content: str) -> str:
+    r"""Return text of which nothing is markup, within a line.
+
+    >>> print(_markdown("a|b *c* <d> www.e.org"))
+    a\|b \*c\* \<d\> www\.e.org
+    """
+    shown = re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", printable(content))
+    return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", shown, flags=re.IGNORECASE)
+
+
+def _paragraph(content: str) -> str:
+    """Return a line that begins neither a list nor a rule nor an underlined heading."""
+    return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _markdown(content.strip(" ")))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "`": r"\textasciigrave{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # or an option of the line break before it
+    "*": "{*}",  # likewise
+    **{c: f"\\{c}" for c in "{}$&#%_"},
+}
+
+
+def to_latex(table: Table) -> str:
+    """Return a table for LaTeX with the package booktabs: the title is its caption, notes below it.
+
+    Letters beyond ASCII stay as they are, and need an engine and a font that know them.
+    """
+    rows = [[_latex(cell) for cell in row[: table.n_labels]] for row in table.rows]
+    for row, shown in zip(table.rows, rows, strict=True):
+        shown += [_latex(_MINUS.sub("\N{MINUS SIGN}", cell)) for cell in row[table.n_labels :]]
+    for r, c in table.strong:
+        rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
+    lines = [" & ".join(row) + r" \\" for row in rows]
+    for r in sorted(table.rules, reverse=True):
+        lines.insert(r, r"\midrule")
+    columns = "l" * table.n_labels + "r" * (len(table.header) - table.n_labels)
+    caption = re.sub(" {2,}", r" \\quad ", "; ".join(map(_latex, table.title)))
+    notes = [_latex(note) + r"\par" for note in table.notes]
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            *([rf"\caption{{{caption}}}"] if caption else []),
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(map(_latex, table.header)) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+_MINUS = re.compile(r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)")
+
+
+def _latex(content: str) -> str:
+    r"""Return text of which nothing is a command.
+
+    >>> print(_latex("50% of {a_b} -- $5"))
+    50\% of \{a\_b\} -{}- \$5
+    """
+    shown = re.sub(r"[\\^~`<>|\[*{}$&#%_]", lambda found: _LATEX[found[0]], printable(content))
+    shown = re.sub(r"([-,'])(?=\1)", r"\1{}", shown)  # two of them would become one character
+    return shown.replace("\N{MINUS SIGN}", "$-$")
 
 
 def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:

@@ -12,10 +12,11 @@ from cranfield.formats.block import Order
 from cranfield.judge import Queries
 from cranfield.measures import parse_all
 from cranfield.ranking import Precision, Ties
-from cranfield.render import delimited
+from cranfield.render import delimited, to_html, to_latex, to_markdown
 from cranfield.scores import Scores, Systems
 
-Format = Literal["table", "tsv", "csv", "json", "jsonl"]
+Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
+_PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
 
 
 @click.command("evaluate")
@@ -86,7 +87,7 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl"]
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "tsv", "csv", "json", "jsonl"]),
+    type=click.Choice(get_args(Format)),
     help="How to print.  [default: table on a terminal, else tsv]",
 )
 def command(
@@ -142,6 +143,9 @@ def command(
     form = form or ("table" if is_terminal() else "tsv")
     if form == "table":
         show(systems.table(per_query=per_query))
+        return
+    if form in _PAGES:
+        say(_PAGES[form](systems.table(per_query=per_query)))
         return
     if form == "json":
         say(as_json(_document(systems, per_query), indent=2) + "\n")

@@ -7,14 +7,14 @@ queries.
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
-from cranfield.evaluation import MeasuresLike, evaluate
+from cranfield.evaluation import MeasuresLike, evaluate, measures_of
 from cranfield.formats.block import Order
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
@@ -59,9 +59,12 @@ class Aligned:
     values: Floats
     notes: tuple[str, ...]  # what to know of the data
     recipe: Mapping[str, Any]
-    # Where they were evaluated here: the judgments and the runs.
+    # Where they were evaluated here: the judgments, the runs, how these were judged, and for each
+    # score the share of the documents that the measure looks at that are judged.
     qrels: Qrels | None = None
     runs: Mapping[str, Run] | None = None
+    judging: Judging = field(default_factory=Judging)
+    judged: Floats | None = None
 
     def known(self, measure: str) -> Measure | None:
         """Return a measure by its text, None if only its name is known."""
@@ -78,10 +81,10 @@ class Aligned:
         found: Floats = self.values[self.measures.index(measure)]
         return found
 
-    @property
-    def queries_hash(self) -> str:
-        """Return a hash of the query ids, by which two comparisons can be seen to share them."""
-        return hashlib.sha256(b"\0".join(map(encode, self.query_ids))).hexdigest()
+
+def hash_of(query_ids: Iterable[str]) -> str:
+    """Return a hash of query ids, by which two comparisons can be seen to share them."""
+    return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
 class _Column(NamedTuple):
@@ -138,7 +141,10 @@ def _evaluated(
         one = as_run(runs, "strict")
         named = {one.name: one}
     queries: Queries = "both" if missing == "drop" else "judged"
-    systems = evaluate(judgments, named, measures, queries=queries, **judging)
+    wanted = measures_of(measures)
+    # How many of the documents that each looks at are judged.
+    shares = [Measure("Judged", one.cutoff) for one in wanted]
+    systems = evaluate(judgments, named, [*wanted, *shares], queries=queries, **judging)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
             raise InputError(
@@ -149,8 +155,18 @@ def _evaluated(
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
     notes = systems.notes(averaged=False)
-    aligned = _aligned(_of_systems(systems.items()), None, missing, notes, recipe)
-    return replace(aligned, qrels=judgments, runs=named)
+    columns = list(_of_systems(systems.items()))
+    numbers = [str(one) for one in wanted if not one.definition.is_text]
+    aligned = _aligned(columns, numbers, missing, notes, recipe)
+    judged = [str(share) for share, one in zip(shares, wanted, strict=True) if str(one) in numbers]
+    share_of = _aligned(columns, sorted(set(judged)), missing, [], recipe)
+    return replace(
+        aligned,
+        qrels=judgments,
+        runs=named,
+        judged=np.stack([share_of.column(one) for one in judged]),
+        judging=judging,
+    )
 
 
 def _given(data: Any) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:

@@ -1,0 +1,446 @@
+"""compare: is one system better than another, by how much, how sure is that, and where."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Unpack, get_args
+
+import numpy as np
+
+from cranfield.comparison.alignment import Aligned, Judging, Missing, align
+from cranfield.comparison.anova import randomised_tukey, tukey
+from cranfield.comparison.corrections import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    bonferroni,
+    holm,
+)
+from cranfield.comparison.effects import effects_of
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, inverted, sign_flip, step_down
+from cranfield.comparison.letters import letters_of
+from cranfield.comparison.power import detectable, topics
+from cranfield.comparison.result import (
+    Correction,
+    Family,
+    Pair,
+    Result,
+    Settings,
+    System,
+    Test,
+)
+from cranfield.comparison.significance import (
+    TIE,
+    Moments,
+    bca_interval,
+    beliefs,
+    bootstrap_test,
+    rank_biserial,
+    sign_test,
+    signs,
+    t_interval,
+    t_test,
+    wilcoxon,
+)
+from cranfield.errors import InputError, OptionError, one_of
+from cranfield.evaluation import MeasuresLike
+from cranfield.formats.labels import label_rows
+from cranfield.ranked import Bools, Floats, Ints, mean
+from cranfield.version import __version__
+
+INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
+_CORRECTIONS = {
+    "holm": holm,
+    "bonferroni": bonferroni,
+    "bh": benjamini_hochberg,
+    "by": benjamini_yekutieli,
+    "none": lambda p: p,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """One measure, on some of the queries: what is compared."""
+
+    measure: int
+    label: str | None
+    slice: str | None
+    rows: Bools  # (n_queries,)
+    paired: Paired
+    moments: Moments
+    p: Floats  # (n_pairs,)
+
+
+def compare(
+    data: Any,
+    measures: MeasuresLike | None = None,
+    *,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    test: Test = "randomization",
+    correction: Correction | None = None,
+    family: Family = "measure",
+    alpha: float = 0.05,
+    flips: int = FLIPS,
+    seed: int = SEED,
+    tie: float = TIE,
+    rope: float | None = None,
+    slices: Any = None,
+    bounds: bool = False,
+    missing: Missing | None = None,
+    **judging: Unpack[Judging],
+) -> "Comparison":
+    """Compare systems over the same queries: differences, how sure they are, and where they are.
+
+    Args:
+        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, a list of Scores,
+            a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query scores of any
+            tool: a path, a list of paths, a table.
+        measures: which to compare; each has a table. [default: all there are; nDCG@10 of runs]
+        baseline: the system that the others are compared with. [default: the first]
+        all_pairs: compare each system with each other, instead.
+        test: "randomization" flips the signs of queries' differences; "t", "wilcoxon" and "sign"
+            are the classical tests (the latter two do not test the mean), "bootstrap" is Sakai's
+            studentised one; "bayes" says how probable it is that a system is better.
+        correction: of p-values for the number of comparisons: "holm", "maxt" (step-down, by the
+            greatest t of each flip), "tukey" (two-way analysis of variance), "rtukey" (randomised),
+            "bonferroni", "bh" and "by" (share of false alarms), "none". [default: "holm"]
+        family: the comparisons that are corrected together: those of one "measure", or "all". A
+            slice is always a family of its own.
+        alpha: the level of the test; intervals are 1 - alpha.
+        flips: how many are drawn, or resamples; up to 20 queries have all their flips tried.
+        seed: of the flips.
+        tie: a query is tied where two scores differ by no more.
+        rope: a mean difference below is practically none: adds how probable it is that a system is
+            better, the same, worse.
+        slices: labels of queries, to compare on those of each label by themselves: a dict
+            `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
+            query ids and one or more of labels.
+        bounds: of judgments and runs, show how far each difference may be off, whatever the
+            unjudged documents are, for every measure that has bounds; those that are found quickly
+            are found without.
+        missing: what to do with a query that some system has no score for: "error", "zero", or
+            "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
+        judging: options of `evaluate`, of judgments and runs.
+
+    Returns:
+        a Comparison, which shows itself as tables.
+
+    Raises:
+        InputError: scores that are missing or are no numbers; a baseline that is not there.
+        MeasureError: a measure that does not exist or that there are no scores for.
+        OptionError: an option with a value that it does not know, or that goes with no other.
+
+    Sources: Smucker, Allan & Carterette, CIKM 2007; Urbano, Lima & Hanjalic, SIGIR 2019; Holm,
+    Scandinavian Journal of Statistics 1979; Sakai, SIGIR Forum 2014.
+
+    >>> old = {"q1": 0.1, "q2": 0.4, "q3": 0.0, "q4": 0.5, "q5": 0.2, "q6": 0.3}
+    >>> new = {query: score + 0.1 for query, score in old.items()}
+    >>> pair = compare({"old": old, "new": new})["score"]["new"]
+    >>> pair.p == 2 / 2**6, pair.verdict
+    (True, 'better')
+    """
+    correction = correction or ("none" if test == "bayes" else "holm")
+    for option, value, known in (
+        ("test", test, Test),
+        ("correction", correction, Correction),
+        ("family", family, Family),
+    ):
+        one_of(option, value, get_args(known))
+    _number("alpha", alpha, 0, 1)
+    _number("tie", tie)
+    if rope is not None:
+        _number("rope", rope)
+    _whole("flips", flips, 1)
+    _whole("seed", seed, 0)
+    if correction == "maxt" and test != "randomization":
+        raise OptionError("correction='maxt' corrects the randomization test, and no other")
+    if correction != "none" and test == "bayes":
+        raise OptionError("test='bayes' has no p-values to correct: leave correction out")
+    if correction in ("tukey", "rtukey") and family == "all":
+        raise OptionError(f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be")
+    if all_pairs and baseline is not None:
+        raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
+    aligned = align(data, measures, missing=missing, **judging)
+    if not all_pairs:
+        baseline = _baseline(aligned.names, baseline)
+    settings = Settings(
+        baseline, test, correction, family, alpha, flips, seed, tie, rope, __version__
+    )
+    notes = [*aligned.notes]
+    left, right = _pairs(aligned.names, baseline)
+    results = _results(aligned, left, right, settings, None, None, np.ones(len(aligned.query_ids), np.bool_), bounds)
+    if slices is not None:
+        labels, said = _labelled(slices, aligned.query_ids)
+        notes += said
+        for label, name, rows in labels:
+            results += _results(aligned, left, right, settings, label, name, rows, bounds)
+    return Comparison(aligned, settings, tuple(results), tuple(notes))
+
+
+def _number(option: str, value: object, above: float | None = None, below: float = math.inf) -> None:
+    least = 0 if above is None else above
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and value < below
+    if not fits or not (value > least if above is not None else value >= least):  # type: ignore[operator]
+        between = f"between {least} and {below:g}" if below < math.inf else f"of at least {least}"
+        raise OptionError(f"{option}={value!r:.40}: expected a number {between}")
+
+
+def _whole(option: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise OptionError(f"{option}={value!r:.40}: expected a whole number of at least {least}")
+
+
+def _baseline(names: Sequence[str], baseline: str | None) -> str:
+    if baseline is None:
+        return names[0]
+    if baseline not in names:
+        raise InputError(
+            f"there is no system {baseline!r} to be the baseline", hint=f"There are {', '.join(names)}."
+        )
+    return baseline
+
+
+def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
+    """Return the systems of each pair: (n_pairs,) twice."""
+    if baseline is None:
+        left, right = np.triu_indices(len(names), 1)
+        return left, right
+    base = names.index(baseline)
+    others = np.delete(np.arange(len(names)), base)
+    return others, np.full(len(others), base)
+
+
+def _labelled(
+    slices: Any, query_ids: Sequence[str]
+) -> tuple[list[tuple[str, str, Bools]], list[str]]:
+    """Return (what is labelled, label, which queries have it), and what to know of the labels."""
+    found, said = [], []
+    labels, notes = label_rows(slices)
+    said += notes
+    for label, of_query in labels.items():
+        every = [of_query.get(query) for query in query_ids]
+        names = dict.fromkeys(of_query.values())
+        for name in names:
+            rows = np.array([one == name for one in every])
+            if rows.any():
+                found.append((label, name, rows))
+        without = every.count(None)
+        if without == len(every):
+            raise InputError(f"{label}: no query that is compared has a label")
+        if without:
+            said.append(f"{label}: {without:,} of {len(every):,} queries have no label.")
+    return found, said
+
+
+def _results(
+    aligned: Aligned,
+    left: Ints,
+    right: Ints,
+    settings: Settings,
+    label: str | None,
+    name: str | None,
+    rows: Bools,
+    bounds: bool,
+) -> list[Result]:
+    """Return the results of all measures on some of the queries."""
+    flips = Flips(int(np.count_nonzero(rows)), settings.flips, settings.seed)
+    cells = []
+    for i in range(len(aligned.measures)):
+        paired = Paired(aligned.values[i][rows], left, right)
+        moments = Moments.of(paired)
+        p = _p_values(paired, moments, flips, settings)
+        cells.append(_Cell(i, label, name, rows, paired, moments, p))
+    adjusted = _adjusted(cells, flips, settings)
+    return [
+        _result(aligned, cell, p_adjusted, flips, settings, bounds)
+        for cell, p_adjusted in zip(cells, adjusted, strict=True)
+    ]
+
+
+def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
+    """Return the p-value of each pair alone, NaN where there is none: (n_pairs,)."""
+    if paired.n_queries < 2 or settings.test == "bayes":
+        return np.full(len(paired.left), np.nan)
+    match settings.test:
+        case "randomization":
+            return sign_flip(paired, flips)
+        case "t":
+            return t_test(moments)
+        case "wilcoxon":
+            return wilcoxon(paired, settings.tie)
+        case "sign":
+            return sign_test(paired, settings.tie)
+        case "bootstrap":
+            return bootstrap_test(paired, moments, resamples=flips.drawn, seed=flips.seed)
+
+
+def _adjusted(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
+    """Return the p-values of each cell, adjusted for its family."""
+    if settings.family == "measure":
+        return [_of_family([cell], flips, settings)[0] for cell in cells]
+    return _of_family(cells, flips, settings)
+
+
+def _of_family(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
+    p = np.concatenate([cell.p for cell in cells])
+    absent = np.isnan(p)
+    if settings.correction == "maxt":
+        differences = [cell.paired.differences for cell in cells]
+        every = cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
+        adjusted = step_down(every, flips)
+    elif settings.correction == "tukey":
+        adjusted = tukey(cells[0].paired)
+    elif settings.correction == "rtukey":
+        adjusted = randomised_tukey(cells[0].paired, seed=settings.seed)
+    else:
+        # A pair that has no p-value counts as a comparison, too.
+        adjusted = _CORRECTIONS[settings.correction](np.where(absent, 1.0, p))
+    adjusted = np.where(absent, np.nan, adjusted)
+    return np.split(adjusted, np.cumsum([len(cell.p) for cell in cells])[:-1])
+
+
+def _interval(
+    paired: Paired, moments: Moments, flips: Flips, settings: Settings
+) -> tuple[Floats, Floats, str]:
+    """Return the ends of each difference's interval, infinite or NaN where there are none."""
+    if paired.n_queries < 2:
+        none = np.full(len(paired.left), np.nan)
+        return none, none, "none"
+    if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
+        return *inverted(paired, flips, settings.alpha), "randomization"
+    if settings.test == "bootstrap":
+        ends = bca_interval(
+            paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed
+        )
+        return *ends, "bca"
+    return *t_interval(moments, settings.alpha), "t"
+
+
+def _result(
+    aligned: Aligned,
+    cell: _Cell,
+    p_adjusted: Floats,
+    flips: Flips,
+    settings: Settings,
+    bounds: bool,
+) -> Result:
+    paired, moments = cell.paired, cell.moments
+    measure, rising = aligned.measures[cell.measure], aligned.rising[cell.measure]
+    query_ids = [query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice]
+    n, freedom = paired.n_queries, paired.n_queries > 1
+    low, high, interval = _interval(paired, moments, flips, settings)
+    effects = effects_of(paired, moments)
+    wins, ties, losses = signs(paired, settings.tie)
+    if not rising:
+        wins, losses = losses, wins
+    p_t = t_test(moments) if freedom else cell.p
+    ranks = rank_biserial(paired, settings.tie) if settings.test == "wilcoxon" else None
+    belief = None
+    if settings.rope is not None or settings.test == "bayes":
+        belief = beliefs(moments, settings.rope or 0.0)
+        if not rising:
+            belief = belief[::-1]
+    least = detectable(n, alpha=settings.alpha) if freedom else None
+    means = [mean(column) for column in paired.values.T]
+    pairs = []
+    for i, (a, b) in enumerate(zip(paired.left.tolist(), paired.right.tolist(), strict=True)):
+        difference = float(moments.mean[i])
+        p, adjusted, sd = _or_none(cell.p[i]), _or_none(p_adjusted[i]), _or_none(moments.sd[i])
+        better = worse = None
+        if belief is not None:
+            better, worse = _or_none(belief[0][i]), _or_none(belief[2][i])
+        if settings.test == "bayes":
+            told = max(better or 0.0, worse or 0.0) >= 1 - settings.alpha
+        else:
+            told = adjusted is not None and adjusted <= settings.alpha
+        d_z = _or_none(effects.d_z[i])
+        drawn = settings.test in ("randomization", "bootstrap")
+        exact = settings.test == "randomization" and flips.exact
+        error = math.sqrt(p * (1 - p) / flips.drawn) if p and drawn and not exact else 0.0
+        pairs.append(
+            Pair(
+                system=aligned.names[a],
+                other=aligned.names[b],
+                n=n,
+                mean=means[a],
+                other_mean=means[b],
+                difference=difference,
+                percent=100 * difference / means[b] if means[b] else None,
+                low=_or_none(low[i]),
+                high=_or_none(high[i]),
+                interval=interval,
+                p=p,
+                p_adjusted=adjusted,
+                p_t=_or_none(p_t[i]),
+                p_error=None if p is None else error,
+                exact=exact,
+                verdict=("better" if (difference > 0) == rising else "worse") if told else None,
+                sd=sd,
+                skewness=_or_none(effects.skewness[i]),
+                d_z=d_z,
+                hedges=_or_none(effects.hedges[i]),
+                glass=_or_none(effects.glass[i]),
+                d_av=_or_none(effects.d_av[i]),
+                es_e=_or_none(effects.es_e[i]),
+                wins=int(wins[i]),
+                ties=int(ties[i]),
+                losses=int(losses[i]),
+                dominance=int(wins[i] - losses[i]) / n,
+                superiority=int(2 * wins[i] + ties[i]) / (2 * n),
+                rank_biserial=None if ranks is None else float(ranks[i]),
+                probability_better=better,
+                probability_same=None if belief is None else _or_none(belief[1][i]),
+                probability_worse=worse,
+                detectable=None if least is None or not sd else least * sd,
+                queries_needed=None if told or not d_z else topics(effect=abs(d_z), alpha=settings.alpha),
+                unjudged_low=None,
+                unjudged_high=None,
+                unjudged_method=None,
+            )
+        )
+    systems = _systems(aligned, cell, means, settings.alpha)
+    of_family = len(pairs) * (len(aligned.measures) if settings.family == "all" else 1)
+    letters = None
+    if settings.baseline is None:
+        letters = _letters(aligned.names, means, rising, pairs)
+    return Result(
+        measure,
+        cell.label,
+        cell.slice,
+        rising,
+        query_ids,
+        hash_of(query_ids),
+        systems,
+        pairs,
+        of_family,
+        letters,
+        _remarks(aligned, cell, pairs, flips, settings, of_family),
+    )
+
+
+def _or_none(value: float) -> float | None:
+    """Return a number, None if it is none."""
+    return float(value) + 0.0 if math.isfinite(value) else None
+
+
+def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
+    alone = Moments.of(Paired.of(cell.paired.values))
+    low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
+    judged: list[float | None] = [None] * len(means)
+    if aligned.judged is not None:
+        judged = [mean(column) for column in aligned.judged[cell.measure][cell.rows].T]
+    return [
+        System(name, means[i], _or_none(low[i]), _or_none(high[i]), judged[i])
+        for i, name in enumerate(aligned.names)
+    ]
+
+
+def _letters(
+    names: Sequence[str], means: Sequence[float], rising: bool, pairs: Sequence[Pair]
+) -> list[str] | None:
+    """Return the letters of each system; the best has the first."""
+    order = sorted(range(len(names)), key=lambda i: -means[i] if rising else means[i])
+    place = {names[i]: rank for rank, i in enumerate(order)}
+    apart = [(place[one.system], place[one.other]) for one in pairs if one.verdict is not None]
+    letters = letters_of(len(names), apart)
+    return None if letters is None else [letters[place[name]] for name in names]

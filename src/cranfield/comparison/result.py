@@ -1,0 +1,138 @@
+"""What a comparison found: systems, pairs of them, and the settings it was made with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
+Correction = Literal[
+    "holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"
+]
+Family = Literal["measure", "all"]
+Verdict = Literal["better", "worse"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How systems were compared: all that it takes to do so again, with the same scores."""
+
+    baseline: str | None  # None: all pairs
+    test: Test
+    correction: Correction
+    family: Family
+    alpha: float
+    flips: int  # or resamples, of the bootstrap
+    seed: int
+    tie: float
+    rope: float | None
+    cranfield: str
+
+
+@dataclass(frozen=True)
+class System:
+    """One system's mean over the queries, with its interval (Student's t), and judged@k."""
+
+    name: str
+    mean: float
+    low: float | None
+    high: float | None
+    judged: float | None  # share of the documents that the measure looks at
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One system compared with another, over the same queries. What does not exist is None.
+
+    `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
+    """
+
+    system: str
+    other: str
+    n: int  # queries
+    mean: float
+    other_mean: float
+    difference: float
+    percent: float | None  # of the other's mean
+    low: float | None
+    high: float | None
+    interval: str  # how the interval was made
+    p: float | None  # two-sided, of this pair alone
+    p_adjusted: float | None  # for the whole family
+    p_t: float | None  # of the paired t-test, whatever the test
+    p_error: float | None  # the standard error of p that comes of drawing flips; 0 if exact
+    exact: bool  # whether all flips were tried
+    verdict: Verdict | None  # if p_adjusted is at most alpha
+    sd: float | None  # of the queries' differences
+    skewness: float | None
+    d_z: float | None  # difference / sd
+    hedges: float | None  # d_z, corrected for few queries
+    glass: float | None  # difference / sd of the other's scores
+    d_av: float | None  # difference / root of the mean variance of the two systems' scores
+    es_e: float | None  # difference / root of the residual variance of all systems
+    wins: int
+    ties: int
+    losses: int
+    dominance: float  # (wins - losses) / n
+    superiority: float  # (wins + ties / 2) / n
+    rank_biserial: float | None  # of Wilcoxon's ranks, with that test
+    probability_better: float | None  # with a rope, or test="bayes"
+    probability_same: float | None
+    probability_worse: float | None
+    detectable: float | None  # the difference found with 80 % power by so many queries
+    queries_needed: int | None  # to find a difference like this one with 80 % power
+    unjudged_low: float | None  # the difference, whatever the unjudged documents are
+    unjudged_high: float | None
+    unjudged_method: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Systems compared under one measure, on all queries or on those of one slice."""
+
+    measure: str
+    label: str | None  # what the queries are sliced by
+    slice: str | None
+    rising: bool  # whether more is better
+    query_ids: Sequence[str]
+    queries_hash: str
+    systems: Sequence[System]  # as they were given
+    pairs: Sequence[Pair]
+    comparisons: int  # in the family that p-values are adjusted for
+    letters: Sequence[str] | None  # systems that share one are not told apart; of all pairs
+    remarks: Sequence[str]
+
+    def __getitem__(self, system: str | tuple[str, str]) -> Pair:
+        """Return a pair, by its system and, where there are several, the other."""
+        name, other = system if isinstance(system, tuple) else (system, None)
+        found = [
+            pair
+            for pair in self.pairs
+            if pair.system == name and (other is None or pair.other == other)
+        ]
+        if len(found) != 1:
+            known = ", ".join(f"{pair.system} - {pair.other}" for pair in self.pairs)
+            raise KeyError(f"{system!r}: the pairs are {known}")
+        return found[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as for JSON."""
+        found: dict[str, Any] = {
+            "measure": self.measure,
+            "label": self.label,
+            "slice": self.slice,
+            "higher_is_better": self.rising,
+            "queries": len(self.query_ids),
+            "queries_sha256": self.queries_hash,
+            "comparisons": self.comparisons,
+            "systems": [asdict(one) for one in self.systems],
+            "pairs": [asdict(one) for one in self.pairs],
+        }
+        if self.letters is not None:
+            names = [one.name for one in self.systems]
+            found["letters"] = dict(zip(names, self.letters, strict=True))
+        return {**found, "remarks": list(self.remarks)}
+
+
+def plain(settings: Settings) -> Mapping[str, Any]:
+    """Return the settings as plain values."""
+    return asdict(settings)

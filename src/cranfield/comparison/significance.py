@@ -1,0 +1,217 @@
+"""Tests of a difference beside the sign flips, and intervals of it.
+
+Each takes `Paired` and returns columns (n_pairs,). A value that does not exist, as t of one query,
+is NaN: it goes no further than the comparison, which shows it as absent.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.comparison.flips import FLIPS, SEED, Paired
+from cranfield.ranked import Floats, Ints
+
+TIE = 1e-9  # a query's difference up to here is none
+_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Means and standard deviations of the differences: (n_pairs,)."""
+
+    n: int
+    mean: Floats
+    sd: Floats  # with n - 1; 0 where there is none but rounding's; NaN for one query
+
+    @classmethod
+    def of(cls, paired: Paired) -> "Moments":
+        """Return the moments of each pair's differences."""
+        n = paired.n_queries
+        mean = paired.totals / n
+        mean[np.abs(paired.totals) <= paired.slack] = 0.0
+        if n < 2:
+            return cls(n, mean, np.full(len(mean), np.nan))
+        sd = paired.differences.std(axis=0, ddof=1)
+        sd[sd <= 1e-12 * np.abs(paired.differences).max(axis=0, initial=0)] = 0.0
+        return cls(n, mean, sd)
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of the mean difference: (n_pairs,)."""
+        found: Floats = self.sd / np.sqrt(self.n)
+        return found
+
+    @property
+    def t(self) -> Floats:
+        """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
+        t = np.divide(self.mean, self.error, out=np.full(len(self.mean), np.nan), where=self.sd > 0)
+        t[(self.sd == 0) & (self.mean == 0)] = 0.0
+        return t
+
+
+def t_test(moments: Moments) -> Floats:
+    """Return the two-sided p-values of the paired t-test (Student, Biometrika 1908)."""
+    from scipy.special import stdtr
+
+    p: Floats = 2 * stdtr(moments.n - 1, -np.abs(moments.t))
+    return np.maximum(p, np.finfo(np.float64).tiny)
+
+
+def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends of the 1 - alpha interval of each mean difference, by Student's t."""
+    from scipy.special import stdtrit
+
+    half = stdtrit(moments.n - 1, 1 - alpha / 2) * moments.error if moments.n > 1 else moments.sd
+    return moments.mean - half, moments.mean + half
+
+
+def signs(paired: Paired, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
+    """Return how many queries the left system wins, ties and loses: three of (n_pairs,)."""
+    wins = np.count_nonzero(paired.differences > tie, axis=0)
+    losses = np.count_nonzero(paired.differences < -tie, axis=0)
+    return wins, paired.n_queries - wins - losses, losses
+
+
+def sign_test(paired: Paired, tie: float = TIE) -> Floats:
+    """Return the two-sided p-values of the sign test, ties left out.
+
+    It asks how often a system is better, not by how much on average.
+    """
+    from scipy.special import bdtr
+
+    wins, _, losses = signs(paired, tie)
+    p: Floats = 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5)
+    return np.clip(p, np.finfo(np.float64).tiny, 1.0)
+
+
+def wilcoxon(paired: Paired, tie: float = TIE) -> Floats:
+    """Return the two-sided p-values of Wilcoxon's signed ranks (Biometrics Bulletin 1945).
+
+    Ties with 0 are left out; exact where at most 50 queries are left and no two differ by the same,
+    else by the normal distribution. It tests whether the differences are symmetric about 0, not
+    their mean.
+    """
+    from scipy.stats import wilcoxon as of_scipy
+
+    found = []
+    for difference in paired.differences.T:
+        kept = _rounded(difference[np.abs(difference) > tie])
+        if len(kept) == 0:
+            found.append(1.0)
+            continue
+        exact = len(kept) <= 50 and len(np.unique(np.abs(kept))) == len(kept)
+        p = of_scipy(kept, method="exact" if exact else "asymptotic").pvalue
+        found.append(max(float(p), np.finfo(np.float64).tiny))
+    return np.array(found)
+
+
+def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
+    """Return the share of the ranks of absolute differences that wins have, less that of losses."""
+    from scipy.stats import rankdata
+
+    found = []
+    for difference in paired.differences.T:
+        kept = _rounded(difference[np.abs(difference) > tie])
+        ranks = rankdata(np.abs(kept))
+        every = len(kept) * (len(kept) + 1) / 2
+        found.append(float((ranks * np.sign(kept)).sum()) / every if len(kept) else 0.0)
+    return np.array(found)
+
+
+def _rounded(differences: Floats) -> Floats:
+    """Return differences such that those that differ by rounding alone are the same."""
+    return np.round(differences / TIE)
+
+
+def bootstrap_test(
+    paired: Paired, moments: Moments, *, resamples: int = FLIPS, seed: int = SEED
+) -> Floats:
+    """Return the two-sided p-values of the studentised bootstrap, shifted to no difference.
+
+    Queries are drawn with replacement from the differences less their mean; t of a resample is
+    compared with t of what was seen (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
+    Bootstrap, 1993).
+    """
+    n, m = paired.differences.shape
+    centred = paired.differences - moments.mean
+    scale = np.where(moments.sd > 0, moments.sd, 1.0)
+    centred = np.where(moments.sd > 0, centred / scale, 0.0)
+    least = np.abs(moments.t) * (1 - 1e-12)
+    counts = np.zeros(m, np.int64)
+    for drawn in _resamples(n, resamples, seed, 3 * m):
+        means = drawn @ centred / n
+        variances = np.maximum(drawn @ centred**2 / n - means**2, 0.0) * n / (n - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.abs(means) * np.sqrt(n) / np.sqrt(variances)
+        t[np.abs(means) < 1e-12] = 0.0
+        counts += np.count_nonzero(t >= least, axis=0)
+    p = (counts + 1) / (resamples + 1)
+    p[np.isnan(moments.t)] = np.nan
+    return p
+
+
+def bca_interval(
+    paired: Paired,
+    moments: Moments,
+    alpha: float,
+    *,
+    resamples: int = FLIPS,
+    seed: int = SEED,
+) -> tuple[Floats, Floats]:
+    """Return the ends of the bias-corrected and accelerated bootstrap interval of each difference.
+
+    Efron, JASA 1987. Where all differences are the same, both ends are their mean.
+    """
+    from scipy.special import ndtr, ndtri
+
+    n, m = paired.differences.shape
+    low, high = moments.mean.copy(), moments.mean.copy()
+    at_once = max(1, 8 * _CELLS // resamples)
+    varying = np.flatnonzero(moments.sd > 0)
+    for begin in range(0, len(varying), at_once):
+        some = varying[begin : begin + at_once]
+        centred = paired.differences[:, some] - moments.mean[some]
+        means = np.concatenate(
+            [drawn @ centred / n for drawn in _resamples(n, resamples, seed, len(some))]
+        )
+        means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
+        below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
+        bias = ndtri(np.clip(below, 0.5, resamples - 0.5) / resamples)
+        acceleration = (centred**3).sum(axis=0) / (6 * (centred**2).sum(axis=0) ** 1.5)
+        for end, z in (low, ndtri(alpha / 2)), (high, ndtri(1 - alpha / 2)):
+            share = ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
+            for i, column in enumerate(some.tolist()):
+                end[column] += np.quantile(means[:, i], share[i])
+    return low + 0.0, high + 0.0
+
+
+def _resamples(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
+    """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
+    source = np.random.Generator(np.random.PCG64(seed))
+    step = max(1, _CELLS // (n + width))
+    for begin in range(0, resamples, step):
+        rows = min(step, resamples - begin)
+        drawn = source.integers(0, n, (rows, n))
+        drawn += np.arange(rows)[:, None] * n
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
+    """Return how probable it is that the left system is better, the same and worse.
+
+    The same: its true mean is less than `rope` from the other's. By the posterior of the mean under
+    the reference prior, t around the mean difference that was seen, which is the correlated t-test
+    of Benavoli, Corani, Demsar & Zaffalon (JMLR 2017) without correlation.
+    """
+    from scipy.special import stdtr
+
+    mean, error = moments.mean, np.where(moments.sd > 0, moments.error, 1.0)
+    freedom = moments.n - 1
+    worse = stdtr(freedom, (-rope - mean) / error)
+    better = stdtr(freedom, (mean - rope) / error)
+    sure = moments.sd == 0
+    worse = np.where(sure, mean < -rope, worse) * 1.0
+    better = np.where(sure, mean > rope, better) * 1.0
+    worse[np.isnan(moments.sd)] = better[np.isnan(moments.sd)] = np.nan
+    return better, np.clip(1 - better - worse, 0.0, 1.0), worse
