@@ -16,6 +16,7 @@ from cranfield.version import __version__
 _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
+    "Gate": "comparison.gate",
     "InputError": "errors",
     "Measure": "measures",
     "MeasureError": "errors",
@@ -33,17 +34,22 @@ _HOME = {
     "RunRBO": "pairs",
     "Scores": "scores",
     "Systems": "scores",
+    "Verdict": "comparison.gate",
     "definitions": "measures",
     "check": "checking",
+    "detectable": "comparison.power",
     "evaluate": "evaluation",
+    "gate": "comparison.gate",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
     "parse_all": "measures",
+    "power": "comparison.power",
     "ratio": "ranked",
     "rbo": "pairs",
     "read_qrels": "qrels",
     "read_run": "runs",
+    "topics": "comparison.power",
 }
 
 __all__ = [
@@ -51,6 +57,7 @@ __all__ = [
     "CranfieldError",
     "Cutoff",
     "Finding",
+    "Gate",
     "InputError",
     "Measure",
     "MeasureError",
@@ -66,22 +73,29 @@ __all__ = [
     "RunRBO",
     "Scores",
     "Systems",
+    "Verdict",
     "__version__",
     "check",
     "definitions",
+    "detectable",
     "evaluate",
+    "gate",
     "measure",
     "nugget_recall",
     "parse",
     "parse_all",
+    "power",
     "ratio",
     "rbo",
     "read_qrels",
     "read_run",
+    "topics",
 ]
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison.gate import Gate, Verdict, gate
+    from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

@@ -1,4 +1,4 @@
-"""Gate: is a system not worse than the baseline by more than a margin?
+"""Gate: whether systems are not worse than the baseline by more than a margin.
 
 A test that finds no difference has not shown that there is none. Here the margin is stated first,
 and a system passes if its mean difference is shown to lie above -margin (non-inferiority) or
@@ -13,16 +13,16 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, Judging, Missing, align
-from cranfield.comparison.flips import FLIPS, SEED, Flips, one_sided
+from cranfield.comparison.alignment import Aligned, Judging, Missing, align, hash_of
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, one_sided
 from cranfield.comparison.power import topics
+from cranfield.comparison.significance import Moments
 from cranfield.errors import OptionError, one_of
 from cranfield.evaluation import MeasuresLike
-from cranfield.ranked import Floats
+from cranfield.ranked import Bools, Floats
 from cranfield.render import Table, text, to_html
 
 Test = Literal["randomization", "t"]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 _POWER = 0.8
@@ -60,8 +60,7 @@ class Verdict:
         if self.outcome == "PASS" and self.worse:
             return "PASS, worse by less than the margin"
         if self.outcome == "PASS" and self.better:
-            within = self.upper is not None and self.upper < self.margin
-            return "PASS, better" + (" by less than the margin" if within else "")
+            return "PASS, better"
         return self.outcome
 
 
@@ -105,33 +104,19 @@ class Gate:
 
     def table(self) -> Table:
         """Return the verdicts as a table to be shown, a row for each system and measure."""
-        rows, rules = [], set()
         several = len(self.verdicts) > len(self.outcomes)
+        needed = any(one.queries for one in self.verdicts)
+        rows: list[list[str]] = []
+        rules = set()
         for system, outcome in self.outcomes.items():
             rules.add(len(rows))
-            for one in self.verdicts:
-                if one.system == system:
-                    rows.append(
-                        [
-                            system,
-                            one.measure,
-                            str(one),
-                            f"{one.mean:.4f}",
-                            _signed(one.difference),
-                            _signed(one.lower),
-                            _signed(one.upper),
-                            f"{one.margin:.4f}",
-                            _p(one.p),
-                            f"{one.queries:,}" if one.queries else "",
-                        ]
-                    )
+            rows += [_row(one, needed) for one in self.verdicts if one.system == system]
             if several:
-                rows.append([system, "all", outcome, *[""] * 7])
-        header = ["system", "measure", "verdict", "mean", "difference", "lower", "upper"]
-        header += ["margin", "p", "queries needed"]
-        return Table(
-            header, rows, self.notes, 3, rules=frozenset(rules - {0} if several else set())
-        )
+                rows.append([system, "all", outcome, *[""] * (6 if needed else 5)])
+        header = ["system", "measure", "verdict", "mean", "difference", "lower", "upper", "p"]
+        header += ["queries needed"] if needed else []
+        rules = rules - {0} if several else set()
+        return Table(header, rows, self.notes, 3, rules=frozenset(rules), title=_title(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with everything that is needed to repeat it."""
@@ -197,6 +182,7 @@ def gate(
     >>> found = gate({"old": old, "new": new}, baseline="old", margin=0.01)
     >>> found.outcome, found.verdicts[0].p, found.verdicts[0].lower
     ('PASS', 0.03125, 0.0)
+
     """
     if not isinstance(equivalence, bool):
         raise OptionError(f"equivalence={equivalence!r:.40}: expected True or False")
@@ -218,7 +204,8 @@ def gate(
     others = [i for i in range(len(aligned.names)) if i != base]
     turn = np.where(aligned.rising, 1.0, -1.0)[:, None, None]
     gains = turn * (aligned.values[:, :, others] - aligned.values[:, :, [base]])
-    means = aligned.values.mean(axis=1)
+    # Added left to right, as in `ranked.mean`.
+    means = np.cumsum(aligned.values, axis=1)[:, -1] / len(aligned.query_ids)
     margins = np.full(len(means), size)
     if percent:
         margins *= np.abs(means[:, base])
@@ -253,7 +240,7 @@ def gate(
         "exact": drawn.exact if test == "randomization" else None,
         "seed": seed,
         "n_queries": len(aligned.query_ids),
-        "queries_hash": aligned.queries_hash,
+        "queries_sha256": hash_of(aligned.query_ids),
         **aligned.recipe,
     }
     notes = _notes(verdicts, baseline, recipe, aligned)
@@ -279,55 +266,49 @@ class _Asked(NamedTuple):
 class _Tested(NamedTuple):
     """One measure's differences, held against -margin, 0 and margin."""
 
-    gains: Floats  # (n_queries, n_systems)
+    moments: Moments
     margin: float
     lower: Floats  # one-sided limits of the mean: (n_systems,)
     upper: Floats
-    above: Flags  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
-    below: Flags
+    above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
+    below: Bools
     p_above: Floats  # of a mean that is not above them, NaN where there is no test
     p_below: Floats
 
 
 def _tested(gains: Floats, margin: float, alpha: float, flips: Flips | None) -> _Tested:
     """Return what flips show, or the t test if there are none."""
-    n, k = gains.shape
+    k = gains.shape[1]
     bounds = np.repeat([[-margin], [0.0], [margin]], k, axis=1)
-    if n < 2:
+    moments = Moments.of(Paired.of(gains))
+    if moments.n < 2:
         none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
-        return _Tested(gains, margin, none[0], none[0], no, no, none, none)
+        return _Tested(moments, margin, none[0], none[0], no, no, none, none)
     if flips is None:
-        return _Tested(gains, margin, *_t(gains, bounds, alpha))
+        return _Tested(moments, margin, *_t(moments, bounds, alpha))
     lower, upper, p_above, p_below = one_sided(gains, bounds, flips, alpha)
     above, below = p_above <= alpha, p_below <= alpha
-    return _Tested(gains, margin, lower, upper, above, below, p_above, p_below)
+    return _Tested(moments, margin, lower, upper, above, below, p_above, p_below)
 
 
 def _t(
-    gains: Floats, bounds: Floats, alpha: float
-) -> tuple[Floats, Floats, Flags, Flags, Floats, Floats]:
+    moments: Moments, bounds: Floats, alpha: float
+) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return the limits of the mean, and how it stands to the bounds, by the t test.
 
     Without variance there is no p-value, and both limits are the mean.
     """
     from scipy.special import stdtr, stdtrit
 
-    df = len(gains) - 1
-    mean, error = gains.mean(axis=0), _sd(gains) / math.sqrt(df + 1)
-    over = mean - bounds
-    over[np.abs(over) <= 1e-12 * (np.abs(mean) + np.abs(bounds))] = 0.0
+    df, error = moments.n - 1, moments.error
+    over = moments.mean - bounds
+    over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
     t = np.divide(over, error, out=np.full_like(over, np.nan), where=error > 0)
     far = float(stdtrit(df, 1 - alpha)) * error
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
-    return mean - far, mean + far, over > far, -over > far, p_above, p_below
-
-
-def _sd(columns: Floats) -> Floats:
-    """Return the standard deviations of columns, 0 where they are but rounding."""
-    sd: Floats = columns.std(axis=0, ddof=1)
-    sd[sd <= 1e-12 * np.abs(columns).max(axis=0)] = 0.0
-    return sd
+    lower, upper = moments.mean - far, moments.mean + far
+    return lower, upper, over > far, -over > far, p_above, p_below
 
 
 def _verdict(
@@ -338,8 +319,7 @@ def _verdict(
     means: tuple[float, float],
     asked: _Asked,
 ) -> Verdict:
-    n = len(tested.gains)
-    sd = float(_sd(tested.gains)[i]) if n > 1 else None
+    sd = _or_none(tested.moments.sd[i])
     above, below = tested.above[:, i], tested.below[:, i]
     passed, failed, p = above[0], below[1], tested.p_above[0, i]
     if asked.equivalence:
@@ -353,9 +333,9 @@ def _verdict(
         outcome,
         bool(above[1]),
         bool(below[1]),
-        n,
+        tested.moments.n,
         *means,
-        float(tested.gains[:, i].mean()) + 0.0,
+        float(tested.moments.mean[i]) + 0.0,
         sd,
         tested.margin,
         _or_none(tested.lower[i]),
@@ -396,43 +376,55 @@ def _notes(
     verdicts: list[Verdict], baseline: str, recipe: Mapping[str, Any], aligned: Aligned
 ) -> list[str]:
     """Return what to say under the table."""
-    n, level = recipe["n_queries"], f"{100 * (1 - recipe['alpha']):g}%"
-    test = "paired t test"
-    if recipe["test"] == "randomization":
-        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
-        test = f"sign-flip randomization test, {'all flips' if recipe['exact'] else drawn}"
-    rule = "PASS: lower > -margin. FAIL: not so, and upper < 0, significantly worse."
-    if recipe["equivalence"]:
-        rule = "PASS: lower > -margin and upper < margin. FAIL: upper < -margin or lower > margin."
-    beyond = "or more in size" if recipe["equivalence"] else "or less"
-    margin = "margin" if recipe["equivalence"] else "-margin"
     said = [
-        f"difference: from {baseline} ({_means(verdicts)}), {n:,} queries. {rule} UNDECIDED: else.",
-        f"lower, upper: one-sided {level} limits; p: of a difference of {margin} {beyond}; {test}.",
+        "PASS: lower > -margin. FAIL: not so, and upper < 0: significantly worse. UNDECIDED: else.",
+        "p: of a difference of -margin or less.",
     ]
+    if recipe["equivalence"]:
+        said = [
+            "PASS: lower > -margin and upper < margin. FAIL: upper < -margin or lower > margin.",
+            "UNDECIDED: else. p: of a difference of margin or more, up or down.",
+        ]
     turned = [m for m, up in zip(aligned.measures, aligned.rising, strict=True) if not up]
     if turned:
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
     if len(aligned.measures) > 1:
-        said.append("all: every measure must pass, which needs no correction of their number.")
+        said.append("all: every measure must pass; that needs no correction for their number.")
     undecided = [one for one in verdicts if one.queries is not None]
     if undecided:
-        said.append(
-            f"queries needed: so that a system as good as {baseline} passes 4 times in 5."
-        )
-    near = [f"{one.system} ({one.measure})" for one in undecided if (one.queries or 0) <= n]
+        said.append(f"queries needed: so that a system as good as {baseline} passes 4 times in 5.")
+    near = [f"{one.system} ({one.measure})" for one in undecided if (one.queries or 0) <= one.n]
     if near:
-        said.append(f"{', '.join(near)}: queries are enough for that; it may be near the margin.")
+        said.append(f"{', '.join(near)}: has as many, and may differ by about the margin.")
     if any(one.lower is None for one in verdicts):
-        said.append("-: with so few queries or flips, no difference could be shown at this alpha.")
+        said.append("-: so few queries, or flips, show no difference at this alpha.")
     if any(one.p is None and one.lower is not None for one in verdicts):
-        said.append("p -: the differences do not vary, and a t test cannot judge them.")
+        said.append("p -: differences that do not vary have no t test; their limits are the mean.")
     return [*said, *aligned.notes]
 
 
-def _means(verdicts: list[Verdict]) -> str:
-    means = {one.measure: f"{one.measure} {one.baseline_mean:.4f}" for one in verdicts}
-    return ", ".join(means.values())
+def _title(found: Gate) -> list[str]:
+    """Return what to say above the table: what is compared with what, and how."""
+    recipe = found.recipe
+    how = "paired t test"
+    if recipe["test"] == "randomization":
+        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
+        how = f"sign-flip randomization test, {'all flips' if recipe['exact'] else drawn}"
+    level = f"one-sided {100 * (1 - recipe['alpha']):g}% limits"
+    margins = {
+        one.measure: f"{one.measure} {one.baseline_mean:.4f}, margin {one.margin:.4g}"
+        for one in found.verdicts
+    }
+    return [
+        f"Differences from {found.baseline}, {recipe['n_queries']:,} queries, {level}, {how}",
+        f"{found.baseline}: {'; '.join(margins.values())}",
+    ]
+
+
+def _row(one: Verdict, needed: bool) -> list[str]:
+    numbers = [f"{one.mean:.4f}", _signed(one.difference), _signed(one.lower), _signed(one.upper)]
+    queries = [f"{one.queries:,}" if one.queries else ""] if needed else []
+    return [one.system, one.measure, str(one), *numbers, _p(one.p), *queries]
 
 
 def _signed(value: float | None) -> str:

@@ -29,6 +29,7 @@ def power(effect: float, n: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 
 
     >>> round(power(0.3, 50), 4)
     0.5477
+
     """
     _number("effect", effect)
     _queries(n)
@@ -48,6 +49,7 @@ def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
 
     >>> round(detectable(50), 4)
     0.4042
+
     """
     _queries(n)
     _wanted(power, alpha)
@@ -92,6 +94,7 @@ def topics(
     (90, 90, 156)
     >>> topics(width=0.1, sd=0.05**0.5)
     79
+
     """
     asked = {"effect": effect, "difference": difference, "width": width, "margin": margin}
     given = [name for name, value in asked.items() if value is not None]
