@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import special, stats
 from scipy.integrate import quad
@@ -66,7 +67,7 @@ def test_power_is_that_of_the_noncentral_t(df: int) -> None:
     for center in (1e-6, 0.1, 1, 2.8, 5, 10, 20, 30):
         two, one = stats.t.isf([0.025, 0.05], df)
         effect = center / math.sqrt(df + 1)
-        down = stats.nct.cdf(-two, df, center) if center < 5 else 0.0  # less than 1e-12
+        down = np.nan_to_num(stats.nct.cdf(-two, df, center))  # no number where there is no chance
         theirs = stats.nct.sf(two, df, center) + down
         assert power(effect, df + 1) == pytest.approx(theirs, abs=2e-10)
         theirs = stats.nct.sf(one, df, center)

@@ -14,6 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
+    "Comparison": "comparison",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "Gate": "comparison.gate",
@@ -35,6 +36,7 @@ _HOME = {
     "Scores": "scores",
     "Systems": "scores",
     "Verdict": "comparison.gate",
+    "compare": "comparison",
     "definitions": "measures",
     "check": "checking",
     "detectable": "comparison.power",
@@ -54,6 +56,7 @@ _HOME = {
 
 __all__ = [
     "RBO",
+    "Comparison",
     "CranfieldError",
     "Cutoff",
     "Finding",
@@ -76,6 +79,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "compare",
     "definitions",
     "detectable",
     "evaluate",
@@ -94,6 +98,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
+    from cranfield.comparison import Comparison, compare
     from cranfield.comparison.gate import Gate, Verdict, gate
     from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError

@@ -1,7 +1,7 @@
 """evaluate: judgments, a run and measures to scores."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast, get_args, overload
+from typing import Any, TypedDict, cast, get_args, overload
 
 from cranfield.bounds import bounds_of, check_bounded
 from cranfield.errors import MeasureError, OptionError, one_of
@@ -17,6 +17,16 @@ from cranfield.version import __version__
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
 MeasuresLike = str | Measure | Iterable[str | Measure]
+
+
+class Judging(TypedDict, total=False):
+    """How runs are judged: the options of `evaluate` that do not say which queries count."""
+
+    order: Order
+    scores: Precision
+    ties: Ties
+    depth: int | None
+    judged_only: bool
 
 
 @overload

@@ -18,6 +18,7 @@ from cranfield.version import __version__
 
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
+    "compare": "Compare systems: which is better, by how much, how sure that is.",
     "gate": "Fail if a run is worse than the baseline by a margin.",
     "power": "Tell how many queries an experiment needs, or what so many can show.",
     "check": "Find what silently ruins numbers, before scoring.",
@@ -93,6 +94,7 @@ def cli() -> None:
     \b
     cranfield demo
     cranfield evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
+    cranfield compare qrels.txt bm25.run dense.run -m nDCG@10
     cranfield measures nDCG
     """  # noqa: D301 - click's mark for lines to keep
 

@@ -4,17 +4,19 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from cranfield.cli.terminal import Reading
 from cranfield.errors import InputError
+from cranfield.evaluation import Judging
 from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
-from cranfield.formats.block import Errors
+from cranfield.formats.block import Errors, Order
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.source import Source
 from cranfield.qrels import Qrels, read_qrels
+from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, read_run
 
 
@@ -134,6 +136,67 @@ def _with_options(
     for option in reversed(options):
         with_data = option(with_data)
     return with_data
+
+
+_JUDGING = (
+    click.option(
+        "--depth",
+        type=click.IntRange(min=1),
+        help="Keep only the best so many documents of each query (trec_eval -M).",
+    ),
+    click.option(
+        "--judged-only",
+        is_flag=True,
+        help="Drop documents that are unjudged or of negative grade before measuring "
+        "(trec_eval -J).",
+    ),
+    click.option(
+        "--order",
+        type=click.Choice(["score", "rank", "given"]),
+        default="score",
+        show_default=True,
+        help="Rank by score (ties by document id), by the rank column, or as the lines stand.",
+    ),
+    click.option(
+        "--scores",
+        type=click.Choice(["double", "single"]),
+        default="double",
+        show_default=True,
+        help="Compare scores as 64-bit floats, or as 32-bit ones (trec_eval 9, pytrec_eval).",
+    ),
+    click.option(
+        "--ties",
+        type=click.Choice(get_args(Ties)),
+        default="document",
+        show_default=True,
+        help="Rank equal scores by document id, descending, or ascending; take the mean over all "
+        "their orders (expected), or rank them by grade, the highest or lowest first (best, "
+        "worst).",
+    ),
+)
+
+
+def judging_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how runs are judged, as one argument `judging`."""
+
+    @functools.wraps(command)
+    def with_judging(
+        *args: Any,
+        depth: int | None,
+        judged_only: bool,
+        order: Order,
+        scores: Precision,
+        ties: Ties,
+        **rest: Any,
+    ) -> None:
+        judging = Judging(
+            depth=depth, judged_only=judged_only, order=order, scores=scores, ties=ties
+        )
+        command(*args, judging=judging, **rest)
+
+    for option in reversed(_JUDGING):
+        with_judging = option(with_judging)
+    return with_judging
 
 
 def refuse_two_inputs(*paths: str) -> None:

@@ -5,18 +5,21 @@ from typing import Any, Literal, get_args
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Reading, as_json, is_terminal, note, say, show
-from cranfield.evaluation import DEFAULT_MEASURES, evaluate
-from cranfield.formats.block import Order
+from cranfield.cli.data import (
+    DataOptions,
+    data_options,
+    judging_options,
+    refuse_two_inputs,
+    size_of,
+)
+from cranfield.cli.terminal import PAGES, Reading, as_json, is_terminal, note, say, show_tables
+from cranfield.evaluation import DEFAULT_MEASURES, Judging, evaluate
 from cranfield.judge import Queries
 from cranfield.measures import parse_all
-from cranfield.ranking import Precision, Ties
-from cranfield.render import delimited, to_html, to_latex, to_markdown
+from cranfield.render import delimited
 from cranfield.scores import Scores, Systems
 
 Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
-_PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
 
 
 @click.command("evaluate")
@@ -39,16 +42,6 @@ _PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
     help="The lowest grade that counts as relevant, for measures that state none.",
 )
 @click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    help="Keep only the best so many documents of each query (trec_eval -M).",
-)
-@click.option(
-    "--judged-only",
-    is_flag=True,
-    help="Drop documents that are unjudged or of negative grade before measuring (trec_eval -J).",
-)
-@click.option(
     "--bounds",
     is_flag=True,
     help="Show the lowest and highest value over every way to grade the unjudged documents that "
@@ -61,28 +54,7 @@ _PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
     show_default=True,
     help="Average over all queries with judgments, or over those that the run has, too.",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["score", "rank", "given"]),
-    default="score",
-    show_default=True,
-    help="Rank by score (ties by document id), by the rank column, or as the lines stand.",
-)
-@click.option(
-    "--scores",
-    type=click.Choice(["double", "single"]),
-    default="double",
-    show_default=True,
-    help="Compare scores as 64-bit floats, or as 32-bit ones (trec_eval 9, pytrec_eval).",
-)
-@click.option(
-    "--ties",
-    type=click.Choice(get_args(Ties)),
-    default="document",
-    show_default=True,
-    help="Rank equal scores by document id, descending, or ascending; take the mean over all their "
-    "orders (expected), or rank them by grade, the highest or lowest first (best, worst).",
-)
+@judging_options
 @data_options
 @click.option(
     "--format",
@@ -96,13 +68,9 @@ def command(
     names: tuple[str, ...],
     per_query: bool,
     rel: int | None,
-    depth: int | None,
-    judged_only: bool,
     bounds: bool,
     queries: Queries,
-    order: Order,
-    scores: Precision,
-    ties: Ties,
+    judging: Judging,
     data: DataOptions,
     form: Format | None,
 ) -> None:
@@ -129,11 +97,7 @@ def command(
             named,
             measures,
             queries=queries,
-            order=order,
-            scores=scores,
-            ties=ties,
-            depth=depth,
-            judged_only=judged_only,
+            **judging,
             bounds=bounds,
             progress=progress,
         )
@@ -141,11 +105,8 @@ def command(
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
     form = form or ("table" if is_terminal() else "tsv")
-    if form == "table":
-        show(systems.table(per_query=per_query))
-        return
-    if form in _PAGES:
-        say(_PAGES[form](systems.table(per_query=per_query)))
+    if form == "table" or form in PAGES:
+        show_tables([systems.table(per_query=per_query)], form)
         return
     if form == "json":
         say(as_json(_document(systems, per_query), indent=2) + "\n")

@@ -4,16 +4,16 @@ from typing import Literal, get_args
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import as_json, note, say, show
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.terminal import as_json, note, say, show_tables
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.flips import FLIPS, SEED
 from cranfield.comparison.gate import Test, gate
-from cranfield.render import delimited, to_latex, to_markdown
+from cranfield.evaluation import Judging
+from cranfield.render import delimited
 
-Format = Literal["table", "csv", "tsv", "json", "markdown", "latex"]
+Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
-_PAGES = {"markdown": to_markdown, "latex": to_latex}
 
 
 @click.command("gate")
@@ -65,6 +65,7 @@ _PAGES = {"markdown": to_markdown, "latex": to_latex}
     type=click.Choice(["pass", "fail"]),
     help="Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",
 )
+@judging_options
 @data_options
 @click.option(
     "--format",
@@ -88,6 +89,7 @@ def command(
     flips: int,
     seed: int,
     undecided: Literal["pass", "fail"] | None,
+    judging: Judging,
     data: DataOptions,
     form: Format,
 ) -> None:
@@ -114,13 +116,12 @@ def command(
         test=test,
         flips=flips,
         seed=seed,
+        **judging,
     )
-    if form == "table":
-        show(found.table())
-    elif form in _PAGES:
-        say(_PAGES[form](found.table()))
-    elif form == "json":
+    if form == "json":
         say(as_json(found.to_dict(), indent=2) + "\n")
+    elif form not in ("csv", "tsv"):
+        show_tables([found.table()], form)
     else:
         rows = [vars(one) for one in found.verdicts]
         lines = [list(rows[0]), *(list(row.values()) for row in rows)]

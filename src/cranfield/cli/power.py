@@ -4,13 +4,12 @@ from typing import Literal, get_args
 
 import click
 
-from cranfield.cli.terminal import as_json, note, say, show
+from cranfield.cli.terminal import as_json, note, say, show_tables
 from cranfield.comparison.power import detectable, power, topics
 from cranfield.errors import OptionError
-from cranfield.render import Table, delimited, to_latex, to_markdown
+from cranfield.render import Table, delimited
 
-Format = Literal["table", "csv", "tsv", "json", "markdown", "latex"]
-_PAGES = {"markdown": to_markdown, "latex": to_latex}
+Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 
 
 @click.command("power")
@@ -125,13 +124,10 @@ def _effect(given: dict[str, float], sd: float | None) -> float:
 
 def _print(row: dict[str, float], said: str, form: Format) -> None:
     shown = [f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for value in row.values()]
-    table = Table(list(row), [shown], [said], 0)
-    if form == "table":
-        show(table)
-    elif form in _PAGES:
-        say(_PAGES[form](table))
-    elif form == "json":
+    if form == "json":
         say(as_json(row) + "\n")
-    else:
+    elif form in ("csv", "tsv"):
         say(delimited([list(row), list(row.values())], "," if form == "csv" else "\t"))
         note(said)
+    else:
+        show_tables([Table(list(row), [shown], [said], 0)], form)

@@ -4,13 +4,14 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cranfield.errors import printable
-from cranfield.render import Table, text
+from cranfield.render import Table, text, to_html, to_latex, to_markdown
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,6 +38,20 @@ def show(table: Table) -> None:
     if "utf" not in (sys.stdout.encoding or "").lower():
         content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
     click.echo(content, nl=False)
+
+
+PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
+
+
+def show_tables(tables: Sequence[Table], form: str) -> None:
+    """Print tables for people, or as pages: markdown, latex, html."""
+    for number, table in enumerate(tables):
+        if number:
+            click.echo()
+        if form in PAGES:
+            say(PAGES[form](table))
+        else:
+            show(table)
 
 
 def note(content: str) -> None:

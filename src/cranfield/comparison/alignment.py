@@ -9,13 +9,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
-from cranfield.evaluation import MeasuresLike, evaluate, measures_of
-from cranfield.formats.block import Order
+from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
 from cranfield.formats.scores import score_rows
@@ -25,23 +24,12 @@ from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
-from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, as_run, several_runs
 from cranfield.scores import Scores, Systems
 from cranfield.version import __version__
 
 Missing = Literal["error", "zero", "drop"]
 DEFAULT_MEASURES = "nDCG@10"
-
-
-class Judging(TypedDict, total=False):
-    """How runs are judged: options of `evaluate`."""
-
-    order: Order
-    scores: Precision
-    ties: Ties
-    depth: int | None
-    judged_only: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,10 +34,12 @@ class Anova:
         rows, columns = centred.mean(axis=1), centred.mean(axis=0)
         rest = centred - rows[:, None] - columns
         degrees = (n - 1) * (m - 1)
-        squares = n * (columns**2).sum() / (m - 1), m * (rows**2).sum() / (n - 1)
+        of_systems = float(n * (columns**2).sum() / (m - 1))
+        of_queries = float(m * (rows**2).sum() / (n - 1))
         left = float((rest**2).sum())
         size = float(np.abs(values).max()) ** 2 * values.size
-        return cls(*map(float, squares), 0.0 if left <= 1e-24 * size else left / degrees, degrees)
+        residual = 0.0 if left <= 1e-24 * size else left / degrees
+        return cls(of_systems, of_queries, residual, degrees)
 
 
 def tukey(paired: Paired) -> Floats:

@@ -1,13 +1,13 @@
 """compare: is one system better than another, by how much, how sure is that, and where."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack, get_args
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, Judging, Missing, align
+from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -17,8 +17,9 @@ from cranfield.comparison.corrections import (
 )
 from cranfield.comparison.effects import effects_of
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, inverted, sign_flip, step_down
-from cranfield.comparison.letters import letters_of
+from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable, topics
+from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import (
     Correction,
     Family,
@@ -41,10 +42,13 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
+from cranfield.comparison.tables import changes_table, means_of, table_of
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.evaluation import MeasuresLike
+from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
+from cranfield.measures import Measure, parse
 from cranfield.ranked import Bools, Floats, Ints, mean
+from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
 from cranfield.version import __version__
 
 INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
@@ -53,8 +57,147 @@ _CORRECTIONS = {
     "bonferroni": bonferroni,
     "bh": benjamini_hochberg,
     "by": benjamini_yekutieli,
-    "none": lambda p: p,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Systems compared: a Result for each measure, and for each slice of the queries.
+
+    `comparison["nDCG@10"]` is the Result on all queries, `comparison["nDCG@10"]["dense"]` one
+    system's Pair with the baseline. It shows itself as tables: text, Markdown, LaTeX, HTML, CSV.
+    """
+
+    aligned: Aligned
+    settings: Settings
+    results: Sequence[Result]
+    notes: Sequence[str]
+    bounds: bool = False  # whether to show what unjudged documents may change
+
+    def __getitem__(self, measure: str | Measure) -> Result:
+        """Return the result of one measure on all queries."""
+        return self._find(measure, None, None)
+
+    def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
+        """Return the result of one measure on the queries of one slice, of one label."""
+        return self._find(measure, name, label)
+
+    def _find(self, measure: str | Measure, name: str | None, label: str | None) -> Result:
+        wanted = self._canonical(measure)
+        for one in self.results:
+            if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
+                return one
+        of_all = name is None
+        known = dict.fromkeys(one.measure if of_all else str(one.slice) for one in self.results)
+        raise KeyError(f"{measure if of_all else name}: there are {', '.join(known)}")
+
+    def _canonical(self, measure: str | Measure) -> str:
+        names = self.aligned.measures
+        if str(measure) in names or not isinstance(measure, str):
+            return str(measure)
+        return str(parse(measure))
+
+    def changes(
+        self,
+        system: str,
+        other: str | None = None,
+        measure: str | Measure | None = None,
+        n: int | None = None,
+    ) -> dict[str, float]:
+        """Return {query_id: score of `system` - score of `other`}, the largest changes first.
+
+        `other` is the baseline unless stated, `measure` the first one; `n` keeps so many.
+        """
+        aligned = self.aligned
+        other = other if other is not None else self.settings.baseline
+        for name in (system, other):
+            if name not in aligned.names:
+                raise KeyError(f"{name!r}: the systems are {', '.join(aligned.names)}")
+        chosen = aligned.measures[0] if measure is None else self[measure].measure
+        values = aligned.column(chosen)
+        ours, theirs = (values[:, aligned.names.index(str(one))] for one in (system, other))
+        change = ours - theirs
+        order = np.argsort(-np.abs(change), kind="stable")[:n].tolist()
+        return {aligned.query_ids[i]: float(change[i]) for i in order}
+
+    def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
+        """Return a table for each measure; then, if there are slices, one for each label.
+
+        `means` adds each system's mean with its own interval, `changes` the so many queries that
+        change most, of each pair.
+        """
+        found = []
+        labels = dict.fromkeys(one.label for one in self.results)
+        for measure in self.aligned.measures:
+            for label in labels:
+                some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
+                notes = self.notes if label is None else []
+                found.append(table_of(some, self.settings, notes, bounds=self.bounds))
+            if means and len(self.aligned.names) > 1:
+                found.append(means_of(self[measure], self.settings))
+            if changes and self[measure].pairs:
+                found.append(changes_table(measure, list(self._changes(measure, changes))))
+        return found
+
+    def _changes(self, measure: str, n: int) -> Iterator[tuple[str, str, str, float, float, float]]:
+        values = self.aligned.column(measure)
+        row = {query: i for i, query in enumerate(self.aligned.query_ids)}
+        column = {name: i for i, name in enumerate(self.aligned.names)}
+        for pair in self[measure].pairs:
+            for query, change in self.changes(pair.system, pair.other, measure, n).items():
+                scores = values[row[query]]
+                ours, theirs = scores[column[pair.system]], scores[column[pair.other]]
+                yield pair.system, pair.other, query, float(ours), float(theirs), change
+
+    def __str__(self) -> str:
+        return "\n".join(map(text, self.tables()))
+
+    def __repr__(self) -> str:
+        against = "all pairs" if self.settings.baseline is None else repr(self.settings.baseline)
+        measures = ", ".join(self.aligned.measures)
+        return f"Comparison({len(self.aligned.names)} systems, {measures}, baseline {against})"
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(to_html, self.tables()))
+
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return "\n".join(map(to_markdown, self.tables()))
+
+    def to_latex(self) -> str:
+        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
+        return "\n".join(map(to_latex, self.tables()))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each measure, slice and pair; what does not exist is None."""
+        return [
+            {
+                "measure": result.measure,
+                "label": result.label,
+                "slice": result.slice,
+                "comparisons": result.comparisons,
+                **asdict(pair),
+            }
+            for result in self.results
+            for pair in result.pairs
+        ]
+
+    def to_csv(self, delimiter: str = ",") -> str:
+        """Return the rows as separated values, every digit; what does not exist is empty."""
+        names = ["measure", "label", "slice", "comparisons", *(one.name for one in fields(Pair))]
+        cells = [["" if cell is None else cell for cell in row.values()] for row in self.rows()]
+        return delimited([names, *cells], delimiter)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON: also what it takes to do it again."""
+        return {
+            "settings": asdict(self.settings),
+            "recipe": dict(self.aligned.recipe),
+            "systems": list(self.aligned.names),
+            "query_ids": list(self.aligned.query_ids),
+            "results": [one.to_dict() for one in self.results],
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +231,7 @@ def compare(
     bounds: bool = False,
     missing: Missing | None = None,
     **judging: Unpack[Judging],
-) -> "Comparison":
+) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
 
     Args:
@@ -138,6 +281,7 @@ def compare(
     >>> pair = compare({"old": old, "new": new})["score"]["new"]
     >>> pair.p == 2 / 2**6, pair.verdict
     (True, 'better')
+
     """
     correction = correction or ("none" if test == "bayes" else "holm")
     for option, value, known in (
@@ -157,7 +301,9 @@ def compare(
     if correction != "none" and test == "bayes":
         raise OptionError("test='bayes' has no p-values to correct: leave correction out")
     if correction in ("tukey", "rtukey") and family == "all":
-        raise OptionError(f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be")
+        raise OptionError(
+            f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be"
+        )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
     aligned = align(data, measures, missing=missing, **judging)
@@ -168,16 +314,27 @@ def compare(
     )
     notes = [*aligned.notes]
     left, right = _pairs(aligned.names, baseline)
-    results = _results(aligned, left, right, settings, None, None, np.ones(len(aligned.query_ids), np.bool_), bounds)
+    results = _results(
+        aligned,
+        left,
+        right,
+        settings,
+        None,
+        None,
+        np.ones(len(aligned.query_ids), np.bool_),
+        bounds,
+    )
     if slices is not None:
         labels, said = _labelled(slices, aligned.query_ids)
         notes += said
         for label, name, rows in labels:
             results += _results(aligned, left, right, settings, label, name, rows, bounds)
-    return Comparison(aligned, settings, tuple(results), tuple(notes))
+    return Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
 
 
-def _number(option: str, value: object, above: float | None = None, below: float = math.inf) -> None:
+def _number(
+    option: str, value: object, above: float | None = None, below: float = math.inf
+) -> None:
     least = 0 if above is None else above
     fits = isinstance(value, int | float) and not isinstance(value, bool) and value < below
     if not fits or not (value > least if above is not None else value >= least):  # type: ignore[operator]
@@ -195,7 +352,8 @@ def _baseline(names: Sequence[str], baseline: str | None) -> str:
         return names[0]
     if baseline not in names:
         raise InputError(
-            f"there is no system {baseline!r} to be the baseline", hint=f"There are {', '.join(names)}."
+            f"there is no system {baseline!r} to be the baseline",
+            hint=f"There are {', '.join(names)}.",
         )
     return baseline
 
@@ -286,12 +444,16 @@ def _of_family(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list
     absent = np.isnan(p)
     if settings.correction == "maxt":
         differences = [cell.paired.differences for cell in cells]
-        every = cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
+        every = (
+            cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
+        )
         adjusted = step_down(every, flips)
     elif settings.correction == "tukey":
         adjusted = tukey(cells[0].paired)
     elif settings.correction == "rtukey":
         adjusted = randomised_tukey(cells[0].paired, seed=settings.seed)
+    elif settings.correction == "none":
+        adjusted = p
     else:
         # A pair that has no p-value counts as a comparison, too.
         adjusted = _CORRECTIONS[settings.correction](np.where(absent, 1.0, p))
@@ -309,9 +471,7 @@ def _interval(
     if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
         return *inverted(paired, flips, settings.alpha), "randomization"
     if settings.test == "bootstrap":
-        ends = bca_interval(
-            paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed
-        )
+        ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
         return *ends, "bca"
     return *t_interval(moments, settings.alpha), "t"
 
@@ -326,7 +486,9 @@ def _result(
 ) -> Result:
     paired, moments = cell.paired, cell.moments
     measure, rising = aligned.measures[cell.measure], aligned.rising[cell.measure]
-    query_ids = [query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice]
+    query_ids = [
+        query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
+    ]
     n, freedom = paired.n_queries, paired.n_queries > 1
     low, high, interval = _interval(paired, moments, flips, settings)
     effects = effects_of(paired, moments)
@@ -392,7 +554,9 @@ def _result(
                 probability_same=None if belief is None else _or_none(belief[1][i]),
                 probability_worse=worse,
                 detectable=None if least is None or not sd else least * sd,
-                queries_needed=None if told or not d_z else topics(effect=abs(d_z), alpha=settings.alpha),
+                queries_needed=None
+                if told or not d_z
+                else topics(effect=abs(d_z), alpha=settings.alpha),
                 unjudged_low=None,
                 unjudged_high=None,
                 unjudged_method=None,
@@ -400,9 +564,9 @@ def _result(
         )
     systems = _systems(aligned, cell, means, settings.alpha)
     of_family = len(pairs) * (len(aligned.measures) if settings.family == "all" else 1)
-    letters = None
+    shared = None
     if settings.baseline is None:
-        letters = _letters(aligned.names, means, rising, pairs)
+        shared = _letters(aligned.names, means, rising, pairs)
     return Result(
         measure,
         cell.label,
@@ -413,8 +577,8 @@ def _result(
         systems,
         pairs,
         of_family,
-        letters,
-        _remarks(aligned, cell, pairs, flips, settings, of_family),
+        shared,
+        remarks_on(aligned.known(measure), pairs, flips, settings, of_family),
     )
 
 
@@ -437,10 +601,10 @@ def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float
 
 def _letters(
     names: Sequence[str], means: Sequence[float], rising: bool, pairs: Sequence[Pair]
-) -> list[str] | None:
+) -> list[str]:
     """Return the letters of each system; the best has the first."""
     order = sorted(range(len(names)), key=lambda i: -means[i] if rising else means[i])
     place = {names[i]: rank for rank, i in enumerate(order)}
     apart = [(place[one.system], place[one.other]) for one in pairs if one.verdict is not None]
-    letters = letters_of(len(names), apart)
-    return None if letters is None else [letters[place[name]] for name in names]
+    of_place = letters(len(names), apart)
+    return [of_place[place[name]] for name in names]

@@ -49,7 +49,9 @@ def effects_of(paired: Paired, moments: Moments) -> Effects:
 
 
 def _by(mean: Floats, spread: Floats) -> Floats:
-    return np.divide(mean, spread, out=np.full(len(mean), np.nan), where=spread > 0)
+    found: Floats = np.full(len(mean), np.nan)
+    np.divide(mean, spread, out=found, where=spread > 0)
+    return found
 
 
 def _skewness(paired: Paired, moments: Moments) -> Floats:

@@ -92,7 +92,7 @@ class Paired:
         columns, left, right = self._basis
         sums: Floats = signs @ (2 * columns)
         sums -= columns.sum(axis=0)
-        if len(left) + 1 == columns.shape[1]:  # each pair has its own
+        if (right == len(left)).all():  # each pair has a column of its own
             return sums[:, :-1]
         found: Floats = sums.take(left, axis=1)
         found -= sums.take(right, axis=1)

@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, Judging, Missing, align, hash_of
+from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, one_sided
 from cranfield.comparison.power import topics
 from cranfield.comparison.significance import Moments
 from cranfield.errors import OptionError, one_of
-from cranfield.evaluation import MeasuresLike
+from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.ranked import Bools, Floats
 from cranfield.render import Table, text, to_html
 

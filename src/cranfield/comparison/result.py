@@ -1,13 +1,11 @@
 """What a comparison found: systems, pairs of them, and the settings it was made with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
-Correction = Literal[
-    "holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"
-]
+Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 Verdict = Literal["better", "worse"]
 
@@ -131,8 +129,3 @@ class Result:
             names = [one.name for one in self.systems]
             found["letters"] = dict(zip(names, self.letters, strict=True))
         return {**found, "remarks": list(self.remarks)}
-
-
-def plain(settings: Settings) -> Mapping[str, Any]:
-    """Return the settings as plain values."""
-    return asdict(settings)

@@ -45,7 +45,8 @@ class Moments:
     @property
     def t(self) -> Floats:
         """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
-        t = np.divide(self.mean, self.error, out=np.full(len(self.mean), np.nan), where=self.sd > 0)
+        t: Floats = np.full(len(self.mean), np.nan)
+        np.divide(self.mean, self.error, out=t, where=self.sd > 0)
         t[(self.sd == 0) & (self.mean == 0)] = 0.0
         return t
 
@@ -165,7 +166,7 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n, m = paired.differences.shape
+    n = paired.n_queries
     low, high = moments.mean.copy(), moments.mean.copy()
     at_once = max(1, 8 * _CELLS // resamples)
     varying = np.flatnonzero(moments.sd > 0)

@@ -1,0 +1,103 @@
+"""What a reader should know of a comparison before believing it."""
+
+from collections.abc import Sequence
+
+from cranfield.comparison.flips import Flips
+from cranfield.comparison.result import Pair, Settings
+from cranfield.measures import Measure
+
+_SKEWED = 2.0
+_SKEWED_UP_TO = 100  # queries
+_OTHER_QUESTIONS = {
+    "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
+    "below, not whether their mean is 0: with many queries, skewness alone is significant.",
+    "sign": "The sign test asks on how many queries a system is better, by however little, not "
+    "whether the mean difference is 0.",
+}
+_OF_CORRECTIONS = {
+    "rtukey": "Randomised Tukey tests that all systems are equal: a bad one among them hides the "
+    "differences of the others.",
+    "tukey": "Tukey's test takes all scores to vary alike: a bad system among them hides the "
+    "differences of the others.",
+    "bh": "bh bounds the share of false alarms among the marks, not the chance of any.",
+    "by": "by bounds the share of false alarms among the marks, not the chance of any.",
+    "none": "Uncorrected: of 20 comparisons of equal systems, one is marked by chance alone.",
+}
+
+
+def remarks_on(
+    measure: Measure | None,
+    pairs: Sequence[Pair],
+    flips: Flips,
+    settings: Settings,
+    comparisons: int,
+) -> list[str]:
+    """Return sentences on the comparison of some systems under one measure."""
+    said = []
+    n, alpha = flips.n_queries, settings.alpha
+    if n == 1:
+        return ["One query shows a difference, but not whether it is chance: there is no test."]
+    if pairs and settings.test == "randomization" and flips.exact:
+        least = 1 / flips.looked_at
+        if least > alpha:
+            said.append(
+                f"{n} queries: no p can be below {least:.4g}; nothing can be significant, and no "
+                "interval has ends."
+            )
+    if pairs and n < 10:
+        said.append(f"Only {n} queries: take any of this as a hint.")
+    if settings.correction in ("holm", "bonferroni") and settings.test in (
+        "randomization",
+        "bootstrap",
+    ):
+        exact = settings.test == "randomization" and flips.exact
+        least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
+        floor = min(1.0, least * comparisons)
+        if not exact and flips.drawn < 20 * comparisons / alpha:
+            none = ", and nothing can be significant" if floor > alpha else ""
+            said.append(
+                f"{comparisons:,} comparisons call for {round(20 * comparisons / alpha):,} flips; "
+                f"{flips.drawn:,} were drawn, so that no corrected p can be below {floor:.2g}"
+                f"{none}. Draw more, or correct by maxt."
+            )
+        elif exact and floor > alpha >= least:
+            said.append(
+                f"{n} queries: no corrected p can be below {floor:.2g}; nothing can be significant."
+            )
+    if settings.test in _OTHER_QUESTIONS:
+        said.append(_OTHER_QUESTIONS[settings.test])
+    if settings.correction in _OF_CORRECTIONS and comparisons > 1 and settings.test != "bayes":
+        said.append(_OF_CORRECTIONS[settings.correction])
+    apart = [
+        f"{_named(one, settings)} (p {one.p:.4f}, t-test {one.p_t:.4f})"
+        for one in pairs
+        if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
+    ]
+    if apart:
+        said.append(f"The t-test is on the other side of alpha, before correction: {_some(apart)}.")
+    skewed = [
+        _named(one, settings)
+        for one in pairs
+        if n < _SKEWED_UP_TO and one.skewness is not None and abs(one.skewness) > _SKEWED
+    ]
+    if skewed:
+        said.append(
+            f"Skewed differences (a few large ones to one side): {_some(skewed)}. With so few "
+            "queries, every test then gives more false alarms than alpha says."
+        )
+    if measure is not None and measure.definition.aggregation != "mean":
+        said.append(
+            f"{measure}: compared is the mean of the queries' values, which is not its value over "
+            "all queries."
+        )
+    return said
+
+
+def _named(pair: Pair, settings: Settings) -> str:
+    return pair.system if settings.baseline is not None else f"{pair.system} - {pair.other}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more

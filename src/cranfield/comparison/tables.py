@@ -1,0 +1,472 @@
+"""Comparisons to tables of texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cranfield.comparison.result import Pair, Result, Settings, System, Verdict
+from cranfield.measures import Measure, parse
+from cranfield.render import Table
+
+TESTS = {
+    "randomization": "randomization test",
+    "t": "t-test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "sign": "sign test",
+    "bootstrap": "studentised bootstrap test",
+    "bayes": "Bayesian estimate",
+}
+CORRECTIONS = {
+    "holm": "Holm",
+    "maxt": "maxT",
+    "tukey": "Tukey",
+    "rtukey": "r. Tukey",
+    "bonferroni": "Bonferroni",
+    "bh": "BH",
+    "by": "BY",
+}
+INTERVALS = {
+    "randomization": "by inversion of the test",
+    "t": "by Student's t",
+    "bca": "by the BCa bootstrap",
+}
+_MARKS = {"better": "^", "worse": "v", None: ""}
+_WIDEST_MATRIX = 12  # systems
+_JUDGED_APART = 0.05
+
+
+def table_of(
+    results: Sequence[Result],
+    settings: Settings,
+    notes: Sequence[str] = (),
+    *,
+    bounds: bool = False,
+) -> Table:
+    """Return one measure's comparison: on all queries, or on each slice of one label."""
+    if len(results[0].systems) == 1:
+        return _alone(results, settings, notes)
+    if settings.baseline is None:
+        return _of_all_pairs(results, settings, notes)
+    return _with_baseline(results, settings, notes, bounds)
+
+
+# ---- with a baseline ----------------------------------------------------------------------------
+
+
+def _with_baseline(
+    results: Sequence[Result], settings: Settings, notes: Sequence[str], bounds: bool
+) -> Table:
+    first = results[0]
+    columns = _columns(first, settings, bounds)
+    rows: list[list[str]] = []
+    strong, rules = set(), set()
+    for result in results:
+        rules.add(len(rows))
+        base = next(one for one in result.systems if one.name == settings.baseline)
+        ordered = sorted(result.pairs, key=lambda one: one.mean, reverse=result.rising)
+        best = _best(result)
+        systems = {one.name: one for one in result.systems}
+        for pair in [None, *ordered]:
+            system = base if pair is None else systems[pair.system]
+            if system.mean == best:
+                strong.add((len(rows), len(_labels(result)) + 1))
+            cells = [show(system, pair, result) for _, show in columns]
+            rows.append([*_labels(result), system.name, *cells])
+    labels = [first.label, "queries", "system"] if first.label is not None else ["system"]
+    return Table(
+        [*labels, *(name for name, _ in columns)],
+        rows,
+        [*_legend(results, settings, bounds), *notes],
+        len(labels),
+        frozenset(strong),
+        frozenset(rules - {0}),
+        title=_title(results, settings),
+    )
+
+
+def _labels(result: Result) -> list[str]:
+    return [] if result.label is None else [str(result.slice), f"{len(result.query_ids):,}"]
+
+
+def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str, Any]]:
+    """Return (name, how to show a cell of a system and its pair) of each column."""
+
+    def of_pair(show: Any) -> Any:
+        return lambda system, pair, result: "" if pair is None else show(pair)
+
+    level = f"{100 * (1 - settings.alpha):.4g}%"
+    found: list[tuple[str, Any]] = [
+        ("mean", lambda system, pair, result: number(system.mean)),
+        ("diff", of_pair(lambda pair: signed(pair.difference))),
+        (f"{level} interval", of_pair(lambda pair: between(pair.low, pair.high))),
+    ]
+    if settings.test != "bayes":
+        found.append(("p", of_pair(lambda pair: probability(pair.p))))
+        if corrected(result, settings):
+            name = f"p {CORRECTIONS[settings.correction]}"
+            found.append((name, of_pair(lambda pair: probability(pair.p_adjusted))))
+    found.append(("", of_pair(lambda pair: _MARKS[pair.verdict])))
+    if result.pairs[0].probability_better is not None or settings.test == "bayes":
+        found += [
+            ("P(better)", of_pair(lambda pair: share(pair.probability_better))),
+            ("P(same)", of_pair(lambda pair: share(pair.probability_same))),
+            ("P(worse)", of_pair(lambda pair: share(pair.probability_worse))),
+        ]
+    found += [
+        ("d_z", of_pair(lambda pair: share(pair.d_z))),
+        ("W/T/L", of_pair(lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}")),
+    ]
+    if bounds:
+        found.append(
+            ("unjudged", of_pair(lambda pair: between(pair.unjudged_low, pair.unjudged_high)))
+        )
+    if result.systems[0].judged is not None:
+        found.append(
+            (judged_name(result.measure), lambda system, pair, result: judged(system, result))
+        )
+    return found
+
+
+def corrected(result: Result, settings: Settings) -> bool:
+    """Tell whether p-values are corrected for more than one comparison."""
+    return settings.correction != "none" and result.comparisons > 1
+
+
+def _title(results: Sequence[Result], settings: Settings) -> list[str]:
+    first = results[0]
+    n = len(first.query_ids)
+    what = first.measure
+    if first.label is None:
+        what += f"   {n:,} {'query' if n == 1 else 'queries'}"
+    else:
+        what += f"   by {first.label}"
+    against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
+    if len(first.systems) == 1:
+        return [what]
+    return [f"{what}   {against}", *_method(results, settings)]
+
+
+def _method(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return the line that says how it was tested; more of it where slices differ."""
+    first = results[0]
+    said = [TESTS[settings.test]]
+    if settings.test != "bayes":
+        said[0] += ", two-sided"
+    if settings.test == "randomization":
+        exact = [pair.exact for result in results for pair in result.pairs[:1]]
+        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
+        every = "exact: all flips"
+        said[0] += ", " + (every if all(exact) else drawn)
+        if any(exact) and not all(exact):
+            said[0] += "; exact up to 20 queries"
+    elif settings.test == "bootstrap":
+        said[0] += f", {settings.flips:,} resamples, seed {settings.seed}"
+    if settings.test == "bayes" or settings.rope is not None:
+        said.append(f"the same: within {settings.rope or 0:g}")
+    if settings.test != "bayes":
+        n = first.comparisons
+        over = f"{n:,} comparison" + ("s" if n != 1 else "")
+        over += " in each slice" if first.label is not None else ""
+        over += " of all measures" if settings.family == "all" else ""
+        if settings.correction == "none":
+            said.append(f"uncorrected, {over}")
+        else:
+            said.append(f"{CORRECTIONS[settings.correction]} over {over}")
+    said.append(f"alpha {settings.alpha:g}")
+    return ["; ".join(said)]
+
+
+def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list[str]:
+    """Return what the marks and columns mean, and what else to know."""
+    first = results[0]
+    pairs = [pair for result in results for pair in result.pairs]
+    unmarked = [pair for pair in pairs if pair.verdict is None]
+    than = settings.baseline if settings.baseline is not None else "the column's system"
+    sure = f"{told_by(first, settings)} at most {settings.alpha:g}"
+    if settings.test == "bayes":
+        sure = f"with a probability of at least {1 - settings.alpha:g}"
+    said = []
+    if len(unmarked) < len(pairs):
+        said.append(f"^ better, v worse than {than}: {sure}.")
+    if unmarked:
+        where = "No mark" if len(unmarked) < len(pairs) else "No system is marked"
+        said.append(
+            f"{where}: no evidence of a difference, which is not evidence that there is none."
+        )
+        said += _power(results)
+    said += _meanings(first, settings, bounds)
+    for result in results:
+        said += [f"{_of_slice(result)}{one}" for one in _judged_notes(result)]
+        said += [f"{_of_slice(result)}{one}" for one in result.remarks]
+    return list(dict.fromkeys(said))
+
+
+def told_by(result: Result, settings: Settings) -> str:
+    """Return the name of the p-value that tells whether a pair differs."""
+    return f"p {CORRECTIONS[settings.correction]}" if corrected(result, settings) else "p"
+
+
+def _of_slice(result: Result) -> str:
+    return "" if result.label is None else f"{result.slice}: "
+
+
+def _power(results: Sequence[Result]) -> list[str]:
+    """Return which differences so many queries would have missed, of the pairs without a mark."""
+    if results[0].label is not None:
+        return []
+    unmarked = [pair for pair in results[0].pairs if pair.verdict is None and pair.detectable]
+    if not unmarked:
+        return []
+    n = f"{unmarked[0].n:,} queries miss a true difference more than 1 time in 5 if it is below"
+    if len(unmarked) > 6 or results[0].letters is not None:
+        sizes = [pair.detectable or 0.0 for pair in unmarked]
+        least, most = number(min(sizes)), number(max(sizes))
+        return [f"{n} {least}." if least == most else f"{n} {least} to {most}, by the pair."]
+    shown = []
+    for pair in unmarked:
+        needs = ""
+        if pair.queries_needed is not None:
+            seen, queries = number(abs(pair.difference)), rounded(pair.queries_needed)
+            needs = f" (one of {seen} calls for about {queries})"
+        shown.append(f"{pair.system} {number(pair.detectable)}{needs}")
+    return [f"{n}: {', '.join(shown)}."]
+
+
+def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
+    """Return what the columns are."""
+    share_of = (
+        f"{judged_name(result.measure)}: share of the documents that it looks at that are judged."
+    )
+    judged_too = [share_of] if result.systems[0].judged is not None else []
+    if settings.baseline is None:
+        said = []
+        if result.letters is not None:
+            said.append("letters: systems that share one are not told apart.")
+        if len(result.systems) <= _WIDEST_MATRIX and result.label is None:
+            said.append("- 1, - 2, ...: the row's mean less that of the system so numbered.")
+        else:
+            said.append("Differences and p-values of the pairs: in the forms csv and json.")
+        return [*said, *judged_too]
+    level = f"{100 * (1 - settings.alpha):.4g}%"
+    interval = next(iter(result.pairs)).interval
+    how = f" ({INTERVALS[interval]})" if interval in INTERVALS else ""
+    said = [
+        f"diff: mean difference to {settings.baseline}, and its {level} interval{how}.",
+        "d_z: diff divided by the standard deviation of the queries' differences.",
+        "W/T/L: queries on which the system is better, the same, worse.",
+    ]
+    if bounds:
+        said.append("unjudged: where diff may lie, whatever the unjudged documents are.")
+    if not result.rising:
+        said.append(f"{result.measure}: less is better.")
+    return [*said, *judged_too]
+
+
+def _judged_notes(result: Result) -> list[str]:
+    apart = [one for one in result.systems if _little_judged(one, result)]
+    if not apart:
+        return []
+    shown = []
+    for system in apart:
+        shown.append(f"{system.name} {share(system.judged)}")
+        of = [
+            one
+            for one in result.pairs
+            if one.system == system.name and one.unjudged_low is not None
+        ]
+        if len(of) == 1 and result.letters is None:
+            ends = between(of[0].unjudged_low, of[0].unjudged_high)
+            kept = of[0].unjudged_method == "fixed ideal"
+            fixed = ", the ideal ranking left as it is" if kept else ""
+            shown[-1] += f" (its diff would lie in {ends}, whatever they are{fixed})"
+    return [
+        f"! more of what it ranks is unjudged than of another, by over {_JUDGED_APART}: "
+        f"{', '.join(shown[:5])}{', ...' if len(shown) > 5 else ''}."
+    ]
+
+
+def _little_judged(system: System, result: Result) -> bool:
+    shares = [one.judged for one in result.systems if one.judged is not None]
+    return system.judged is not None and system.judged < max(shares) - _JUDGED_APART
+
+
+# ---- all pairs, and one system ------------------------------------------------------------------
+
+
+def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
+    first = results[0]
+    matrix = first.label is None and len(first.systems) <= _WIDEST_MATRIX
+    rows: list[list[str]] = []
+    strong, rules = set(), set()
+    width = len(first.systems) - 1 if matrix else 0
+    for result in results:
+        rules.add(len(rows))
+        names = [one.name for one in result.systems]
+        by_names = {(one.system, one.other): one for one in result.pairs}
+        letters = dict(zip(names, result.letters, strict=True)) if result.letters else {}
+        ordered = sorted(result.systems, key=lambda one: one.mean, reverse=result.rising)
+        best = _best(result)
+        for place, system in enumerate(ordered, 1):
+            cells = [number(system.mean)]
+            if letters:
+                cells.append(letters[system.name])
+            if system.judged is not None:
+                cells.append(judged(system, result))
+            for other in ordered[:width]:
+                below = ordered.index(other) < place - 1
+                cells.append(_difference(by_names, system.name, other.name) if below else "")
+            labels = _labels(result) if first.label is not None else [str(place)]
+            if system.mean == best:
+                strong.add((len(rows), len(labels) + 1))
+            rows.append([*labels, system.name, *cells])
+    header = [first.label, "queries", "system"] if first.label is not None else ["", "system"]
+    n_labels = len(header)
+    header += ["mean", *(["letters"] if first.letters else [])]
+    if first.systems[0].judged is not None:
+        header.append(judged_name(first.measure))
+    header += [f"- {i + 1}" for i in range(width)]
+    return Table(
+        header,
+        rows,
+        [*_legend(results, settings, False), *notes],
+        n_labels,
+        frozenset(strong),
+        frozenset(rules - {0}),
+        title=_title(results, settings),
+    )
+
+
+def _difference(pairs: Mapping[tuple[str, str], Pair], system: str, other: str) -> str:
+    """Return the difference of two systems' means, marked."""
+    if (system, other) in pairs:
+        pair, sign = pairs[system, other], 1
+        verdict = pair.verdict
+    else:
+        pair, sign = pairs[other, system], -1
+        turned: dict[Verdict | None, Verdict | None] = {
+            "better": "worse",
+            "worse": "better",
+            None: None,
+        }
+        verdict = turned[pair.verdict]
+    return f"{signed(sign * pair.difference)} {_MARKS[verdict] or ' '}"
+
+
+def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
+    first = results[0]
+    rows = [
+        [
+            *_labels(result),
+            system.name,
+            number(system.mean),
+            between(system.low, system.high, signs=False),
+            *([judged(system, result)] if system.judged is not None else []),
+        ]
+        for result in results
+        for system in result.systems
+    ]
+    labels = [first.label, "queries", "system"] if first.label is not None else ["system"]
+    level = f"{100 * (1 - settings.alpha):.4g}% interval"
+    shares = [judged_name(first.measure)] if first.systems[0].judged is not None else []
+    said = [
+        "One system: there is nothing to compare it with. The interval is of its mean (Student's t)."
+    ]
+    return Table(
+        [*labels, "mean", level, *shares],
+        rows,
+        [*said, *notes],
+        len(labels),
+        title=_title(results, settings),
+    )
+
+
+def means_of(result: Result, settings: Settings) -> Table:
+    """Return each system's mean with its own interval."""
+    rows = [
+        [one.name, number(one.mean), between(one.low, one.high, signs=False)]
+        for one in result.systems
+    ]
+    level = f"{100 * (1 - settings.alpha):.4g}% interval"
+    note = (
+        "Each interval is of one system's mean (Student's t). Two that overlap may be of systems "
+        "that differ: whether they do, the comparison says."
+    )
+    return Table(["system", "mean", level], rows, [note], title=[f"{result.measure}   each mean"])
+
+
+def changes_table(
+    measure: str, changes: Sequence[tuple[str, str, str, float, float, float]]
+) -> Table:
+    """Return the queries that changed most: (system, other, query, score, other's score, diff)."""
+    rows, rules = [], set()
+    for i, (system, other, query, score, others, difference) in enumerate(changes):
+        if i and (system, other) != changes[i - 1][:2]:
+            rules.add(i)
+        rows.append([system, query, number(others), number(score), signed(difference)])
+    known = list(dict.fromkeys(change[1] for change in changes))
+    header = ["system", "query_id", known[0] if len(known) == 1 else "other", "score", "diff"]
+    title = [f"{measure}   the queries that change most"]
+    return Table(header, rows, [], 2, frozenset(), frozenset(rules), title=title)
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+def _best(result: Result) -> float | None:
+    """Return the best mean, if not all are the same."""
+    means = [one.mean for one in result.systems]
+    if min(means) == max(means):
+        return None
+    return max(means) if result.rising else min(means)
+
+
+def judged_name(measure: str) -> str:
+    """Return the name of the share of judged documents that goes with a measure."""
+    return str(Measure("Judged", parse(measure).cutoff))
+
+
+def judged(system: System, result: Result) -> str:
+    """Return how much of what a system ranks is judged, marked where it is little."""
+    return f"{share(system.judged)} {'!' if _little_judged(system, result) else ' '}"
+
+
+def number(value: float | None) -> str:
+    """Return a number with four decimals."""
+    if value is None:
+        return "-"
+    shown = f"{value:.4f}"
+    return shown[1:] if float(shown) == 0 and shown.startswith("-") else shown
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign and four decimals; 0 has none."""
+    shown = f"{value:+.4f}"
+    return shown[1:] if float(shown) == 0 else shown
+
+
+def between(low: float | None, high: float | None, *, signs: bool = True) -> str:
+    """Return the ends of an interval."""
+    if low is None or high is None:
+        return "-"
+    show = signed if signs else number
+    return f"[{show(low)}, {show(high)}]"
+
+
+def probability(p: float | None) -> str:
+    """Return a p-value with four decimals, never as 0."""
+    if p is None:
+        return "-"
+    return "<0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
+def share(value: float | None) -> str:
+    """Return a number with two decimals."""
+    if value is None:
+        return "-"
+    shown = f"{value:.2f}"
+    return shown[1:] if float(shown) == 0 and shown.startswith("-") else shown
+
+
+def rounded(n: int) -> str:
+    """Return a large number to two digits."""
+    digits = len(str(n)) - 2
+    return f"{round(n, -digits) if digits > 0 else n:,}"

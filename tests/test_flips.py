@@ -1,0 +1,342 @@
+"""comparison.flips: against slow loops, scipy, and what is known by hand."""
+
+from itertools import combinations, product
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import permutation_test
+
+from cranfield.comparison import flips as module
+from cranfield.comparison.corrections import holm
+from cranfield.comparison.flips import (
+    Flips,
+    Paired,
+    inverted,
+    sign_flip,
+    sign_flip_greater,
+    step_down,
+)
+from cranfield.ranked import Floats
+
+# Cases A, C, D and E of the design's test vectors. A is from Sakai's Laboratory Experiments in
+# Information Retrieval, 2018.
+A = np.array(
+    [
+        [70, 30, 20, 60, 40, 40, 0, 70, 10, 30, 50, 40, 0, 60, 50, 30, 10, 50, 20, 10],
+        [50, 10, 0, 20, 40, 30, 0, 50, 30, 30, 40, 40, 10, 40, 20, 10, 10, 60, 30, 20],
+        [0, 0, 20, 10, 30, 30, 10, 20, 40, 40, 40, 30, 30, 20, 20, 20, 10, 50, 40, 30],
+    ]
+).T.astype(np.float64)
+A /= 100
+D = np.array([0.3, -0.1, 0.2, 0.05, 0.15, -0.02, 0.25, 0.1])
+E = np.array([-4, 6, -14, 16, 9, 1, 1, 6, 1, 1, 10, 8, 3, 3, 5, -2, 0, 8, 2, -9, -1, 9, 1, 2, 9])
+E = np.append(E, [20, -3, 16, -8, 5]) / 100
+
+
+def every_pair(values: Floats) -> Paired:
+    left, right = np.array(list(combinations(range(values.shape[1]), 2))).T
+    return Paired(values, left, right)
+
+
+def one(differences: Floats) -> Paired:
+    return Paired.of(np.asarray(differences, np.float64)[:, None])
+
+
+def all_signs(n: int) -> Floats:
+    return np.array(list(product([1.0, -1.0], repeat=n)))
+
+
+def slow_p(d: Floats, shift: float = 0.0) -> float:
+    """Return the exact p-value of a mean difference `shift`, by all flips."""
+    moved = d - shift
+    least = abs(moved.sum()) - 1e-9 * np.abs(d).sum()
+    return float((np.abs(all_signs(len(d)) @ moved) >= least).mean())
+
+
+def test_case_a() -> None:
+    paired, flips = every_pair(A), Flips(20)
+    assert flips.exact
+    p = sign_flip(paired, flips)
+    assert p.tolist() == [69_120 / 2**20, 151_632 / 2**20, 653_824 / 2**20]
+    assert p.tolist() == [0.06591796875, 0.1446075439453125, 0.62353515625]
+    np.testing.assert_allclose(holm(p), [0.19775390625, 0.289215087890625, 0.62353515625], 1e-15)
+    np.testing.assert_allclose(
+        step_down(paired, flips), [0.117156982422, 0.188018798828, 0.62353515625], 0, 5e-13
+    )
+    low, high = inverted(paired, flips, 0.05)
+    np.testing.assert_allclose(low, [0, -0.0285714, -0.05], 0, 5e-8)
+    np.testing.assert_allclose(high, [0.15, 0.23, 0.10], 0, 5e-8)
+    assert not np.signbit(low[0])
+    low, high = inverted(paired, flips, 0.10)
+    np.testing.assert_allclose(low, [0.0125, -0.0090909, -0.04], 0, 5e-8)
+    np.testing.assert_allclose(high, [0.1363636, 0.2090909, 0.09], 0, 5e-8)
+
+
+def test_case_c_differences_that_are_one_but_for_rounding() -> None:
+    x = np.array([0.1, 0.2, 0.3, 0.7, 0.9, 0.5, 0.2, 0.4])
+    y = np.array([0.0, 0.1, 0.2, 0.6, 0.8, 0.4, 0.1, 0.3])
+    assert len(set((x - y).tolist())) > 1
+    values = np.stack((x, y, x), axis=1)
+    paired = every_pair(values)
+    assert sign_flip(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    assert step_down(paired, Flips(8)).tolist() == [2 / 256, 1.0, 2 / 256]
+    low, high = inverted(paired, Flips(8), 0.05)
+    np.testing.assert_allclose(low, [0.1, 0, -0.1], 1e-12)
+    np.testing.assert_allclose(high, [0.1, 0, -0.1], 1e-12)
+
+
+def test_case_d() -> None:
+    assert sign_flip(one(D), Flips(8)).tolist() == [16 / 256]
+    low, high = inverted(one(D), Flips(8), 0.05)
+    np.testing.assert_allclose([low[0], high[0]], [-0.0066667, 0.2333333], 0, 5e-8)
+
+
+def met_in_the_middle(d: Floats) -> int:
+    """Count, of all flips of whole numbers, those whose absolute sum is as large."""
+    half = len(d) // 2
+    some, others = all_signs(half) @ d[:half], np.sort(all_signs(len(d) - half) @ d[half:])
+    least = abs(d.sum())
+    above = len(others) - np.searchsorted(others, least - some, side="left")
+    below = np.searchsorted(others, -least - some, side="right")
+    return int(above.sum() + below.sum())
+
+
+def test_case_e_drawn_flips_come_close_to_all() -> None:
+    exact = met_in_the_middle(np.round(100 * E)) / 2**30
+    assert exact == 20_299_048 / 2**30
+    flips = Flips(30)
+    assert not flips.exact
+    (p,) = sign_flip(one(E), flips)
+    error = (exact * (1 - exact) / 100_000) ** 0.5
+    assert abs(p - exact) <= 4 * error  # 0.0017
+    assert round(p, 8) == 0.01874981
+    (greater,) = sign_flip_greater(one(E), flips)
+    assert abs(greater - exact / 2) <= 4 * error
+    for margin, expected in (0.01, 0.00149287097), (0.02, 0.00020816736):
+        (p,) = sign_flip_greater(one(E + margin), flips)
+        assert abs(p - expected) <= 4 * (expected / 100_000) ** 0.5
+    low, high = inverted(one(E), flips, 0.05)
+    np.testing.assert_allclose([low[0], high[0]], [0.00625, 0.061], 0, 0.0005)
+
+
+def test_other_seeds_agree_within_chance() -> None:
+    exact = 20_299_048 / 2**30
+    p = [sign_flip(one(E), Flips(30, 20_000, seed))[0] for seed in range(10)]
+    assert len(set(p)) > 5
+    # The mean of ten has a tenth of the variance.
+    assert abs(np.mean(p) - exact) <= 4 * (exact * (1 - exact) / 200_000) ** 0.5
+
+
+differences = st.lists(st.integers(-4, 4), min_size=1, max_size=10) | st.lists(
+    st.floats(-1, 1).map(lambda x: round(x, 6)), min_size=1, max_size=10
+)
+
+
+@given(differences)
+def test_exact_p_is_that_of_a_loop(drawn: list[float]) -> None:
+    d = np.array(drawn, np.float64)
+    n = len(d)
+    assert sign_flip(one(d), Flips(n)).tolist() == [slow_p(d)]
+    least = d.sum() - 1e-9 * np.abs(d).sum()
+    greater = float((all_signs(n) @ d >= least).mean())
+    assert sign_flip_greater(one(d), Flips(n)).tolist() == [greater]
+
+
+@pytest.mark.parametrize("n", [2, 5, 12])
+@pytest.mark.parametrize("tied", [False, True])
+def test_scipy(n: int, tied: bool) -> None:
+    chance = np.random.default_rng(n)
+    d = chance.integers(-2, 4, n) / 8 if tied else chance.normal(0.3, 1, n)
+
+    def tried(alternative: str) -> float:
+        found = permutation_test(
+            (d,),
+            lambda x, axis: x.mean(axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=np.inf,
+            alternative=alternative,
+        )
+        return float(found.pvalue)
+
+    assert sign_flip_greater(one(d), Flips(n))[0] == tried("greater")
+    # scipy's two-sided p is twice the smaller of the one-sided ones, at most 1. By symmetry that
+    # is ours, unless the sum is 0: then both are 1.
+    assert sign_flip(one(d), Flips(n))[0] == tried("two-sided")
+
+
+def slow_step_down(values: Floats) -> list[float]:
+    """Return step-down maxT p-values by Student's t of every flip."""
+    paired = every_pair(values)
+    d, n = paired.differences, paired.n_queries
+
+    def t(x: Floats) -> Floats:
+        spread = np.sqrt((x**2).sum(axis=0) - x.sum(axis=0) ** 2 / n)
+        found: Floats = np.abs(x.sum(axis=0)) / spread
+        return found
+
+    seen = t(d)
+    flipped = np.array([t(d * signs[:, None]) for signs in all_signs(n)])
+    p, least = np.empty(len(seen)), 0.0
+    order = np.argsort(-seen)
+    for i, pair in enumerate(order):
+        greatest = flipped[:, order[i:]].max(axis=1)
+        least = p[pair] = max(least, float((greatest >= seen[pair] * (1 - 1e-9)).mean()))
+    return p.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_step_down_is_that_of_a_loop(seed: int) -> None:
+    values = np.random.default_rng(seed).normal([0.8, 0, 0, 0.4], 1, (9, 4))
+    assert step_down(every_pair(values), Flips(9)).tolist() == slow_step_down(values)
+
+
+@settings(max_examples=60)
+@given(differences, st.sampled_from([0.05, 0.1, 0.3]))
+def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -> None:
+    d = np.array(drawn, np.float64)
+    n = len(d)
+    low, high = (end[0] for end in inverted(one(d), Flips(n), alpha))
+    if np.isinf(low):
+        assert 2 / 2**n > alpha  # no difference is ever rejected
+        assert low == -high
+        return
+    assert low - 1e-12 <= d.mean() <= high + 1e-12
+    reach = 1e-5 * (1 + np.abs(d).max())
+    for end, outwards in (low, -reach), (high, reach):
+        assert slow_p(d, end + outwards) <= alpha
+        assert slow_p(d, end) > alpha  # the ends belong to it
+        assert not (end == 0 and np.signbit(end))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.25])
+@pytest.mark.parametrize("kind", ["tied", "untied"])
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.integers(1, 30))
+def test_zero_is_outside_if_and_only_if_significant(
+    kind: str, alpha: float, seed: int, n: int
+) -> None:
+    flips = Flips(n if n > 20 else min(n, 12), 199)
+    chance, shape = np.random.default_rng(seed), (flips.n_queries, 20)
+    d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
+    paired = Paired.of(d)
+    low, high = inverted(paired, flips, alpha)
+    outside = (low > 0) | (high < 0)
+    assert outside.tolist() == (sign_flip(paired, flips) <= alpha).tolist()
+
+
+@pytest.mark.parametrize("n", [12, 30, 70, 200])
+@pytest.mark.parametrize("cells", [97, 777, 10_007])
+def test_the_size_of_a_part_changes_nothing(
+    n: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(n).random((n, 4)).round(2)
+    paired, flips = every_pair(values), Flips(n, 500)
+
+    def answers() -> list[list[float]]:
+        found = [test(paired, flips) for test in (sign_flip, sign_flip_greater, step_down)]
+        return [p.tolist() for p in [*found, *inverted(paired, flips, 0.05)]]
+
+    whole = answers()
+    monkeypatch.setattr(module, "_CELLS", cells)
+    np.testing.assert_allclose(answers()[3:], whole[3:], 1e-12, 1e-14)
+    assert answers()[:3] == whole[:3]
+
+
+def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
+    few, many = Flips(70, 100), Flips(70, 1_000)
+    drawn = [np.concatenate(list(flips.signs())) for flips in (few, many)]
+    assert (drawn[0] == drawn[1][:100]).all()
+    words = np.random.Generator(np.random.PCG64(42)).integers(0, 2**64, (100, 2), np.uint64)
+    assert (drawn[0] == np.unpackbits(words.view(np.uint8), axis=1, count=70)).all()
+
+
+def p_of_first(values: Floats, flips: Flips) -> float:
+    """Return the p-value of the first two systems, among all pairs."""
+    return float(sign_flip(every_pair(values), flips)[0])
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 9, 15, 21, 65, 130]), st.booleans())
+def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
+    chance = np.random.default_rng(seed)
+    values = chance.integers(0, 5, (n, 2)) / 4 if tied else chance.random((n, 2))
+    flips = Flips(n, 999)
+    alone = p_of_first(values, flips)
+    assert alone == sign_flip(one(values[:, 0] - values[:, 1]), flips)[0]
+    near = values[:, :1] + 1e-4 * chance.random((n, 1))
+    others = {
+        "random": chance.random((n, 3)),
+        "huge": 1e9 * chance.random((n, 1)),
+        "constant": np.full((n, 1), 0.1),
+        "twins": values,
+        "nearly the same": near,
+    }
+    for columns in others.values():
+        assert p_of_first(np.concatenate((values, columns), axis=1), flips) == alone
+    everything = np.concatenate((values, *others.values()), axis=1)
+    assert p_of_first(everything, flips) == alone
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.sampled_from([3, 12, 40]))
+def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
+    chance = np.random.default_rng(seed)
+    values = chance.integers(0, 9, (n, 5)) / 8
+    flips = Flips(n, 999)
+    paired = every_pair(values)
+    place = chance.permutation(5)
+    moved = Paired(values[:, np.argsort(place)], place[paired.left], place[paired.right])
+    turned = Paired(values, paired.right, paired.left)
+    for test in (sign_flip, step_down):
+        p = test(paired, flips).tolist()
+        assert test(moved, flips).tolist() == p
+        assert test(turned, flips).tolist() == p  # two-sided
+    low, high = inverted(paired, flips, 0.1)
+    other_low, other_high = inverted(turned, flips, 0.1)
+    np.testing.assert_allclose(other_low, -high, 1e-9, 1e-12)
+    np.testing.assert_allclose(other_high, -low, 1e-9, 1e-12)
+
+
+def test_pairs_that_nearly_agree_among_others() -> None:
+    # Two pairs of systems so close that each gets a column of its own, beside the systems': as
+    # many columns as pairs, by chance.
+    chance = np.random.default_rng(1)
+    a, b = 1 + chance.random((2, 12))
+    values = np.stack((a, a + 1e-3 * chance.random(12), b, b + 1e-3 * chance.random(12)), axis=1)
+    paired = every_pair(values)
+    expected = [slow_p(d) for d in paired.differences.T]
+    assert sign_flip(paired, Flips(12)).tolist() == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 12, 21, 100])
+def test_no_difference_at_all(n: int) -> None:
+    values = np.tile(np.random.default_rng(n).random((n, 1)), 3)
+    paired, flips = every_pair(values), Flips(n, 999)
+    for test in (sign_flip, sign_flip_greater, step_down):
+        assert test(paired, flips).tolist() == [1.0] * 3
+    low, high = inverted(paired, flips, 0.05)
+    end = np.inf if 2 / 2**n > 0.05 else 0.0  # the p-value of anything else, at its least
+    assert low.tolist() == [-end] * 3
+    assert high.tolist() == [end] * 3
+    assert not np.signbit(high).any()
+
+
+@pytest.mark.parametrize("n", [1, 2, 20, 21, 64, 65])
+def test_the_least_p_there_is(n: int) -> None:
+    d = np.random.default_rng(n).random(n) + 1
+    flips = Flips(n, 999)
+    least = 2 / 2**n if n <= 20 else 1 / 1000
+    assert sign_flip(one(d), flips).tolist() == [least]
+    assert step_down(one(d), flips).tolist() == [least]
+    assert sign_flip_greater(one(d), flips)[0] == (1 / 2**n if n <= 20 else least)
+
+
+def test_a_mean_of_equal_differences_counts_its_ties() -> None:
+    # Ten differences of 1, three of -1: as large a sum has every flip with at most 3 minus signs.
+    d = np.array([1.0] * 10 + [-1.0] * 3)
+    expected = 2 * sum(comb(13, k) for k in range(4)) / 2**13
+    assert sign_flip(one(d), Flips(13)).tolist() == [expected]
