@@ -168,11 +168,11 @@ def test_limits_and_p_values_never_contradict_each_other(n: int) -> None:
 
 def test_verdicts_hang_on_no_other_system_and_no_chunk() -> None:
     chance = np.random.default_rng(3)
-    differences = chance.normal(0, 0.1, (30, 50))
-    bounds = np.zeros((1, 50))
-    every = one_sided(differences, bounds, Flips(30, 200_000), 0.05)
-    for i in (0, 49):
-        alone = one_sided(differences[:, [i]], bounds[:, [i]], Flips(30, 200_000), 0.05)
+    differences = chance.normal(0, 0.1, (30, 40))
+    bounds = np.zeros((1, 40))
+    every = one_sided(differences, bounds, Flips(30, 120_000), 0.05)
+    for i in (0, 39):
+        alone = one_sided(differences[:, [i]], bounds[:, [i]], Flips(30, 120_000), 0.05)
         for ours, theirs in zip(every, alone, strict=True):
             assert ours[..., i] == pytest.approx(theirs[..., 0], rel=1e-12)
 
@@ -228,8 +228,6 @@ def test_constant_differences() -> None:
 def test_equivalence_fails_beyond_either_margin() -> None:
     for test in ("randomization", "t"):
         for shift, outcome in ((-30, "FAIL"), (30, "FAIL"), (0, "PASS"), (10, "UNDECIDED")):
-            found = differing([d + shift for d in A[:6] * 6], 10, test=test, equivalence=True)
-            assert found.outcome == "PASS"
             spread = [shift + d / 2 for d in (-8, -4, 0, 0, 4, 8)] * 4
             assert differing(spread, 0.1, test=test, equivalence=True).outcome == outcome
     better = differing([30, 31, 32] * 4, 0.1)
@@ -243,16 +241,21 @@ def test_undecided_says_how_many_queries_would_decide() -> None:
     assert (one.outcome, one.queries) == ("UNDECIDED", topics(margin=0.02, sd=sd))
     one = differing(spread, 0.02, equivalence=True).verdicts[0]
     assert one.queries == topics(margin=0.02, sd=sd, power=0.9)
-    near = differing([d - 9 for d in spread[:10] * 3], 0.1, alpha=0.001)
-    assert near.outcome in ("UNDECIDED", "FAIL")
+    near = differing([d - 4 for d in spread[:10] * 3], 0.07)
+    assert near.outcome == "UNDECIDED"
+    assert (near.verdicts[0].queries or 31) <= 30
+    assert "left (score): has as many, and may differ by about the margin." in near.notes
 
 
 def test_every_measure_must_pass() -> None:
     data = {
-        "old": {"X": scores(A), "Y": scores(A)},
-        "new": {"X": scores([a + 5 + i % 2 for i, a in enumerate(A)]), "Y": scores(A)},
-        "worse": {"X": scores(A), "Y": scores([a - 5 - i % 2 for i, a in enumerate(A)])},
-        "odd": {"X": scores(A), "Y": scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A)])},
+        "old": {"X": scores(A[:12]), "Y": scores(A[:12])},
+        "new": {"X": scores([a + 5 + i % 2 for i, a in enumerate(A[:12])]), "Y": scores(A[:12])},
+        "worse": {"X": scores(A[:12]), "Y": scores([a - 5 - i % 2 for i, a in enumerate(A[:12])])},
+        "odd": {
+            "X": scores(A[:12]),
+            "Y": scores([a - 40 * (i % 2 - 0.5) for i, a in enumerate(A[:12])]),
+        },
     }
     found = gate(data, baseline="old", margin=0.01)
     assert found.outcomes == {"new": "PASS", "worse": "FAIL", "odd": "UNDECIDED"}
@@ -291,8 +294,16 @@ def test_a_margin_has_a_size(margin: Any) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    [{"alpha": 0.5}, {"alpha": 0}, {"alpha": "x"}, {"test": "wilcoxon"}, {"flips": 0}]
-    + [{"seed": -1}, {"equivalence": 1}, {"flips": 2.5}],
+    [
+        {"alpha": 0.5},
+        {"alpha": 0},
+        {"alpha": "x"},
+        {"test": "wilcoxon"},
+        {"flips": 0},
+        {"flips": 2.5},
+        {"seed": -1},
+        {"equivalence": 1},
+    ],
 )
 def test_options_out_of_their_range_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(option))):
@@ -326,7 +337,13 @@ def test_t_is_that_of_scipy() -> None:
         assert one.lower == pytest.approx(theirs.confidence_interval(0.95).low, rel=1e-10)
 
 
-QRELS, (BM25, DENSE, FUSION, TFIDF) = str(demo.QRELS), map(str, demo.RUNS)
+QRELS = str(demo.QRELS)
+BM25, DENSE, FUSION, TFIDF = (
+    str(path)
+    for name in ("bm25", "dense", "fusion", "tfidf")
+    for path in demo.RUNS
+    if path.stem == name
+)
 
 
 @pytest.mark.parametrize(
@@ -394,8 +411,15 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "--effect 0.3 --margin 0.1", "--difference 0.1", "--width 1 --sd 1 --queries 9"]
-    + ["--difference 1 --queries 9", "--difference 1 --sd 0 --queries 9", "--queries 1"],
+    [
+        "",
+        "--effect 0.3 --margin 0.1",
+        "--difference 0.1",
+        "--width 1 --sd 1 --queries 9",
+        "--difference 1 --queries 9",
+        "--difference 1 --sd 0 --queries 9",
+        "--queries 1",
+    ],
 )
 def test_questions_of_power_that_have_no_answer(arguments: str) -> None:
     assert CliRunner().invoke(cli, ["power", *arguments.split()]).exit_code == 2
