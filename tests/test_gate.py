@@ -104,7 +104,8 @@ def meet_in_the_middle(whole: list[int]) -> float:
     half = len(whole) // 2
     left, right = sums(whole[:half]), sums(whole[half:])
     below = np.searchsorted(right, sum(whole) - left)
-    return int((len(right) - below).sum()) / 2 ** len(whole)
+    as_large = int((len(right) - below).sum())
+    return as_large / float(2 ** len(whole))
 
 
 def all_flips(differences: list[int], bound: Fraction) -> Fraction:

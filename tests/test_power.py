@@ -46,7 +46,7 @@ def test_queries_for_the_width_of_an_interval(variance: float, width: float, n: 
     def expected(n: int) -> float:
         """Return the expected width: twice t E[s] / sqrt(n)."""
         c4 = math.sqrt(2 / (n - 1)) * math.exp(math.lgamma(n / 2) - math.lgamma((n - 1) / 2))
-        return 2 * stats.t.ppf(0.975, n - 1) * c4 * math.sqrt(variance / n)
+        return 2 * float(stats.t.ppf(0.975, n - 1)) * c4 * math.sqrt(variance / n)
 
     assert topics(width=width, sd=math.sqrt(variance)) == n
     assert expected(n) <= width < expected(n - 1)

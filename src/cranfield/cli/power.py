@@ -93,8 +93,8 @@ def command(
             row |= {"sd": sd, "difference": row["effect"] * sd}
         row["power"] = wanted
     else:
-        said = "power: how likely so many queries are to find it"
-        said += " (a run that is as good, to pass)." if margin is not None else "."
+        what = "find it" if margin is None else "let a run that is as good pass"
+        said = f"power: how likely so many queries are to {what}."
         row["queries"] = queries
         size = _effect(given, sd)
         row["power"] = power(size, queries, alpha=alpha, sides=1 if margin is not None else 2)

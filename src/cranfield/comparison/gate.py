@@ -37,6 +37,13 @@ class Verdict:
     level 1 - alpha, None where there is none. `p` is of a true difference beyond the margin: at
     most -margin, or, of equivalence, also at least margin; `p_worse` of one of at least 0. Both are
     None where there is no test. The limits and the p-values never contradict each other.
+
+    >>> from cranfield import gate
+    >>> runs = ["demo/bm25.run", "demo/dense.run"]
+    >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)
+    >>> verdict = found["dense", "nDCG@10"]
+    >>> str(verdict), verdict.n, round(verdict.difference, 4), round(verdict.lower, 4)
+    ('PASS, better', 40, 0.2131, 0.1526)
     """
 
     system: str
@@ -72,9 +79,7 @@ class Gate:
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
     >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)
     >>> found.outcome, found.outcomes
-    ('UNDECIDED', {'dense': 'PASS', 'tfidf': 'UNDECIDED'})
-    >>> str(found["dense", "nDCG@10"])
-    'PASS, better'
+    ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
     """
 
     verdicts: tuple[Verdict, ...]
@@ -409,7 +414,7 @@ def _title(found: Gate) -> list[str]:
     how = "paired t test"
     if recipe["test"] == "randomization":
         drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
-        how = f"sign-flip randomization test, {'all flips' if recipe['exact'] else drawn}"
+        how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
     level = f"one-sided {100 * (1 - recipe['alpha']):g}% limits"
     margins = {
         one.measure: f"{one.measure} {one.baseline_mean:.4f}, margin {one.margin:.4g}"
