@@ -105,8 +105,8 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 @click.option(
     "--slices",
     metavar="FILE",
-    help="Labels of queries (a column of query ids, one or more of labels): compare on those of each "
-    "label by themselves, too.",
+    help="Labels of queries (a column of query ids, one or more of labels): compare on those of "
+    "each label by themselves, too.",
 )
 @click.option(
     "--bounds",
@@ -116,8 +116,8 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 @click.option(
     "--missing",
     type=click.Choice(get_args(Missing)),
-    help="What to do with a query that a system has no score for: refuse it, count it as "
-    "0, or drop it for all.  [default: zero; with --saved error]",
+    help="What to do with a query that a system has no score for: refuse it, count it as 0, "
+    "or drop it for all.  [default: zero; with --saved error]",
 )
 @click.option("--means", is_flag=True, help="Show each system's mean with its own interval, too.")
 @click.option(

@@ -30,6 +30,7 @@ from cranfield.version import __version__
 
 Missing = Literal["error", "zero", "drop"]
 DEFAULT_MEASURES = "nDCG@10"
+_GREATEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,10 +347,11 @@ def _aligned(
             kept = [i for i, query in enumerate(column.query_ids) if query in row]
             rows = [row[column.query_ids[i]] for i in kept]
             values[m, rows, s] = column.values[kept]
-    for m, q, s in np.argwhere(~np.isfinite(values))[:1].tolist():
+    # Beyond, squares would not be numbers any more.
+    for m, q, s in np.argwhere(~(np.abs(values) <= _GREATEST))[:1].tolist():
         raise InputError(
             f"{list(names)[s]}: {measures[m]} of query {query_ids[q]!r} is {values[m, q, s]}: "
-            "expected a number"
+            f"expected a number of at most {_GREATEST:g}"
         )
     made = {"cranfield": __version__, "missing": missing, **recipe}
     return Aligned(tuple(names), tuple(measures), query_ids, values, tuple(notes), made)

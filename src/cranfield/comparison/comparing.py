@@ -441,6 +441,8 @@ def _adjusted(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[
 
 def _of_family(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
     p = np.concatenate([cell.p for cell in cells])
+    if not len(p):
+        return [cell.p for cell in cells]
     absent = np.isnan(p)
     if settings.correction == "maxt":
         differences = [cell.paired.differences for cell in cells]

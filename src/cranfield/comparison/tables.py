@@ -233,10 +233,10 @@ def _power(results: Sequence[Result]) -> list[str]:
 
 def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
     """Return what the columns are."""
-    share_of = (
-        f"{judged_name(result.measure)}: share of the documents that it looks at that are judged."
-    )
-    judged_too = [share_of] if result.systems[0].judged is not None else []
+    judged_too = []
+    if result.systems[0].judged is not None:
+        name = judged_name(result.measure)
+        judged_too = [f"{name}: share of the documents that it looks at that are judged."]
     if settings.baseline is None:
         said = []
         if result.letters is not None:
@@ -368,7 +368,7 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
     level = f"{100 * (1 - settings.alpha):.4g}% interval"
     shares = [judged_name(first.measure)] if first.systems[0].judged is not None else []
     said = [
-        "One system: there is nothing to compare it with. The interval is of its mean (Student's t)."
+        "One system: there is nothing to compare it with. The interval is its mean's (Student's t)."
     ]
     return Table(
         [*labels, "mean", level, *shares],

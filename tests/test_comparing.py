@@ -1,0 +1,595 @@
+"""compare: the differences, tests, corrections and effect sizes of pairs of systems."""
+
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import Comparison, InputError, MeasureError, OptionError, compare, evaluate
+from cranfield.comparison.anova import Anova, randomised_tukey
+from cranfield.comparison.corrections import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    bonferroni,
+    holm,
+)
+from cranfield.comparison.flips import Paired
+from cranfield.comparison.significance import Moments, bca_interval, beliefs, bootstrap_test
+
+# Twenty topics and three systems of Sakai, Laboratory Experiments in Information Retrieval (2018).
+A = [.70, .30, .20, .60, .40, .40, .00, .70, .10, .30, .50, .40, .00, .60, .50, .30, .10, .50, .20, .10]  # noqa: E501  # fmt: skip
+B = [.50, .10, .00, .20, .40, .30, .00, .50, .30, .30, .40, .40, .10, .40, .20, .10, .10, .60, .30, .20]  # noqa: E501  # fmt: skip
+C = [.00, .00, .20, .10, .30, .30, .10, .20, .40, .40, .40, .30, .30, .20, .20, .20, .10, .50, .40, .30]  # noqa: E501  # fmt: skip
+
+
+def scores(**systems: list[float]) -> dict[str, dict[str, float]]:
+    return {
+        name: {f"q{i:04}": value for i, value in enumerate(values)}
+        for name, values in systems.items()
+    }
+
+
+SAKAI = scores(a=A, b=B, c=C)
+SAKAI_PAIRED = Paired(np.array([A, B, C]).T, np.array([0, 0, 1]), np.array([1, 2, 2]))
+
+
+@cache
+def sakais(**options: Any) -> Comparison:
+    return compare(SAKAI, all_pairs=True, **options)
+
+
+def column(field: str, **options: Any) -> list[Any]:
+    """Return one value of the pairs a-b, a-c, b-c."""
+    found = sakais(**options)["score"]
+    return [getattr(found[pair], field) for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("difference", [0.075, 0.1, 0.025]),
+        ("p", [69_120 / 2**20, 151_632 / 2**20, 653_824 / 2**20]),
+        ("p_adjusted", [0.19775390625, 0.289215087890625, 0.62353515625]),
+        ("p_t", [0.047796761845, 0.123165104581, 0.521773448398]),
+        ("low", [0.0, -0.0285714, -0.05]),
+        ("high", [0.15, 0.23, 0.1]),
+        ("d_z", [0.4730982874, 0.3607450433, 0.1459467315]),
+        ("hedges", [0.4541743559, 0.3463152416, 0.1401088622]),
+        ("glass", [0.4360837524, 0.7170832516, 0.1792708129]),
+        ("d_av", [0.3785658488, 0.5408629378, 0.1596762694]),
+        ("es_e", [0.5069655097, 0.6759540130, 0.1689885032]),
+        ("wins", [10, 11, 8]),
+        ("ties", [5, 3, 4]),
+        ("losses", [5, 6, 8]),
+        ("dominance", [0.25, 0.25, 0]),
+        ("superiority", [0.625, 0.625, 0.5]),
+        ("mean", [0.345, 0.345, 0.27]),
+        ("other_mean", [0.27, 0.245, 0.245]),
+    ],
+)
+def test_sakais_systems_by_randomization(field: str, expected: list[float]) -> None:
+    np.testing.assert_allclose(column(field), expected, atol=5e-8 if field == "low" else 5e-11)
+    assert column("exact") == [True] * 3
+    assert column("p_error") == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("test", "field", "expected"),
+    [
+        ("t", "p", [0.047796761845, 0.123165104581, 0.521773448398]),
+        ("t", "low", [0.0008059447, -0.0297355057, -0.0551687029]),
+        ("t", "high", [0.1491940553, 0.2297355057, 0.1051687029]),
+        ("t", "p_adjusted", [0.143390285535, 0.246330209162, 0.521773448398]),
+        ("sign", "p", [0.3017578125, 0.332305908203, 1]),
+        ("wilcoxon", "p", [0.037229303102, 0.173143774683, 0.747026977426]),
+        ("wilcoxon", "rank_biserial", [0.6, 0.37254901960784, 0.08823529411765]),
+    ],
+)
+def test_sakais_systems_by_other_tests(test: str, field: str, expected: list[float]) -> None:
+    np.testing.assert_allclose(column(field, test=test), expected, atol=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("correction", "expected"),
+    [
+        ("bh", [0.143390285535, 0.184747656871, 0.521773448398]),
+        ("by", [0.262882190147, 0.338704037598, 0.956584655397]),
+        ("bonferroni", [0.143390285535, 0.369495313743, 1]),
+        ("none", [0.047796761845, 0.123165104581, 0.521773448398]),
+        ("tukey", [0.256697746377, 0.095686847118, 0.854963181115]),
+    ],
+)
+def test_sakais_systems_corrected(correction: str, expected: list[float]) -> None:
+    found = column("p_adjusted", test="t", correction=correction)
+    np.testing.assert_allclose(found, expected, atol=5e-11)
+
+
+def test_sakais_systems_by_max_t() -> None:
+    expected = [0.117156982422, 0.188018798828, 0.62353515625]
+    np.testing.assert_allclose(column("p_adjusted", correction="maxt"), expected, atol=5e-13)
+
+
+def test_sakais_systems_by_randomised_tukey() -> None:
+    # Known to +-.0015 from a million permutations; ten thousand have a standard error of .005.
+    found = column("p_adjusted", correction="rtukey")
+    np.testing.assert_allclose(found, [0.3035, 0.1066, 0.8916], atol=0.02)
+    more = randomised_tukey(SAKAI_PAIRED, permutations=200_000)
+    np.testing.assert_allclose(more, [0.3035, 0.1066, 0.8916], atol=0.0015 + 4 * 0.00107)
+
+
+def test_the_analysis_of_variance_of_sakais_systems() -> None:
+    anova = Anova.of(SAKAI_PAIRED.values)
+    assert anova is not None
+    np.testing.assert_allclose(
+        [anova.systems, anova.queries, anova.residual],
+        [0.0541666667, 0.0541754386, 0.0218859649],
+        atol=5e-11,
+    )
+    assert anova.degrees == (20 - 1) * (3 - 1)
+    np.testing.assert_allclose(anova.systems / anova.residual, 2.4749498998, atol=5e-10)
+    np.testing.assert_allclose(anova.queries / anova.residual, 2.4753507014, atol=5e-10)
+
+
+def test_how_probable_it_is_that_sakais_systems_are_better() -> None:
+    found = compare(SAKAI, all_pairs=True, rope=0.02)["score"]
+    pair = found["a", "b"]
+    assert pair.probability_worse == pytest.approx(0.007407702949, abs=5e-13)
+    assert pair.probability_same == pytest.approx(0.061225314116, abs=5e-13)
+    assert pair.probability_better == pytest.approx(0.931366982935, abs=5e-13)
+    pair = found["a", "c"]
+    assert pair.probability_worse == pytest.approx(0.033946808062, abs=5e-13)
+    assert pair.probability_same == pytest.approx(0.072209913118, abs=5e-13)
+    assert pair.probability_better == pytest.approx(0.893843278819, abs=5e-13)
+    pair = found["b", "c"]
+    assert pair.probability_worse == pytest.approx(0.127284832661, abs=5e-13)
+    assert pair.probability_same == pytest.approx(0.321471379850, abs=5e-13)
+    assert pair.probability_better == pytest.approx(0.551243787489, abs=5e-13)
+    above, _, _ = beliefs(Moments.of(SAKAI_PAIRED), 0.0)
+    np.testing.assert_allclose(above, [0.976101619078, 0.938417447710, 0.739113275801], atol=5e-13)
+
+
+def test_the_bca_interval_of_sakais_systems() -> None:
+    # Means of 20 differences of one decimal lie 0.005 apart, and the ends within one of these.
+    low, high = bca_interval(SAKAI_PAIRED, Moments.of(SAKAI_PAIRED), 0.05)
+    np.testing.assert_allclose(low, [0.010, -0.015, -0.040], atol=0.005 + 1e-9)
+    np.testing.assert_allclose(high, [0.145, 0.225, 0.110], atol=0.005 + 1e-9)
+
+
+def test_the_bca_interval_is_scipys() -> None:
+    from scipy.stats import bootstrap
+
+    difference = np.random.default_rng(3).gamma(0.7, size=60) - 0.5
+    paired = Paired.of(difference[:, None])
+    low, high = bca_interval(paired, Moments.of(paired), 0.05, resamples=50_000)
+    theirs = bootstrap(
+        (difference,), np.mean, n_resamples=50_000, method="BCa", rng=np.random.default_rng(4)
+    ).confidence_interval
+    error = (
+        4 * float(np.std(difference)) / math.sqrt(60) * 0.02
+    )  # of the 2.5 % point of 50,000 means
+    np.testing.assert_allclose([low[0], high[0]], [theirs.low, theirs.high], atol=error)
+
+
+def test_the_bootstrap_test_agrees_with_a_loop() -> None:
+    rng = np.random.default_rng(5)
+    difference = rng.normal(0.3, 1, 15)
+    n, mean, sd = 15, difference.mean(), difference.std(ddof=1)
+    t = abs(mean) / (sd / math.sqrt(n))
+    count, repetitions = 0, 20_000
+    for _ in range(repetitions):
+        drawn = (difference - mean)[rng.integers(0, n, n)]
+        count += abs(drawn.mean()) / (drawn.std(ddof=1) / math.sqrt(n)) >= t
+    paired = Paired.of(difference[:, None])
+    p = bootstrap_test(paired, Moments.of(paired))[0]
+    assert p == pytest.approx(count / repetitions, abs=4 * math.sqrt(p * (1 - p) / repetitions))
+
+
+# ---- corrections --------------------------------------------------------------------------------
+
+# Fifteen p-values of Benjamini & Hochberg (1995).
+TEN = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
+FIFTEEN = np.array([*TEN, 0.4262, 0.5719, 0.6528, 0.7590, 1])
+
+
+def test_corrections_of_benjamini_and_hochbergs_values() -> None:
+    ones = [1.0] * 6
+    expected = [0.0015, 0.0056, 0.0247, 0.114, 0.2211, 0.278, 0.278, 0.278, 0.3213, *ones]
+    np.testing.assert_allclose(holm(FIFTEEN), expected, atol=5e-13)
+    expected = [0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.063857142857, 0.063857142857, 0.0645]
+    expected += [0.0765, 0.486, 0.581181818182, 0.714875, 0.753230769231, 0.813214285714, 1]
+    np.testing.assert_allclose(benjamini_hochberg(FIFTEEN), expected, atol=5e-13)
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=30))
+def test_corrections_follow_their_definitions(values: list[float]) -> None:
+    p = np.array(values)
+    m = len(p)
+    for i, one in enumerate(values):
+        rank = sorted(values).index(one)
+        smaller = [x * (m - r) for r, x in enumerate(sorted(values)) if r <= rank or x == one]
+        assert holm(p)[i] == pytest.approx(min(1, max(smaller)))
+        above = [x * m / (r + 1) for r, x in enumerate(sorted(values)) if x >= one]
+        assert benjamini_hochberg(p)[i] == pytest.approx(min(1, *above, 1))
+        harmonic = sum(1 / k for k in range(1, m + 1))
+        assert benjamini_yekutieli(p)[i] == pytest.approx(min(1, *(x * harmonic for x in above), 1))
+        assert bonferroni(p)[i] == pytest.approx(min(1, one * m))
+
+
+def test_corrections_are_scipys() -> None:
+    from scipy.stats import false_discovery_control
+
+    p = np.random.default_rng(6).random(40) ** 3
+    np.testing.assert_allclose(benjamini_hochberg(p), false_discovery_control(p, method="bh"))
+    np.testing.assert_allclose(benjamini_yekutieli(p), false_discovery_control(p, method="by"))
+
+
+def test_tukey_of_two_systems_is_the_t_test() -> None:
+    pair = compare(scores(a=A, b=B), correction="tukey")["score"]["b"]
+    # One comparison, where the studentised range of two is t.
+    assert pair.p_adjusted == pytest.approx(pair.p_t, abs=1e-9)
+
+
+# ---- whatever the data --------------------------------------------------------------------------
+
+
+def everything(found: Any) -> list[Any]:
+    """Return all plain values in a document."""
+    if isinstance(found, dict):
+        return [value for one in found.values() for value in everything(one)]
+    if isinstance(found, list):
+        return [value for one in found for value in everything(one)]
+    return [found]
+
+
+TESTS = ["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
+DEGENERATE = {
+    "identical": scores(a=A, b=A, c=B),
+    "all the same": scores(a=[0.5] * 7, b=[0.5] * 7),
+    "a constant difference": scores(a=[0.2, 0.4, 0.1, 0.8, 0.3], b=[0.1, 0.3, 0.0, 0.7, 0.2]),
+    "one query": scores(a=[0.5], b=[0.25]),
+    "one query, no difference": scores(a=[0.5], b=[0.5]),
+    "two queries": scores(a=[0.5, 0.2], b=[0.25, 0.2], c=[0, 0]),
+    "zeros": scores(a=[0.0] * 30, b=[0.0] * 30),
+    "one system": scores(a=A),
+    "one system, one query": scores(a=[0.5]),
+    "tiny": scores(a=[1e-300, 0, 3e-300], b=[0, 2e-300, 0]),
+    "huge": scores(a=[1e99, 2e98, 3e98], b=[0.0, 1e98, 1e99]),
+    "one differs": scores(a=[0.0] * 24 + [1.0], b=[0.0] * 25),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("test", TESTS)
+def test_nothing_is_ever_nan_or_a_p_of_0(name: str, test: Any) -> None:
+    for all_pairs in (False, True):
+        found = compare(DEGENERATE[name], test=test, all_pairs=all_pairs, flips=999, rope=0.01)
+        document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        for value in everything(document):
+            assert not (isinstance(value, float) and value == 0 and math.copysign(1, value) < 0)
+        for pair in found["score"].pairs:
+            for p in (pair.p, pair.p_adjusted, pair.p_t):
+                assert p is None or 0 < p <= 1
+            assert pair.low is None or pair.low <= pair.difference <= pair.high  # type: ignore[operator]
+        for page in (str(found), found.to_markdown(), found.to_latex(), found.to_csv()):
+            assert not re.search(r"\bnan\b|\binf\b", page.lower())
+            assert "-0.0000" not in page
+
+
+@pytest.mark.parametrize("correction", ["holm", "maxt", "tukey", "rtukey", "bh", "by"])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_corrected_p_values_are_in_range(name: str, correction: Any) -> None:
+    for pair in compare(DEGENERATE[name], correction=correction, flips=999)["score"].pairs:
+        assert pair.p_adjusted is None or 0 < pair.p_adjusted <= 1
+        assert (pair.p_adjusted is None) == (pair.p is None) or correction == "tukey"
+
+
+def test_identical_systems_do_not_differ_and_count() -> None:
+    found = compare(DEGENERATE["identical"], baseline="a")["score"]
+    pair = found["b"]
+    assert (pair.difference, pair.p, pair.low, pair.high) == (0.0, 1.0, 0.0, 0.0)
+    assert (pair.d_z, pair.p_t, pair.verdict) == (None, 1.0, None)
+    assert found.comparisons == 2
+
+
+def test_a_constant_difference_has_no_t() -> None:
+    pair = compare(DEGENERATE["a constant difference"])["score"]["b"]
+    assert pair.p == 2 / 2**5
+    assert (pair.p_t, pair.d_z, pair.sd) == (None, None, 0)
+    pair = compare(scores(a=[0.1] * 8, b=[0.2] * 8), test="t")["score"]["b"]
+    assert (pair.p, pair.p_adjusted) == (None, None)
+    assert (pair.low, pair.high) == pytest.approx((0.1, 0.1))
+
+
+def test_one_query_has_a_difference_and_no_test() -> None:
+    found = compare(DEGENERATE["one query"])
+    pair = found["score"]["b"]
+    assert pair.difference == 0.25 - 0.5
+    assert (pair.p, pair.p_adjusted, pair.low, pair.high) == (None,) * 4
+    row = next(line for line in str(found).splitlines() if line.startswith(" b "))
+    assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "0/0/1"]
+    assert "there is no test" in str(found)
+
+
+def test_one_system_has_a_mean_and_its_interval() -> None:
+    found = compare(DEGENERATE["one system"])
+    (system,) = found["score"].systems
+    n, mean = 20, 0.345
+    half = 2.093024054408263 * np.std(A, ddof=1) / math.sqrt(n)  # t of 19 degrees, 97.5 %
+    assert (system.low, system.high) == pytest.approx((mean - half, mean + half))
+    assert "nothing to compare it with" in str(found)
+
+
+def test_systems_of_one_name_are_both_there(tmp_path: Path) -> None:
+    qrels = {"q1": {"d": 1}, "q2": {"e": 1}}
+    one = evaluate(qrels, {"q1": ["d"], "q2": ["e"]}, "RR")
+    other = evaluate(qrels, {"q1": ["x", "d"], "q2": ["e"]}, "RR")
+    assert one.name == other.name
+    found = compare([one, other])
+    assert found.aligned.names == (one.name, f"{one.name} (2)")
+    assert found["RR"].pairs[0].difference == (0.5 + 1) / 2 - 1
+
+
+def test_a_measure_of_which_less_is_better() -> None:
+    qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
+    runs = {"late": {q: ["x", "y", "d"] for q in qrels}, "soon": {q: ["d"] for q in qrels}}
+    found = compare((qrels, runs), "LastRel", rope=0.5)
+    pair = found["LastRel"]["soon"]
+    assert pair.difference == 1 - 3
+    assert (pair.wins, pair.losses) == (2, 0)
+    assert (pair.probability_better, pair.probability_worse) == (1, 0)
+    assert "LastRel: less is better." in str(found)
+    rows = [line.split()[0] for line in str(found).splitlines() if line.startswith(" ")]
+    assert rows[-2:] == ["late", "soon"]  # the baseline first
+
+
+# ---- what is given ------------------------------------------------------------------------------
+
+
+def test_it_takes_what_evaluate_gives_and_what_evaluate_takes() -> None:
+    qrels = {"q1": {"d": 1}, "q2": {"e": 2}, "q3": {"f": 1}}
+    runs = {"a": {"q1": ["d"], "q2": ["x", "e"]}, "b": {"q1": ["x", "d"], "q2": ["e"], "q3": ["f"]}}
+    whole = compare((qrels, runs), "nDCG@10 RR")
+    systems = evaluate(qrels, runs, "nDCG@10 RR")
+    again = compare(systems)
+    assert [one.pairs[0].difference for one in whole.results] == [
+        one.pairs[0].difference for one in again.results
+    ]
+    for name, of_system in systems.items():
+        for measure in ("nDCG@10", "RR"):
+            means = {one.name: one.mean for one in whole[measure].systems}
+            assert means[name] == of_system[measure]  # to the last bit
+    nested = {
+        name: {measure: one.per_query(measure) for measure in ("nDCG@10", "RR")}
+        for name, one in systems.items()
+    }
+    for one in (list(systems.values()), dict(systems), nested):
+        assert compare(one).rows() == again.rows()
+    assert "a: 1 query without results: counted as retrieving nothing." in str(whole)
+    with pytest.raises(InputError, match="no system 'c' to be the baseline"):
+        compare(systems, baseline="c")
+
+
+def test_queries_are_paired_by_their_names_and_never_by_their_places() -> None:
+    a = {f"q{i}": value for i, value in enumerate(A)}
+    b = {f"q{i}": value for i, value in reversed(list(enumerate(B)))}
+    assert compare({"a": a, "b": b})["score"]["b"].wins == 5  # b - a, the reverse of case A
+
+
+def test_a_missing_score_is_an_error_unless_said_otherwise() -> None:
+    given = {"a": {"q1": 1.0, "q2": 0.5, "q3": 0.25}, "b": {"q1": 0.5, "q3": 0.75}}
+    with pytest.raises(InputError, match="b: 1 of 3 queries have no score: 'q2'"):
+        compare(given)
+    zero = compare(given, missing="zero")["score"]
+    assert [one.mean for one in zero.systems] == [1.75 / 3, 1.25 / 3]
+    drop = compare(given, missing="drop")
+    assert [one.mean for one in drop["score"].systems] == [1.25 / 2, 1.25 / 2]
+    assert drop["score"].query_ids == ["q1", "q3"]
+    assert "1 of 3 queries left out" in str(drop)
+    with pytest.raises(InputError, match="no query has a score of every system"):
+        compare({"a": {"q1": 1.0}, "b": {"q2": 1.0}}, missing="drop")
+
+
+def test_runs_that_lack_queries_are_dropped_or_refused_on_demand() -> None:
+    qrels = {"q1": {"d": 1}, "q2": {"e": 2}, "q3": {"f": 1}}
+    runs = {"a": {"q1": ["d"], "q2": ["e"]}, "b": {"q2": ["x", "e"], "q3": ["f"]}}
+    assert compare((qrels, runs), "RR", missing="drop")["RR"].query_ids == ["q2"]
+    assert compare((qrels, runs), "RR")["RR"].query_ids == ["q1", "q2", "q3"]
+    with pytest.raises(InputError, match="a: 1 of 3 queries have no results"):
+        compare((qrels, runs), "RR", missing="error")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e200])
+def test_a_score_that_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(InputError, match=r"b: score of query 'q2' is -?(nan|inf|1e\+200)"):
+        compare({"a": {"q1": 1.0, "q2": 1.0}, "b": {"q1": 1.0, "q2": value}})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "ttest"}, "test='ttest' is not known"),
+        ({"correction": "sidak"}, "correction='sidak' is not known"),
+        ({"alpha": 0}, "alpha=0"),
+        ({"alpha": 1.5}, "alpha=1.5"),
+        ({"alpha": math.nan}, "alpha=nan"),
+        ({"flips": 0}, "flips=0"),
+        ({"flips": 1.5}, "flips=1.5"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": True}, "seed=True"),
+        ({"tie": -1}, "tie=-1"),
+        ({"rope": -0.1}, "rope=-0.1"),
+        ({"correction": "maxt", "test": "t"}, "maxt"),
+        ({"correction": "holm", "test": "bayes"}, "bayes"),
+        ({"correction": "tukey", "family": "all"}, "family='all'"),
+        ({"all_pairs": True, "baseline": "a"}, "all_pairs"),
+        ({"depth": 3}, "depth"),
+        ({"missing": "ignore"}, "missing='ignore' is not known"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        compare(SAKAI, **options)
+
+
+def test_a_measure_without_scores_is_refused() -> None:
+    with pytest.raises(MeasureError, match=r"no scores of AP; there are score"):
+        compare(SAKAI, "AP")
+    with pytest.raises(MeasureError, match="no measure of numbers"):
+        compare(({"q": {"d": 1}}, {"a": {"q": ["d"]}}), "RelString")
+
+
+# ---- families, slices, seeds --------------------------------------------------------------------
+
+
+def many(n: int, systems: int, seed: int) -> dict[str, dict[str, float]]:
+    values = np.random.default_rng(seed).beta(2, 2, (systems, n)).round(3)
+    return scores(**{f"s{i}": one.tolist() for i, one in enumerate(values)})
+
+
+def test_more_systems_or_measures_change_no_p_value() -> None:
+    given = many(60, 6, 1)
+    every = compare(given, all_pairs=True, flips=2000)["score"]
+    few = {name: given[name] for name in ("s0", "s3")}
+    assert compare(few, flips=2000)["score"]["s3"].p == every["s0", "s3"].p
+    two = {name: {"AP": one, "RR": given["s5"]} for name, one in given.items()}
+    both = compare(two, all_pairs=True, flips=2000)
+    assert [one.p for one in both["AP"].pairs] == [one.p for one in every.pairs]
+    assert {one.p for one in both["RR"].pairs} == {1.0}
+    assert compare(given, flips=2000).rows() == compare(given, flips=2000).rows()
+    assert compare(given, flips=2000, seed=1).rows() != compare(given, flips=2000).rows()
+
+
+def test_a_family_of_all_measures_is_corrected_together() -> None:
+    given = many(60, 3, 2)
+    two = {name: {"AP": one, "RR": given[name]} for name, one in given.items()}
+    one = compare(two, flips=2000, correction="bonferroni")["AP"]
+    both = compare(two, flips=2000, correction="bonferroni", family="all")["AP"]
+    assert (one.comparisons, both.comparisons) == (2, 4)
+    for of_one, of_both in zip(one.pairs, both.pairs, strict=True):
+        assert of_one.p is not None
+        assert of_one.p_adjusted == min(1, 2 * of_one.p)
+        assert of_both.p_adjusted == min(1, 4 * of_one.p)
+    # Twice the same comparisons: their greatest t is the same.
+    for correction in ("maxt",):
+        alone = compare(two, flips=2000, correction=correction)
+        together = compare(two, flips=2000, correction=correction, family="all")
+        for measure in ("AP", "RR"):
+            assert [p.p_adjusted for p in alone[measure].pairs] == [
+                p.p_adjusted for p in together[measure].pairs
+            ]
+
+
+def test_a_slice_is_compared_as_if_it_were_alone() -> None:
+    given = many(50, 4, 3)
+    kind = {f"q{i:04}": "long" if i % 3 else "short" for i in range(49)}  # one has none
+    found = compare(given, slices=kind, flips=3000)
+    for name in ("long", "short"):
+        part = {
+            s: {q: v for q, v in one.items() if kind.get(q) == name} for s, one in given.items()
+        }
+        alone = compare(part, flips=3000)["score"]
+        of_slice = found.slice("score", name)
+        assert of_slice.pairs == alone.pairs
+        assert of_slice.query_ids == alone.query_ids
+    assert "1 of 50 queries have no label" in str(found)
+    assert found["score"].pairs == compare(given, flips=3000)["score"].pairs
+    with pytest.raises(InputError, match="no query that is compared has a label"):
+        compare(given, slices={"other": "x"})
+
+
+def test_too_few_flips_for_holm_are_said() -> None:
+    given = many(40, 12, 4)
+    said = str(compare(given, all_pairs=True, flips=1000))
+    assert "66 comparisons call for 26,400 flips; 1,000 were drawn" in said
+    assert "no corrected p can be below 0.066, and nothing can be significant" in said
+    assert "call for" not in str(compare(given, all_pairs=True, flips=26_400))
+    assert "call for" not in str(compare(given, all_pairs=True, flips=1000, correction="maxt"))
+
+
+def test_few_queries_are_said() -> None:
+    said = str(compare(scores(a=A[:5], b=B[:5])))
+    assert "5 queries: no p can be below 0.0625; nothing can be significant" in said
+    assert "take any of this as a hint" in said
+
+
+def test_the_t_test_on_the_other_side_of_alpha_is_said() -> None:
+    # Case A: the exact p is .066, that of t .048.
+    assert "b (p 0.0659, t-test 0.0478)" in str(compare(scores(a=A, b=B)))
+    assert "t-test" not in str(compare(scores(a=A, b=B), alpha=0.01))
+
+
+def test_skewed_differences_are_said() -> None:
+    values = [0.0] * 30 + [1.0, 0.9]
+    assert "Skewed differences" in str(compare(scores(a=[0.0] * 32, b=values)))
+
+
+def test_above_a_thousand_queries_the_interval_is_students() -> None:
+    given = many(1001, 2, 5)
+    pair = compare(given, flips=1000)["score"]["s1"]
+    assert pair.interval == "t"
+    t = compare(given, test="t")["score"]["s1"]
+    assert (pair.low, pair.high) == (t.low, t.high)
+    assert "(by Student's t)" in str(compare(given, flips=1000))
+    assert compare(many(1000, 2, 5), flips=1000)["score"]["s1"].interval == "randomization"
+
+
+def test_the_queries_that_change_most() -> None:
+    found = compare(scores(a=A, b=B))
+    change = {f"q{i:04}": b - a for i, (a, b) in enumerate(zip(A, B, strict=True))}
+    most = found.changes("b", n=3)
+    assert list(most.values()) == sorted(change.values(), key=lambda one: -abs(one))[:3]
+    assert all(change[query] == value for query, value in most.items())
+    table = found.tables(changes=3)[-1]
+    assert [row[1] for row in table.rows] == list(most)
+
+
+def test_everything_is_in_the_json_document() -> None:
+    document = compare(SAKAI).to_dict()
+    settings = document["settings"]
+    again = compare(
+        SAKAI,
+        baseline=settings["baseline"],
+        **{key: settings[key] for key in ("test", "correction", "family", "alpha", "flips")},
+        seed=settings["seed"],
+        tie=settings["tie"],
+        rope=settings["rope"],
+    )
+    assert again.to_dict() == document
+    assert document["results"][0]["pairs"][0]["p"] == 69_120 / 2**20
+
+
+def test_names_of_others_break_no_page() -> None:
+    names = ["a|b", "\x1b[31m", "x & y_z%", "<script>", "**bold**\n| new | row |"]
+    given = {name: {"q|1": 0.1 * i, "q&2": 0.3 * i + 0.1} for i, name in enumerate(names)}
+    for all_pairs in (False, True):
+        found = compare(given, all_pairs=all_pairs)
+        assert "\x1b" not in str(found)
+        assert "<script>" not in found._repr_html_()
+        assert "<script>" not in found.to_markdown()
+        widths = {
+            line.replace("\\|", "").count("|")
+            for line in found.to_markdown().splitlines()
+            if line.startswith("|")
+        }
+        assert len(widths) == 1
+
+
+def test_sixty_systems() -> None:
+    found = compare(many(30, 60, 6), all_pairs=True, flips=999)
+    assert len(found["score"].pairs) == 60 * 59 / 2
+    assert str(found).count("\n s") + str(found).count("   s") >= 60
+    letters = dict(
+        zip(
+            found.aligned.names,
+            (one.split(",") for one in found["score"].letters or ()),
+            strict=True,
+        )
+    )
+    assert len(letters) == 60
