@@ -312,8 +312,13 @@ def _t(
     far = float(stdtrit(df, 1 - alpha)) * error
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
-    lower, upper = moments.mean - far, moments.mean + far
-    return lower, upper, over > far, -over > far, p_above, p_below
+    above, below = over > far, -over > far
+    # The limits, but for rounding.
+    lower = np.where(above, np.inf, bounds).min(axis=0)
+    upper = np.where(below, -np.inf, bounds).max(axis=0)
+    lower = np.minimum(moments.mean - far, lower) + 0.0
+    upper = np.maximum(moments.mean + far, upper) + 0.0
+    return lower, upper, above, below, p_above, p_below
 
 
 def _verdict(
