@@ -20,6 +20,7 @@ _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "DiscriminativePower": "comparison.discrimination",
+    "Gate": "comparison.gate",
     "InputError": "errors",
     "JointBounds": "pairs",
     "Kendall": "comparison.correlation",
@@ -41,6 +42,7 @@ _HOME = {
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
+    "Verdict": "comparison.gate",
     "compare": "comparison",
     "correlate": "comparison.correlating",
     "definitions": "measures",
@@ -50,10 +52,14 @@ _HOME = {
     "evaluate": "evaluation",
     "joint_bounds": "pairs",
     "kendall": "comparison.correlation",
+    "detectable": "comparison.power",
+    "evaluate": "evaluation",
+    "gate": "comparison.gate",
     "measure": "measures",
     "nugget_recall": "nuggets",
     "parse": "measures",
     "parse_all": "measures",
+    "power": "comparison.power",
     "ratio": "ranked",
     "rbo": "pairs",
     "read_qrels": "qrels",
@@ -63,6 +69,7 @@ _HOME = {
     "tau_ap_a": "comparison.correlation",
     "tau_ap_b": "comparison.correlation",
     "weighted_tau": "comparison.correlation",
+    "topics": "comparison.power",
 }
 
 __all__ = [
@@ -74,6 +81,7 @@ __all__ = [
     "Cutoff",
     "DiscriminativePower",
     "Finding",
+    "Gate",
     "InputError",
     "JointBounds",
     "Kendall",
@@ -93,6 +101,7 @@ __all__ = [
     "Scores",
     "SwapRate",
     "Systems",
+    "Verdict",
     "__version__",
     "agreement",
     "check",
@@ -103,10 +112,14 @@ __all__ = [
     "evaluate",
     "joint_bounds",
     "kendall",
+    "detectable",
+    "evaluate",
+    "gate",
     "measure",
     "nugget_recall",
     "parse",
     "parse_all",
+    "power",
     "ratio",
     "rbo",
     "read_qrels",
@@ -116,6 +129,7 @@ __all__ = [
     "tau_ap_a",
     "tau_ap_b",
     "weighted_tau",
+    "topics",
 ]
 
 if TYPE_CHECKING:
@@ -137,6 +151,8 @@ if TYPE_CHECKING:
         discriminative_power,
         swap_rate,
     )
+    from cranfield.comparison.gate import Gate, Verdict, gate
+    from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
     from cranfield.measures import Measure, definitions, measure, parse, parse_all

@@ -1,6 +1,6 @@
 """The command line: arguments to the library to standard output. Only here is anything printed.
 
-Exit status: 0 done, 2 wrong usage or input that cannot be scored.
+Exit status: 0 done, 2 wrong usage or input that cannot be scored; `gate` has 1 and 3, too.
 """
 
 import codecs
@@ -19,6 +19,8 @@ from cranfield.version import __version__
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "compare": "Compare systems: which is better, by how much, how sure that is.",
+    "gate": "Fail if a run is worse than the baseline by a margin.",
+    "power": "Tell how many queries an experiment needs, or what so many can show.",
     "check": "Find what silently ruins numbers, before scoring.",
     "correlate": "Say how alike measures, or judgments, order the same systems.",
     "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",

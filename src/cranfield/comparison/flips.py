@@ -249,3 +249,59 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
             :, flips.looked_at - needed
         ]
     return low + 0.0, high + 0.0
+
+
+def one_sided(
+    differences: Floats, bounds: Floats, flips: Flips, alpha: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Hold mean differences against bounds from either side.
+
+    A flip counts against a bound from above if the mean of the differences whose signs it flips is
+    at most the bound; the observed signs always do. So the lower limit of the mean difference is
+    one of these means, and every bound below it is rejected; the upper limit likewise.
+
+    `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
+    level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
+    means of at most the bounds, and of at least the bounds, (n_bounds, n_pairs). A bound is below
+    the lower limit, or above the upper one, if and only if its p-value is at most alpha.
+    """
+    n, m = differences.shape
+    sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
+    needed = flips.needed(alpha * sides)
+    some = needed <= flips.looked_at * sides
+    slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
+    above, below = np.zeros((2, *bounds.shape), np.int64)
+    lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
+    at_once = max(1, 4 * _CELLS // flips.looked_at)
+    for begin in range(0, m, at_once):
+        part = slice(begin, begin + at_once)
+        # The last column counts whose signs are kept.
+        paired = Paired.of(np.concatenate((differences[:, part], np.ones((n, 1))), axis=1))
+        width = paired.values.shape[1] - 2
+        means = np.empty((width, sides * flips.looked_at))
+        done = 0
+        for signs in flips.signs(6 * width):
+            sums = paired.sums(signs)
+            for side in (1, -1)[:sides]:
+                total = (paired.totals - side * sums) / 2
+                size = np.rint(total[:, -1:])
+                total = total[:, :-1]
+                for b, bound in enumerate(bounds[:, part]):
+                    over = total - size * bound
+                    above[b, part] += np.count_nonzero(over <= slack[b, part], axis=0)
+                    below[b, part] += np.count_nonzero(over >= -slack[b, part], axis=0)
+                unflipped = np.full_like(total, np.nan)
+                found = np.divide(total, size, out=unflipped, where=size > 0)
+                means[:, done : done + len(signs)] = found.T
+                done += len(signs)
+        if some:
+            unflipped = np.isnan(means)
+            means[unflipped] = -np.inf
+            lower[part] = np.partition(means, needed - 1, axis=1)[:, needed - 1]
+            means[unflipped] = np.inf
+            upper[part] = np.partition(means, -needed, axis=1)[:, -needed]
+    p_above, p_below = flips.share(above) / sides, flips.share(below) / sides
+    # But for rounding.
+    lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
+    upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
+    return lower + 0.0, upper + 0.0, p_above, p_below

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Literal
 
+import numpy as np
+
 from cranfield.errors import OptionError
 
 
@@ -155,7 +157,6 @@ def _chance(effect: float, n: int, alpha: float, sides: Literal[1, 2]) -> float:
     every point. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all
     for some large arguments.)
     """
-    import numpy as np
     from scipy.special import ndtr, stdtrit
 
     df = n - 1

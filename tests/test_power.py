@@ -1,0 +1,153 @@
+"""How many queries are needed, and what so many can show."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special, stats
+from scipy.integrate import quad
+
+from cranfield import OptionError, detectable, power, topics
+
+
+@pytest.mark.parametrize(
+    ("n", "effect"),
+    [(25, 0.5840266716), (50, 0.4041830021), (100, 0.2829126328), (6980, 0.0335378612)],
+)
+def test_least_detectable_effect_of_case_i(n: int, effect: float) -> None:
+    assert detectable(n) == pytest.approx(effect, abs=5e-11)
+    assert power(detectable(n), n) == pytest.approx(0.8, abs=1e-12)
+
+
+def test_power_of_case_i() -> None:
+    assert power(0.3, 50) == pytest.approx(0.5476570390, abs=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("effect", "n"), [(0.1, 787), (0.2, 199), (0.3, 90), (0.4, 52), (0.5, 34), (0.8, 15), (1, 10)]
+)
+def test_queries_for_power(effect: float, n: int) -> None:
+    assert topics(effect=effect) == topics(effect=-effect) == n
+    assert topics(difference=effect * 0.15, sd=0.15) == n
+    assert power(effect, n) >= 0.8 > power(effect, n - 1)
+
+
+@pytest.mark.parametrize(("effect", "n"), [(0.2, 198.1508), (0.3, 89.1494), (0.5, 33.3671)])
+def test_queries_of_case_i_are_rounded_up(effect: float, n: float) -> None:
+    assert topics(effect=effect) == math.ceil(n)
+
+
+@pytest.mark.parametrize(
+    ("variance", "width", "n"), [(0.05, 0.1, 79), (0.05, 0.05, 310), (0.1, 0.05, 617)]
+)
+def test_queries_for_the_width_of_an_interval(variance: float, width: float, n: int) -> None:
+    def expected(n: int) -> float:
+        """Return the expected width: twice t E[s] / sqrt(n)."""
+        c4 = math.sqrt(2 / (n - 1)) * math.exp(math.lgamma(n / 2) - math.lgamma((n - 1) / 2))
+        return 2 * float(stats.t.ppf(0.975, n - 1)) * c4 * math.sqrt(variance / n)
+
+    assert topics(width=width, sd=math.sqrt(variance)) == n
+    assert expected(n) <= width < expected(n - 1)
+
+
+@pytest.mark.parametrize(("margin", "n"), [(0.1, 620), (0.2, 156), (0.3, 71), (0.5, 27)])
+def test_queries_for_non_inferiority(margin: float, n: int) -> None:
+    assert topics(margin=margin, sd=1) == n
+    assert power(margin, n, sides=1) >= 0.8 > power(margin, n - 1, sides=1)
+
+
+DEGREES = [1, 2, 3, 9, 49, 199, 999, 6_979, 100_000, 1_000_000]
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_power_is_that_of_the_noncentral_t(df: int) -> None:
+    """At alpha .05: further out, scipy's is no number at some points."""
+    for center in (1e-6, 0.1, 1, 2.8, 5, 10, 20, 30):
+        two, one = stats.t.isf([0.025, 0.05], df)
+        effect = center / math.sqrt(df + 1)
+        down = np.nan_to_num(stats.nct.cdf(-two, df, center))  # no number where there is no chance
+        theirs = stats.nct.sf(two, df, center) + down
+        assert power(effect, df + 1) == pytest.approx(theirs, abs=2e-10)
+        theirs = stats.nct.sf(one, df, center)
+        assert power(effect, df + 1, sides=1) == pytest.approx(theirs, abs=2e-10)
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_power_is_an_integral_over_the_estimates_of_the_deviation(df: int) -> None:
+    estimate = stats.chi(df, scale=1 / math.sqrt(df))
+    points = estimate.ppf([0, 1e-13, 1e-4, 0.1, 0.5, 0.9, 0.9999, 1 - 1e-13])
+    for alpha in (0.001, 0.2):
+        critical = stats.t.isf(alpha, df)
+        for center in (0.1, 1, 2.8, 5):
+
+            def found(w: float, far: float = critical, center: float = center) -> float:
+                return float(estimate.pdf(w) * special.ndtr(center - far * w))
+
+            parts = [quad(found, a, b, epsabs=1e-12)[0] for a, b in pairwise(points)]
+            ours = power(center / math.sqrt(df + 1), df + 1, alpha=alpha, sides=1)
+            assert ours == pytest.approx(sum(parts), abs=1e-9)
+
+
+def test_power_where_the_noncentral_t_of_scipy_fails() -> None:
+    """The distribution at 10^6 degrees of freedom is all but normal."""
+    assert power(38 / 1000, 1_000_000) == 1
+    assert power(2.8 / 1e5, 10**10) == pytest.approx(
+        stats.norm.sf(1.959963984540054 - 2.8) + stats.norm.sf(1.959963984540054 + 2.8), abs=1e-9
+    )
+
+
+def test_no_effect_is_found_as_often_as_alpha() -> None:
+    for n in (2, 3, 50, 7_000):
+        for alpha in (0.001, 0.05, 0.3):
+            assert power(0, n, alpha=alpha) == pytest.approx(alpha, rel=1e-9)
+            assert power(0, n, alpha=alpha, sides=1) == pytest.approx(alpha, rel=1e-9)
+
+
+def test_the_least_number_is_found_from_any_start() -> None:
+    for effect in (0.001, 0.02, 0.15, 0.7, 1.5, 3, 6, 50, 1e6):
+        for wanted in (0.06, 0.5, 0.95, 0.999):
+            n = topics(effect=effect, power=wanted)
+            assert power(effect, n) >= wanted
+            assert n == 2 or power(effect, n - 1) < wanted
+
+
+def test_extremes_have_an_answer() -> None:
+    assert topics(difference=0.1, sd=0) == 2
+    # By the normal distribution, without the small chance of the wrong side.
+    normal = (1.959963984540054 + 0.8416212335729143) ** 2
+    assert topics(effect=1e-9) == pytest.approx(normal * 1e18, rel=1e-5)
+    assert detectable(2) > detectable(3) > detectable(10**6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "say one of"),
+        ({"effect": 0.1, "margin": 0.1, "sd": 1}, "not effect and margin"),
+        ({"difference": 0.1}, "needs sd"),
+        ({"effect": 0.1, "sd": 1}, "goes without sd"),
+        ({"effect": 0}, "no number of queries"),
+        ({"effect": math.nan}, "expected a number"),
+        ({"effect": "0.1"}, "expected a number"),
+        ({"margin": 0.1, "sd": -1}, "not below 0"),
+        ({"margin": 1e-200, "sd": 1}, "out of all proportion"),
+        ({"effect": 0.1, "power": 0.04}, "more than alpha"),
+        ({"effect": 0.1, "power": 1}, "between 0 and 1"),
+        ({"effect": 0.1, "alpha": 0}, "between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        topics(**asked)
+
+
+def test_other_refusals() -> None:
+    for n in (1, 2.0, True, "5"):
+        with pytest.raises(OptionError, match="at least 2"):
+            detectable(n)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="more than alpha"):
+        detectable(10, power=0.05)
+    with pytest.raises(OptionError, match="sides=3"):
+        power(0.1, 10, sides=3)  # type: ignore[arg-type]
