@@ -1,0 +1,248 @@
+"""Records: small tables with named columns, from files, tables in memory and lists of rows.
+
+For what is read whole and needs no speed of a run's: scores, labels, nuggets.
+"""
+
+import csv
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.columnar import columnar_form, whole_table
+from cranfield.formats.frames import arrow_table, is_table
+from cranfield.formats.lines import BYTE_ORDER_MARK, refuse_binary
+from cranfield.formats.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+
+
+class Records(Iterable[tuple[int, Row]]):
+    """Rows with named fields, each with the number of its line or, without lines, of the row.
+
+    They can be read once. `name` is where they are from, as errors show it.
+    """
+
+    def __init__(
+        self, name: str, rows: Iterable[tuple[int, Row]], lines: Sequence[str] | None = None
+    ) -> None:
+        self.name = name
+        self._rows = rows
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        return iter(self._rows)
+
+    def error(
+        self, at: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
+    ) -> InputError:
+        """Return an error that says where it is."""
+        if self._lines is None:
+            return kind(problem, source=f"{self.name}: row {at}", hint=hint)
+        return _at(self.name, self._lines, at, problem, hint, kind)
+
+
+def _at(
+    name: str,
+    lines: Sequence[str],
+    number: int,
+    problem: str,
+    hint: str | None = None,
+    kind: type[InputError] = InputError,
+) -> InputError:
+    """Return an error that shows a line, by its number from 1."""
+    text = lines[number - 1].rstrip() if number <= len(lines) else None
+    return kind(problem, source=name, line=number, text=text, hint=hint)
+
+
+class Text:
+    """A text file of fields with a separator between them, which may have names in a first line.
+
+    The first line that is not blank says what separates: a tab, a comma, a semicolon or a bar, the
+    first of these that it holds; else white space.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.lines = list(io.StringIO(text, newline=""))
+        self._start = next((i for i, line in enumerate(self.lines) if line.strip()), 0)
+        first = self.lines[self._start] if self.lines else ""
+        self.separator = next((one for one in "\t,;|" if one in first), None)
+
+    def error(
+        self, at: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
+    ) -> InputError:
+        """Return an error that says where it is."""
+        return _at(self.name, self.lines, at, problem, hint, kind)
+
+    def plain(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the fields of each line, with its number; quotation marks are like any others."""
+        for number, line in enumerate(self.lines, 1):
+            if line.strip():
+                yield number, line.rstrip("\r\n").split(self.separator)
+
+    def quoted(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the fields of each line, with its number; fields may be quoted."""
+        if self.separator is None:
+            yield from self.plain()
+            return
+        reader = csv.reader(self.lines, delimiter=self.separator, strict=True)
+        while True:
+            number = reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise self.error(number, f"a field is not as it should be: {error}") from None
+            if fields and not (len(fields) == 1 and not fields[0].strip()):
+                yield number, fields
+
+    def first(self) -> list[str]:
+        """Return the fields of the first line that is not blank."""
+        return next((fields for _, fields in self.quoted()), [])
+
+    def records(self) -> Records:
+        """Return the lines below the first as records with its names."""
+        return Records(self.name, self._named(), self.lines)
+
+    def _named(self) -> Iterator[tuple[int, Row]]:
+        lines = self.quoted()
+        number, names = next(lines, (1, []))
+        if len(set(names)) < len(names):
+            raise self.error(number, f"has several columns named {repeated(names)!r:.80}")
+        width = len(names)
+        for number, fields in lines:
+            if len(fields) != width:
+                shown = ", ".join(names)
+                raise self.error(
+                    number, f"expected {width} columns, {shown:.200}; got {len(fields)}"
+                )
+            yield number, dict(zip(names, fields, strict=True))
+
+
+def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text | Mapping[Any, Any]:
+    """Return what a file, a table or a list of rows holds; `what` is its name in errors.
+
+    `names` are those of the values of a row that has none, a tuple. Text without JSON is left as
+    Text: whether its first line holds names, the caller knows. So is what a JSON object or a dict
+    means.
+    """
+    if isinstance(data, str | os.PathLike):
+        return _file(Source(data))
+    if isinstance(data, Mapping):
+        return data
+    if is_table(data):
+        return _of_table(arrow_table(data, what), what)
+    if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
+        raise InputError(f"expected {what.removeprefix('the ')} as a file, a table or rows, got {type(data).__name__}")
+    return Records(what, _of_list(data, what, names))
+
+
+def _of_list(
+    data: Iterable[Any], what: str, names: Sequence[str]
+) -> Iterator[tuple[int, Row]]:
+    for i, row in enumerate(data):
+        if isinstance(row, Mapping):
+            yield i, row
+        elif hasattr(row, "_asdict"):
+            yield i, row._asdict()
+        elif isinstance(row, tuple | list) and len(row) == len(names):
+            yield i, dict(zip(names, row, strict=True))
+        else:
+            expected = f"expected ({', '.join(names)}) or a dict"
+            raise InputError(f"{expected}, got {row!r:.80}", source=f"{what}: row {i}")
+
+
+def _of_table(table: "pa.Table", name: str) -> Records:
+    names = table.column_names
+    if len(set(names)) < len(names):
+        raise InputError(f"has several columns named {repeated(names)!r:.80}", source=name)
+
+    def rows() -> Iterator[tuple[int, Row]]:
+        number = count()
+        for batch in table.to_batches(1 << 16):
+            try:
+                columns = [column.to_pylist() for column in batch.columns]
+            except ValueError as error:  # a text that is none, a time that Python has not
+                raise InputError(f"cannot be read: {error}", source=name) from None
+            for row in zip(*columns, strict=True):
+                yield next(number), dict(zip(names, row, strict=True))
+
+    return Records(name, rows())
+
+
+def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
+    start = source.start(4096)
+    form = columnar_form(source, start)
+    if form is not None:
+        return _of_table(whole_table(source, form), source.name)
+    refuse_binary(source, start)
+    with source.open() as stream:
+        raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise InputError("is no text in UTF-8", source=source.name) from None
+    if text.lstrip()[:1] not in ("{", "["):
+        return Text(source.name, text)
+    lines = list(io.StringIO(text, newline=""))
+    try:
+        value = _json(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return Records(source.name, _json_lines(source.name, lines), lines)
+        raise _at(source.name, lines, error.lineno, f"is no JSON: {error}") from None
+    except InputError as error:
+        raise error.at(source.name) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no JSON: {error}", source=source.name) from None
+    if isinstance(value, Mapping):
+        # One line of JSON lines, or a document.
+        is_row = any(not isinstance(one, dict | list) for one in value.values())
+        return Records(source.name, [(1, value)], lines) if is_row else value
+    for i, row in enumerate(value):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"element {i}: expected a JSON object, got {row!r:.80}", source=source.name
+            )
+    return Records(source.name, enumerate(value))
+
+
+def _json_lines(name: str, lines: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = _json(line)
+        except InputError as error:
+            raise _at(name, lines, number, error.problem, kind=type(error)) from None
+        except (ValueError, RecursionError) as error:
+            raise _at(name, lines, number, f"is no JSON: {error}") from None
+        if not isinstance(row, Mapping):
+            raise _at(name, lines, number, "expected a JSON object")
+        yield number, row
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = repeated([name for name, _ in pairs])
+        raise DuplicateError(f"a JSON object has the name {twice!r:.80} twice")
+    return found
+
+
+def repeated(names: Iterable[str]) -> str:
+    """Return the name that stands there more than once."""
+    return Counter(names).most_common(1)[0][0]
