@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.objects import as_text
-from cranfield.formats.records import Records, Row, Text, read_records
+from cranfield.formats.records import Records, Text, read_records
 
 # What the columns are called: the first of these that a row has is taken.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -46,10 +46,10 @@ def nugget_rows(data: Any) -> list[Nugget]:
     found: dict[tuple[str, str, str], Nugget] = {}
     importance: dict[tuple[str, str], str] = {}
     records = _rows(data)
-    for at, row in records:
+    for at, names, values in records:
         refused = partial(records.error, at)
-        plain = {name.strip().lower(): value for name, value in row.items()}
-        for one in _nuggets(refused, plain):
+        row = dict(zip((name.strip().lower() for name in names), values, strict=True))
+        for one in _nuggets(refused, row):
             if one[:3] in found:
                 raise refused(
                     f"the nugget {one.nugget!r:.80} stands twice for query {one.query!r}, "
@@ -69,7 +69,7 @@ def nugget_rows(data: Any) -> list[Nugget]:
     return list(found.values())
 
 
-def _nuggets(refused: _Fault, row: Row) -> Iterator[Nugget]:
+def _nuggets(refused: _Fault, row: Mapping[str, Any]) -> Iterator[Nugget]:
     inner = row.get("nuggets")
     if not isinstance(inner, list):
         yield _nugget(refused, row)
@@ -80,7 +80,7 @@ def _nuggets(refused: _Fault, row: Row) -> Iterator[Nugget]:
         yield _nugget(refused, {**row, **one})
 
 
-def _nugget(refused: _Fault, row: Row) -> Nugget:
+def _nugget(refused: _Fault, row: Mapping[str, Any]) -> Nugget:
     fields = []
     for column, names in NAMES.items():
         value = next((row[name] for name in names if row.get(name) is not None), None)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
 from cranfield.formats.frames import arrow_table, is_table
@@ -21,48 +23,47 @@ from cranfield.formats.source import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Row = Mapping[str, Any]
+Row = tuple[int, Sequence[str], Sequence[Any]]  # number, names, values
 
 
-class Records(Iterable[tuple[int, Row]]):
-    """Rows with named fields, each with the number of its line or, without lines, of the row.
+class Origin:
+    """Where something was read: a name, as errors show it, and the lines, if it has any."""
 
-    They can be read once. `name` is where they are from, as errors show it.
-    """
-
-    def __init__(
-        self, name: str, rows: Iterable[tuple[int, Row]], lines: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, name: str, lines: Sequence[str] | None = None) -> None:
         self.name = name
-        self._rows = rows
-        self._lines = lines
-
-    def __iter__(self) -> Iterator[tuple[int, Row]]:
-        return iter(self._rows)
+        self.lines = lines
 
     def error(
-        self, at: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
+        self,
+        at: int | None,
+        problem: str,
+        hint: str | None = None,
+        kind: type[InputError] = InputError,
     ) -> InputError:
-        """Return an error that says where it is."""
-        if self._lines is None:
+        """Return an error that says where: in a line, from 1; without lines in a row, from 0."""
+        if at is None:
+            return kind(problem, source=self.name, hint=hint)
+        if self.lines is None:
             return kind(problem, source=f"{self.name}: row {at}", hint=hint)
-        return _at(self.name, self._lines, at, problem, hint, kind)
+        text = self.lines[at - 1].rstrip() if at <= len(self.lines) else None
+        return kind(problem, source=self.name, line=at, text=text, hint=hint)
 
 
-def _at(
-    name: str,
-    lines: Sequence[str],
-    number: int,
-    problem: str,
-    hint: str | None = None,
-    kind: type[InputError] = InputError,
-) -> InputError:
-    """Return an error that shows a line, by its number from 1."""
-    text = lines[number - 1].rstrip() if number <= len(lines) else None
-    return kind(problem, source=name, line=number, text=text, hint=hint)
+class Records(Origin, Iterable[Row]):
+    """Rows: each has its number (its line's or, without lines, its own), its names and its values.
+
+    Rows of the same names have the same object as names, as a rule. They can be read once.
+    """
+
+    def __init__(self, name: str, rows: Iterable[Row], lines: Sequence[str] | None = None) -> None:
+        super().__init__(name, lines)
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
 
 
-class Text:
+class Text(Origin):
     """A text file of fields with a separator between them, which may have names in a first line.
 
     The first line that is not blank says what separates: a tab, a comma, a semicolon or a bar, the
@@ -70,17 +71,10 @@ class Text:
     """
 
     def __init__(self, name: str, text: str) -> None:
-        self.name = name
-        self.lines = list(io.StringIO(text, newline=""))
-        self._start = next((i for i, line in enumerate(self.lines) if line.strip()), 0)
-        first = self.lines[self._start] if self.lines else ""
+        self.lines: list[str] = list(io.StringIO(text, newline=""))
+        super().__init__(name, self.lines)
+        first = next((line for line in self.lines if line.strip()), "")
         self.separator = next((one for one in "\t,;|" if one in first), None)
-
-    def error(
-        self, at: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
-    ) -> InputError:
-        """Return an error that says where it is."""
-        return _at(self.name, self.lines, at, problem, hint, kind)
 
     def plain(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line, with its number; quotation marks are like any others."""
@@ -94,26 +88,27 @@ class Text:
             yield from self.plain()
             return
         reader = csv.reader(self.lines, delimiter=self.separator, strict=True)
-        while True:
-            number = reader.line_num + 1
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise self.error(number, f"a field is not as it should be: {error}") from None
-            if fields and not (len(fields) == 1 and not fields[0].strip()):
-                yield number, fields
+        number = 1
+        try:
+            for fields in reader:
+                if len(fields) > 1 or (fields and fields[0].strip()):
+                    yield number, fields
+                number = reader.line_num + 1
+        except csv.Error as error:
+            raise self.error(number, f"a field is not as it should be: {error}") from None
 
     def first(self) -> list[str]:
         """Return the fields of the first line that is not blank."""
-        return next((fields for _, fields in self.quoted()), [])
+        try:
+            return next((fields for _, fields in self.quoted()), [])
+        except InputError:  # what looks like a quotation is none
+            return next((fields for _, fields in self.plain()), [])
 
     def records(self) -> Records:
         """Return the lines below the first as records with its names."""
         return Records(self.name, self._named(), self.lines)
 
-    def _named(self) -> Iterator[tuple[int, Row]]:
+    def _named(self) -> Iterator[Row]:
         lines = self.quoted()
         number, names = next(lines, (1, []))
         if len(set(names)) < len(names):
@@ -125,7 +120,7 @@ class Text:
                 raise self.error(
                     number, f"expected {width} columns, {shown:.200}; got {len(fields)}"
                 )
-            yield number, dict(zip(names, fields, strict=True))
+            yield number, names, fields
 
 
 def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text | Mapping[Any, Any]:
@@ -148,14 +143,14 @@ def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text |
 
 def _of_list(
     data: Iterable[Any], what: str, names: Sequence[str]
-) -> Iterator[tuple[int, Row]]:
+) -> Iterator[Row]:
     for i, row in enumerate(data):
         if isinstance(row, Mapping):
-            yield i, row
-        elif hasattr(row, "_asdict"):
-            yield i, row._asdict()
+            yield i, tuple(map(str, row)), tuple(row.values())
+        elif hasattr(row, "_fields"):
+            yield i, row._fields, row
         elif isinstance(row, tuple | list) and len(row) == len(names):
-            yield i, dict(zip(names, row, strict=True))
+            yield i, names, row
         else:
             expected = f"expected ({', '.join(names)}) or a dict"
             raise InputError(f"{expected}, got {row!r:.80}", source=f"{what}: row {i}")
@@ -166,17 +161,34 @@ def _of_table(table: "pa.Table", name: str) -> Records:
     if len(set(names)) < len(names):
         raise InputError(f"has several columns named {repeated(names)!r:.80}", source=name)
 
-    def rows() -> Iterator[tuple[int, Row]]:
+    def rows() -> Iterator[Row]:
         number = count()
         for batch in table.to_batches(1 << 16):
             try:
-                columns = [column.to_pylist() for column in batch.columns]
+                columns = [_values(column) for column in batch.columns]
             except ValueError as error:  # a text that is none, a time that Python has not
                 raise InputError(f"cannot be read: {error}", source=name) from None
             for row in zip(*columns, strict=True):
-                yield next(number), dict(zip(names, row, strict=True))
+                yield next(number), names, row
 
     return Records(name, rows())
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    """Return a column's values: the same as to_pylist(), sooner."""
+    import pyarrow as pa
+
+    if column.null_count == 0:
+        if pa.types.is_float64(column.type):
+            data = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
+            return data.tolist()
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            coded = column.dictionary_encode()
+            words = coded.dictionary.to_pylist()
+            codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(column))
+            return list(map(words.__getitem__, codes.tolist()))
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
@@ -199,7 +211,7 @@ def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return Records(source.name, _json_lines(source.name, lines), lines)
-        raise _at(source.name, lines, error.lineno, f"is no JSON: {error}") from None
+        raise Origin(source.name, lines).error(error.lineno, f"is no JSON: {error}") from None
     except InputError as error:
         raise error.at(source.name) from None
     except (ValueError, RecursionError) as error:
@@ -207,28 +219,38 @@ def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
     if isinstance(value, Mapping):
         # One line of JSON lines, or a document.
         is_row = any(not isinstance(one, dict | list) for one in value.values())
-        return Records(source.name, [(1, value)], lines) if is_row else value
+        return Records(source.name, [(1, *_fields(value))], lines) if is_row else value
     for i, row in enumerate(value):
         if not isinstance(row, Mapping):
             raise InputError(
                 f"element {i}: expected a JSON object, got {row!r:.80}", source=source.name
             )
-    return Records(source.name, enumerate(value))
+    return Records(source.name, ((i, *_fields(row)) for i, row in enumerate(value)))
 
 
-def _json_lines(name: str, lines: Sequence[str]) -> Iterator[tuple[int, Row]]:
+def _fields(row: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
+    return tuple(row), tuple(row.values())
+
+
+def _json_lines(name: str, lines: Sequence[str]) -> Iterator[Row]:
+    origin = Origin(name, lines)
+    names: tuple[str, ...] = ()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = _json(line)
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise InputError("expected a JSON object")
+            if line.count(":") != len(row):  # a name may stand there twice
+                row = _json(line)
         except InputError as error:
-            raise _at(name, lines, number, error.problem, kind=type(error)) from None
+            raise origin.error(number, error.problem, kind=type(error)) from None
         except (ValueError, RecursionError) as error:
-            raise _at(name, lines, number, f"is no JSON: {error}") from None
-        if not isinstance(row, Mapping):
-            raise _at(name, lines, number, "expected a JSON object")
-        yield number, row
+            raise origin.error(number, f"is no JSON: {error}") from None
+        if tuple(row) != names:
+            names = tuple(row)
+        yield number, names, tuple(row.values())
 
 
 def _json(text: str) -> Any:
