@@ -71,9 +71,7 @@ def whole_table(source: Source, form: ColumnarFormat) -> "pa.Table":
 
 
 @contextmanager
-def _opened(
-    source: Source, form: ColumnarFormat
-) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     """Open the file: its schema, its number of rows if known, and a reader of columns."""
     import pyarrow as pa
 

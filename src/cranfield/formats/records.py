@@ -137,13 +137,13 @@ def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text |
     if is_table(data):
         return _of_table(arrow_table(data, what), what)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
-        raise InputError(f"expected {what.removeprefix('the ')} as a file, a table or rows, got {type(data).__name__}")
+        raise InputError(
+            f"expected {what.removeprefix('the ')} as a file, a table or rows, got {type(data).__name__}"
+        )
     return Records(what, _of_list(data, what, names))
 
 
-def _of_list(
-    data: Iterable[Any], what: str, names: Sequence[str]
-) -> Iterator[Row]:
+def _of_list(data: Iterable[Any], what: str, names: Sequence[str]) -> Iterator[Row]:
     for i, row in enumerate(data):
         if isinstance(row, Mapping):
             yield i, tuple(map(str, row)), tuple(row.values())
@@ -179,14 +179,15 @@ def _values(column: "pa.Array") -> list[Any]:
     import pyarrow as pa
 
     if column.null_count == 0:
-        if pa.types.is_float64(column.type):
-            data = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
-            return data.tolist()
+        if pa.types.is_float64(column.type) or pa.types.is_int64(column.type):
+            kind = np.float64 if pa.types.is_float64(column.type) else np.int64
+            numbers = np.frombuffer(column.buffers()[1], kind, len(column), 8 * column.offset)
+            return numbers.tolist()
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             coded = column.dictionary_encode()
             words = coded.dictionary.to_pylist()
             codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(column))
-            return list(map(words.__getitem__, codes.tolist()))
+            return [words[code] for code in codes.tolist()]
     values: list[Any] = column.to_pylist()
     return values
 
@@ -234,12 +235,13 @@ def _fields(row: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
 
 def _json_lines(name: str, lines: Sequence[str]) -> Iterator[Row]:
     origin = Origin(name, lines)
+    decode = json.JSONDecoder().decode
     names: tuple[str, ...] = ()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = decode(line)
             if not isinstance(row, dict):
                 raise InputError("expected a JSON object")
             if line.count(":") != len(row):  # a name may stand there twice

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
+from cranfield.formats.columns import plain_name
 from cranfield.formats.objects import as_text
 from cranfield.formats.records import Origin, Records, Text, read_records
 from cranfield.formats.source import Source
@@ -103,29 +104,34 @@ def score_rows(
     return _gather(_nested(found, is_measure, columns, origin), origin)
 
 
-def _gather(
-    rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES
-) -> ScoreRows:
+def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
     error = origin.error
     found: dict[tuple[System, Measure], dict[str, float]] = {}
+    text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
     refused: dict[str, InputError] = {}  # the first value of each measure that is no number
+    of_numbers: dict[Any, str] = {}  # ids that are whole numbers
     missing = 0
     for at, system, measure, query, value in rows:
         scores = found.get((system, measure))
         if scores is None:
             scores = found[system, measure] = {}
+            if measure is not None and measure.lower().startswith(_TEXTS):
+                text_columns.add((system, measure))
         if type(query) is not str or not query or "\0" in query:
-            query = _id(query, at, error)
+            if type(query) is int:
+                query = of_numbers.get(query) or of_numbers.setdefault(query, str(query))
+            else:
+                query = _id(query, at, error)
         if query in over_all:
             summaries[query] += 1
             continue
         if value is None or value == "":
             missing += 1
             continue
-        number = _number(value)
-        if number is None or _is_text(measure):
+        number = value if type(value) is float else _number(value)
+        if number is None or (text_columns and (system, measure) in text_columns):
             name = measure or "the scores"
             texts[name] += 1
             if name not in refused:
@@ -140,9 +146,11 @@ def _gather(
             )
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
-            raise error(at, f"a second {of or 'score'} for query {query!r:.80}", kind=DuplicateError)
+            raise error(
+                at, f"a second {of or 'score'} for query {query!r:.80}", kind=DuplicateError
+            )
         else:
-            scores[query] = number
+            scores[query] = number + 0.0  # never -0
     found = {key: values for key, values in found.items() if values}
     for _, measure in found:
         name = measure or "the scores"
@@ -175,27 +183,19 @@ def _number(value: Any) -> float | None:
     elif isinstance(value, bool | bytes | bytearray):
         return None
     try:
-        return float(value) + 0.0  # never -0
+        return float(value)
     except (TypeError, ValueError):
         return None
     except OverflowError:  # a whole number of hundreds of digits
         return math.inf
 
 
-def _is_text(measure: Measure) -> bool:
-    return measure is not None and measure.lower().startswith(_TEXTS)
-
-
 # ---- rows with names --------------------------------------------------------------------------
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def _roles(names: Sequence[str]) -> dict[str, int]:
     """Return {role: the number of the column that has it}."""
-    plain = [_plain(name) for name in names]
+    plain = [plain_name(name) for name in names]
     found = {}
     for role, known in NAMES.items():
         name = next((name for name in known if name in plain), None)
@@ -280,7 +280,9 @@ def _headerless(text: Text, is_measure: Callable[[str], bool]) -> Iterator[_Scor
     """Yield the scores of lines that hold a measure, a query and a value, or query and measure."""
     read = text.quoted if text.separator == "," else text.plain
     ends = (*text.lines[:_SAMPLE], *text.lines[-_SAMPLE:])
-    sample = [fields for fields in (line.split(text.separator) for line in ends) if len(fields) == 3]
+    sample = [
+        fields for fields in (line.split(text.separator) for line in ends) if len(fields) == 3
+    ]
     sides = [list(dict.fromkeys(fields[i].strip() for fields in sample)) for i in (0, 1)]
     measures_first = _is_first(sides[0], sides[1], is_measure)
     if sample and measures_first is None:
@@ -342,7 +344,9 @@ def _nested(
     origin: Origin,
     system: System = None,
 ) -> Iterator[_Score]:
-    deeper = any(isinstance(v, Mapping) for _, inner in _dicts(data, origin) for v in inner.values())
+    deeper = any(
+        isinstance(v, Mapping) for _, inner in _dicts(data, origin) for v in inner.values()
+    )
     if deeper and system is None:
         for name, inner in data.items():
             own = _id(name, None, origin.error)
