@@ -164,7 +164,7 @@ def _number(label: str | float) -> float | None:
 
 
 def _shown(number: float) -> str:
-    return f"{number:.0f}" if float(number).is_integer() else repr(number)
+    return f"{number:.0f}" if isinstance(number, float) and number.is_integer() else str(number)
 
 
 def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:
@@ -177,7 +177,7 @@ def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:
     groups: list[list[str]] = [[] for _ in ends]
     for query in queries:
         groups[next(i for i, end in enumerate(ends) if numbers[query] <= end)].append(query)
-    found = {}
+    found: dict[str, str] = {}
     for group in groups:
         if group:
             low, high = numbers[group[0]], numbers[group[-1]]

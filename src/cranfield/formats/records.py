@@ -137,9 +137,8 @@ def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text |
     if is_table(data):
         return _of_table(arrow_table(data, what), what)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
-        raise InputError(
-            f"expected {what.removeprefix('the ')} as a file, a table or rows, got {type(data).__name__}"
-        )
+        expected = f"expected {what.removeprefix('the ')} as a file, a table or rows"
+        raise InputError(f"{expected}, got {type(data).__name__}")
     return Records(what, _of_list(data, what, names))
 
 
@@ -182,7 +181,7 @@ def _values(column: "pa.Array") -> list[Any]:
         if pa.types.is_float64(column.type) or pa.types.is_int64(column.type):
             kind = np.float64 if pa.types.is_float64(column.type) else np.int64
             numbers = np.frombuffer(column.buffers()[1], kind, len(column), 8 * column.offset)
-            return numbers.tolist()
+            return list(numbers.tolist())
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             coded = column.dictionary_encode()
             words = coded.dictionary.to_pylist()

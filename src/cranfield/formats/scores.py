@@ -1,15 +1,16 @@
 """Scores of queries that any tool saved: from files, tables, dicts and rows.
 
-A score is (system, measure, query, value). Lines and rows may hold one each (trec_eval, ir_measures,
-PyTerrier, this library's `evaluate -q`), or a column for each measure (data frames, gdeval), or for
-each system. Nested dicts are {query: {measure: value}} (pytrec_eval) or {measure: {query: value}}
-(ranx), or {system: either}.
+A score is (system, measure, query, value). Lines and rows may hold one each (trec_eval,
+ir_measures, PyTerrier, this library's `evaluate -q`), or a column for each measure (data frames,
+gdeval), or for each system. Nested dicts are {query: {measure: value}} (pytrec_eval) or
+{measure: {query: value}} (ranx), or {system: either}.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
@@ -279,10 +280,9 @@ def _understood(
 def _headerless(text: Text, is_measure: Callable[[str], bool]) -> Iterator[_Score]:
     """Yield the scores of lines that hold a measure, a query and a value, or query and measure."""
     read = text.quoted if text.separator == "," else text.plain
-    ends = (*text.lines[:_SAMPLE], *text.lines[-_SAMPLE:])
-    sample = [
-        fields for fields in (line.split(text.separator) for line in ends) if len(fields) == 3
-    ]
+    head = [fields for _, fields in islice(read(), _SAMPLE)]
+    tail = [line.split(text.separator) for line in text.lines[-_SAMPLE:]]
+    sample = [fields for fields in (*head, *tail) if len(fields) == 3]
     sides = [list(dict.fromkeys(fields[i].strip() for fields in sample)) for i in (0, 1)]
     measures_first = _is_first(sides[0], sides[1], is_measure)
     if sample and measures_first is None:
@@ -358,7 +358,7 @@ def _nested(
             for query, value in values.items():
                 yield None, name, None, query, value
         return
-    first = next(iter(data.values()), {})
+    first: Mapping[Any, Any] = next((inner for _, inner in _dicts(data, origin)), {})
     measures_first = _is_first(list(map(str, data)), list(map(str, first)), is_measure)
     if measures_first is None:
         raise origin.error(
