@@ -8,7 +8,7 @@ from typing import Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES, plain_name
 from cranfield.formats.objects import as_text
-from cranfield.formats.records import Origin, Records, Text, read_records
+from cranfield.formats.records import Document, Origin, Records, Text, read_records
 
 QUERY = (*NAMES["query"], "_id", "id")
 ONE = "slice"  # the name of labels that have none
@@ -42,20 +42,19 @@ def label_rows(data: Any) -> LabelRows:
     for a query with two labels of a kind.
     """
     found = read_records(data, "the labels", ("query_id", ONE))
-    cells: Iterable[_Cell]
-    origin: Origin
+    if isinstance(found, Text) and (
+        _query_at(found.first()) is not None or len(found.first()) != 2
+    ):
+        found = found.records()
+    if isinstance(found, Document) and found.is_plain and _query_at(found.names) is not None:
+        found = found.records()
     if isinstance(found, Text):
-        if _query_at(found.first()) is None and len(found.first()) == 2:
-            origin, cells = found, _pairs(found)
-        else:
-            origin = records = found.records()
-            cells = _of_records(records)
+        cells = _pairs(found)
     elif isinstance(found, Records):
-        origin, cells = found, _of_records(found)
+        cells = _of_records(found)
     else:
-        origin = Origin("the labels" if found is data else str(data))
-        cells = _of_dict(found, origin)
-    return _checked(_gathered(cells, origin), origin)
+        cells = _of_dict(found.value, found)
+    return _checked(_gathered(cells, found), found)
 
 
 def _query_at(names: Iterable[str]) -> int | None:

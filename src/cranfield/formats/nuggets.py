@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.objects import as_text
-from cranfield.formats.records import Records, Text, read_records
+from cranfield.formats.records import Document, Records, Text, read_records
 
 # What the columns are called: the first of these that a row has is taken.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -112,6 +112,8 @@ def _rows(data: Any) -> Records:
     found = read_records(data, "the nuggets", tuple(NAMES))
     if isinstance(found, Text):
         return found.records()
-    if isinstance(found, Mapping):
-        raise InputError("expected nuggets as a file, a table or rows, got dict")
+    if isinstance(found, Document):
+        if isinstance(data, Mapping) or not found.is_plain:
+            raise found.error(None, "expected nuggets as a file, a table or rows, got dict")
+        return found.records()
     return found

@@ -123,7 +123,31 @@ class Text(Origin):
             yield number, names, fields
 
 
-def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text | Mapping[Any, Any]:
+class Document(Origin):
+    """A dict, or an object of JSON: a row, or data that are nested."""
+
+    def __init__(
+        self, name: str, value: Mapping[Any, Any], lines: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(name, lines)
+        self.value = value
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether some value is neither an object nor a list, as in a row."""
+        return any(not isinstance(one, Mapping | list) for one in self.value.values())
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names that it has, as text."""
+        return _fields(self.value)[0]
+
+    def records(self) -> Records:
+        """Return the object as one row."""
+        return Records(self.name, [(1, *_fields(self.value))], self.lines)
+
+
+def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text | Document:
     """Return what a file, a table or a list of rows holds; `what` is its name in errors.
 
     `names` are those of the values of a row that has none, a tuple. Text without JSON is left as
@@ -133,7 +157,7 @@ def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text |
     if isinstance(data, str | os.PathLike):
         return _file(Source(data))
     if isinstance(data, Mapping):
-        return data
+        return Document(what, data)
     if is_table(data):
         return _of_table(arrow_table(data, what), what)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):
@@ -145,7 +169,7 @@ def read_records(data: Any, what: str, names: Sequence[str]) -> Records | Text |
 def _of_list(data: Iterable[Any], what: str, names: Sequence[str]) -> Iterator[Row]:
     for i, row in enumerate(data):
         if isinstance(row, Mapping):
-            yield i, tuple(map(str, row)), tuple(row.values())
+            yield i, *_fields(row)
         elif hasattr(row, "_fields"):
             yield i, row._fields, row
         elif isinstance(row, tuple | list) and len(row) == len(names):
@@ -191,7 +215,7 @@ def _values(column: "pa.Array") -> list[Any]:
     return values
 
 
-def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
+def _file(source: Source) -> Records | Text | Document:
     start = source.start(4096)
     form = columnar_form(source, start)
     if form is not None:
@@ -217,9 +241,7 @@ def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no JSON: {error}", source=source.name) from None
     if isinstance(value, Mapping):
-        # One line of JSON lines, or a document.
-        is_row = any(not isinstance(one, dict | list) for one in value.values())
-        return Records(source.name, [(1, *_fields(value))], lines) if is_row else value
+        return Document(source.name, value, lines)
     for i, row in enumerate(value):
         if not isinstance(row, Mapping):
             raise InputError(
@@ -228,8 +250,8 @@ def _file(source: Source) -> Records | Text | Mapping[Any, Any]:
     return Records(source.name, ((i, *_fields(row)) for i, row in enumerate(value)))
 
 
-def _fields(row: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
-    return tuple(row), tuple(row.values())
+def _fields(row: Mapping[Any, Any]) -> tuple[Sequence[str], Sequence[Any]]:
+    return tuple(map(str, row)), tuple(row.values())
 
 
 def _json_lines(name: str, lines: Sequence[str]) -> Iterator[Row]:

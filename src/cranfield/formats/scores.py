@@ -17,7 +17,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
 from cranfield.formats.columns import plain_name
 from cranfield.formats.objects import as_text
-from cranfield.formats.records import Origin, Records, Text, read_records
+from cranfield.formats.records import Document, Origin, Records, Text, read_records
 from cranfield.formats.source import Source
 
 WideColumns = Literal["measures", "systems"]
@@ -95,14 +95,15 @@ def score_rows(
     found = read_records(data, "the scores", ("query_id", "measure", "value"))
     if isinstance(found, Text) and _is_header(found.first()):
         found = found.records()
+    if isinstance(found, Document) and found.is_plain and "query" in _roles(found.names):
+        found = found.records()
     if isinstance(found, Text):
         return _gather(_headerless(found, is_measure), found)
     if isinstance(found, Records):
         return _gather(_named(found, columns), found)
-    origin = Origin("the scores" if found is data else Source(data).name)
-    if isinstance(found.get("runs"), list):  # `cranfield evaluate --format json`
-        return _gather(_document(found["runs"], origin), origin, frozenset())
-    return _gather(_nested(found, is_measure, columns, origin), origin)
+    if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
+        return _gather(_document(found.value["runs"], found), found, frozenset())
+    return _gather(_nested(found.value, is_measure, columns, found), found)
 
 
 def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
