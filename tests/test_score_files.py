@@ -125,7 +125,17 @@ def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
     qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
     qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, of in QRELS.items() for d, g in of.items()))
     run.write_text("".join(f"{q} Q0 {d} 0 {s} t\n" for q, of in RUN.items() for d, s in of.items()))
-    command = [sys.executable, "-m", "ir_measures", qrels, run, "AP P@2", "-q", "-o", form]
+    command = [
+        sys.executable,
+        "-m",
+        "ir_measures",
+        str(qrels),
+        str(run),
+        "AP P@2",
+        "-q",
+        "-o",
+        form,
+    ]
     (tmp_path / "out").write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
     found = scores(tmp_path / "out")
     own = evaluate(QRELS, RUN, "AP P@2")
@@ -146,8 +156,8 @@ def test_pytrec_eval(write: Write) -> None:
     for data in (result, write("a.json", json.dumps(result))):
         assert scores(data) == expected
     by_system = {"bm25": result, "dense": result}
-    for data in (by_system, write("b.json", json.dumps(by_system, indent=2))):
-        found = scores(data)
+    for several in (by_system, write("b.json", json.dumps(by_system, indent=2))):
+        found = scores(several)
         assert set(found) == {(s, m) for s in by_system for m in ("map", "ndcg_cut_10")}
         assert found["dense", "map"] == expected[None, "map"]
 
@@ -189,7 +199,7 @@ def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    systems = evaluate(QRELS, {"bm25": RUN, "other": {"q1": ["d1"]}}, "AP P@2")
+    systems = evaluate(QRELS, {"bm25": RUN, "other": {"q1": {"d1": 1.0}}}, "AP P@2")
     expected = {
         (name, measure): one.per_query(measure)
         for name, one in systems.items()
