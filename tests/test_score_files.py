@@ -374,6 +374,11 @@ def test_what_is_refused_says_where(name: str, text: str, said: str, write: Writ
     assert type(caught.value) is kind
 
 
+def test_a_second_system_in_the_file_is_told_where_to_go(write: Write) -> None:
+    with pytest.raises(DuplicateError, match="stand in files of their own, or have a column `run`"):
+        read(write("two.txt", TREC_EVAL + TREC_EVAL))
+
+
 def test_the_line_itself_is_shown(write: Write) -> None:
     with pytest.raises(InputError) as caught:
         read(write("a.txt", "map\tq1\t0.5\nmap\tq2\tinf\n"))

@@ -129,7 +129,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
         if query in over_all:
             summaries[query] += 1
             continue
-        if value is None or value == "":
+        if value is None or (type(value) is str and not value):
             missing += 1
             continue
         number = value if type(value) is float else _number(value)
@@ -149,7 +149,10 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
             raise error(
-                at, f"a second {of or 'score'} for query {query!r:.80}", kind=DuplicateError
+                at,
+                f"a second {of or 'score'} for query {query!r:.80}",
+                "Several systems' scores stand in files of their own, or have a column `run`.",
+                DuplicateError,
             )
         else:
             scores[query] = number + 0.0  # never -0
@@ -241,7 +244,7 @@ def _named(records: Records, columns: WideColumns) -> Iterator[_Score]:
                     yield at, system, name, query, values[i]
             continue
         value = values[value_at]
-        if not measure or value is None or value == "":
+        if not measure or value is None or (type(value) is str and not value):
             raise records.error(
                 at,
                 f"has no {'value' if measure else 'measure'} for query {query!r:.80}",
@@ -335,7 +338,7 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
             )
         for query, values in _dicts(queries, origin):
             for measure, value in values.items():
-                yield None, _id(run.get("run"), None, origin.error), measure, query, value
+                yield None, _id(run.get("run"), None, origin.error), str(measure), query, value
 
 
 def _nested(
