@@ -3,9 +3,10 @@
 What is promised, and tried here: whatever a file holds, reading it ends in a result, or in a
 CranfieldError that can be printed, within ten seconds and 2 GB of memory.
 
-An input is a few bytes that choose how a file is read (as judgments or as a run, the format, the
-other options, the file's suffix and its compression), followed by what the file holds. Atheris
-makes such inputs out of the seeds below, and goes on from those that reach new parts of the code:
+An input is a few bytes that choose how a file is read (as judgments, as a run, as scores or labels
+of queries, the format, the other options, the file's suffix and its compression), followed by what
+the file holds. Atheris makes such inputs out of the seeds below, and goes on from those that reach
+new parts of the code:
 
     pip install '.[fuzz]'
     python scripts/fuzz.py --seconds 60       exits with 1 if it found something, and says what
@@ -46,8 +47,26 @@ MEASURES = "AP nDCG@10"
 READERS: dict[str, Callable[..., Any]] = {
     "run": lambda *args, **options: cranfield.read_run(*args, **options),
     "qrels": lambda *args, **options: cranfield.read_qrels(*args, **options),
+    "scores": lambda path: _score_rows(path, "measures"),
+    "systems": lambda path: _score_rows(path, "systems"),
+    "labels": lambda path: _label_rows(path),
 }
+MEASURE_NAMES = frozenset({"AP", "map", "P_5", "nDCG@10", "ndcg_cut_10"})
 ORDERS = ("score", "rank", "given")
+
+
+def _score_rows(path: Path, columns: Any) -> Any:
+    from cranfield.formats.scores import score_rows
+
+    return score_rows(path, MEASURE_NAMES.__contains__, columns)
+
+
+def _label_rows(path: Path) -> Any:
+    from cranfield.formats.labels import label_rows
+
+    return label_rows(path)
+
+
 _STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never guessed
 SUFFIXES = (
     *("", ".run", ".qrels", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"),
@@ -81,7 +100,9 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
 
     The library says so itself, in its annotations.
     """
-    function = getattr(cranfield, f"read_{reader}")
+    function = getattr(cranfield, f"read_{reader}", None)
+    if function is None:
+        return ()
     parameter = inspect.signature(function).parameters.get(option)
     if parameter is None:
         return ()
@@ -175,6 +196,8 @@ def _read(case: Case, path: Path) -> None:
     result = _result(case, path, options)
     if options.get("errors") == "skip":
         return
+    if not choices(case.reader, "errors") and _result(case, path, options) != result:
+        raise BrokenPromiseError("read once more, it says something else")
     for errors in ("strict", "skip"):
         if errors in choices(case.reader, "errors"):
             options["errors"] = errors
@@ -188,6 +211,10 @@ def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
         with contextlib.suppress(cranfield.CranfieldError):
             repr(data.tag)
         return cranfield.evaluate(JUDGED, data, MEASURES, order=case.order).to_dict()  # type: ignore[call-overload] # any order
+    if case.reader == "labels":
+        return data
+    if case.reader != "qrels":
+        return [list(data.rows()), data.notes(), data.missing]
     repr(data)
     judgments = data.to_dict()
     if cranfield.Qrels(judgments).to_dict() != judgments:
@@ -309,6 +336,7 @@ def good() -> dict[str, Case]:
             found[f"{form} {reader}, other types"] = Case(
                 reader, _columnar(coded, form), name, suffix=suffix
             )
+    found |= good_scores()
     found["json run of lists"] = Case(
         run, json.dumps({"q1": ["d1", "d2"], "q2": ["d1"]}).encode(), "json", suffix=".json"
     )
@@ -323,6 +351,54 @@ def good() -> dict[str, Case]:
         if case.format is not None and case.format not in _STATED:
             found[f"{name}, recognised"] = replace(case, format=None)
     return found
+
+
+SCORE_ROWS = [("bm25", "AP", "q1", 0.25), ("bm25", "AP", "q2", 0.5), ("bm25", "P_5", "q1", 0.2)]
+
+
+def good_scores() -> dict[str, Case]:
+    """Return good files of scores and of labels, by name."""
+    import pyarrow as pa
+
+    names = ("run", "measure", "query_id", "value")
+    records = [dict(zip(names, row, strict=True)) for row in SCORE_ROWS]
+    long = "".join(",".join(map(str, row)) + "\n" for row in (names, *SCORE_ROWS))
+    lines = "".join(f"{m:22}\t{q}\t{v}\n" for _, m, q, v in SCORE_ROWS)
+    turned = "".join(f"{q}\t{m}\t{v}\n" for _, m, q, v in SCORE_ROWS)
+    nested = {"q1": {"AP": 0.25, "P_5": 0.2}, "q2": {"AP": 0.5}}
+    run = {"run": "bm25", "all": {"AP": 0.375}, "queries": nested}
+    wide = {"query_id": ["q1", "q2"], "AP": [0.25, 0.5], "bm25": [0.2, None]}
+    table = pa.table(wide)
+    labels = {"qid": ["q1", "q2"], "type": ["long", "short"], "length": [12, 3]}
+    jsonl = "".join(json.dumps(record) + "\n" for record in records)
+    of_scores = {
+        "trec_eval": Case("scores", f"runid \tall\tx\n{lines}AP\tall\t0.4\n".encode()),
+        "ir_measures": Case("scores", turned.encode(), suffix=".tsv"),
+        "csv": Case("scores", long.encode(), suffix=".csv"),
+        "tsv": Case("scores", long.replace(",", "\t").encode(), suffix=".tsv"),
+        "jsonl": Case("scores", jsonl.encode(), suffix=".jsonl"),
+        "json": Case("scores", json.dumps({"recipe": {}, "runs": [run]}).encode(), suffix=".json"),
+        "nested": Case("scores", json.dumps(nested, indent=1).encode(), suffix=".json"),
+        "nested by system": Case("scores", json.dumps({"bm25": nested}).encode(), suffix=".json"),
+        "records": Case("scores", json.dumps(records).encode(), suffix=".json"),
+        "wide": Case("scores", b"query_id,AP,P_5\nq1,.5,.2\nq2,1,\n", suffix=".csv"),
+        "wide, systems": Case("systems", b"qid;a;b\nq1;.5;.2\nq2;1;0\n", suffix=".csv"),
+        "nested, systems": Case("systems", json.dumps({"a": {"q1": 0.5}}).encode()),
+        "parquet": Case("scores", _columnar(table, "parquet"), suffix=".parquet"),
+        "arrow, systems": Case("systems", _columnar(table, "arrow"), suffix=".arrow"),
+    }
+    of_labels = {
+        "csv": Case("labels", b"query_id,type,length\nq1,long,12\nq2,short,3\n", suffix=".csv"),
+        "pairs": Case("labels", b"q1\tlong\nq2\tshort\n", suffix=".tsv"),
+        "json": Case("labels", b'{"type": {"q1": "long"}, "size": {"q1": 1}}', suffix=".json"),
+        "jsonl": Case("labels", b'{"_id": "1", "type": "a"}\n{"_id": "2", "type": "b"}\n'),
+        "numbers": Case("labels", b"".join(b"q%d,%d\n" % (i, i * i) for i in range(20))),
+        "parquet": Case("labels", _columnar(pa.table(labels), "parquet"), suffix=".parquet"),
+    }
+    return {
+        **{f"scores, {name}": case for name, case in of_scores.items()},
+        **{f"labels, {name}": case for name, case in of_labels.items()},
+    }
 
 
 def odd() -> dict[str, Case]:

@@ -26,6 +26,7 @@ FLOORS = [
     "formats.jsonl",
     "formats.columnar",
     "formats.groups",
+    "formats.records",
     "formats.nuggets",
     "formats.scores",
     "formats.labels",

@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.errors import InputError, one_of
 from cranfield.formats import trec
 from cranfield.formats.block import Errors, Load, Number, Progress, Rows
-from cranfield.formats.columnar import FEATHER_1, MAGIC, Columnar, ColumnarFormat
+from cranfield.formats.columnar import Columnar, ColumnarFormat, columnar_form
 from cranfield.formats.columns import ColumnsLike, What, stated_roles
 from cranfield.formats.delimited import delimited_rows
 from cranfield.formats.frames import (
@@ -214,7 +214,7 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
     """Return a file's rows, in the form that is stated, or else found from content and name."""
     sample = _sample(source)
     if form is None:
-        form = _columnar(source, sample)
+        form = columnar_form(source, sample)
     if form is None:
         _refuse_no_text(source, sample)
         form = _named(source) or _json_form(sample)
@@ -310,16 +310,6 @@ def _sample(source: Source) -> bytes:
         if len(sample) < size or size >= _LONGEST_PREFACE or any(map(is_data, sample.splitlines())):
             return sample if len(sample) < size else sample[: sample.rfind(b"\n") + 1] or sample
         size *= 8
-
-
-def _columnar(source: Source, sample: bytes) -> ColumnarFormat | None:
-    if sample.startswith(FEATHER_1):
-        raise InputError(
-            "is a Feather file of version 1, which is no longer read",
-            source=source.name,
-            hint="Write it again as Feather version 2 or Parquet.",
-        )
-    return next((form for magic, form in MAGIC.items() if sample.startswith(magic)), None)
 
 
 def _json_form(sample: bytes) -> TableFormat | None:

@@ -30,7 +30,7 @@ class Columnar(NamedColumns):
         self.source = source
         self._form = form
         kind = "Parquet" if form == "parquet" else "Arrow"
-        with self._open() as (schema, _, _):
+        with _opened(source, form) as (schema, _, _):
             super().__init__(schema, what, stated, source.name, kind)
 
     def blocks(
@@ -38,7 +38,7 @@ class Columnar(NamedColumns):
     ) -> Iterator[Load]:
         """Yield the rows in blocks, to be converted in any thread."""
         roles = list(wanted)
-        with self._open() as (schema, n_rows, read):
+        with _opened(self.source, self._form) as (schema, n_rows, read):
             batches = read([schema.names[at] for at in self.places(roles)])
             heard = _heard(batches, n_rows, self.source.size, progress)
             empty = True
@@ -48,26 +48,46 @@ class Columnar(NamedColumns):
             if empty:
                 raise InputError("holds no rows", source=self.source.name)
 
-    @contextmanager
-    def _open(self) -> Iterator[tuple["pa.Schema", int | None, Any]]:
-        """Open the file: its schema, its number of rows if known, and a reader of columns."""
-        import pyarrow as pa
 
-        with self.source.seekable(mapped=self._form == "arrow") as file:
-            try:
-                parquet = self._form == "parquet"
-                opened = (_parquet if parquet else _arrow)(file, self.source)
-                with opened as content:
-                    yield content
-            except InputError:
-                raise
-            except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-                reason = printable(str(error), 300) or "it asks for more memory than there is"
-                raise InputError(
-                    f"cannot be read as {self._form}: {reason}",
-                    source=self.source.name,
-                    kind="text",
-                ) from None
+def columnar_form(source: Source, start: bytes) -> ColumnarFormat | None:
+    """Tell a Parquet or Arrow file by its first bytes; None for any other."""
+    if start.startswith(FEATHER_1):
+        raise InputError(
+            "is a Feather file of version 1, which is no longer read",
+            source=source.name,
+            hint="Write it again as Feather version 2 or Parquet.",
+        )
+    return next((form for magic, form in MAGIC.items() if start.startswith(magic)), None)
+
+
+def whole_table(source: Source, form: ColumnarFormat) -> "pa.Table":
+    """Return all of a Parquet or Arrow file."""
+    import pyarrow as pa
+
+    with _opened(source, form) as (schema, _, read):
+        if len(set(schema.names)) < len(schema.names):
+            raise InputError("has two columns of one name", source=source.name)
+        return pa.Table.from_batches(read(schema.names), schema)
+
+
+@contextmanager
+def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema", int | None, Any]]:
+    """Open the file: its schema, its number of rows if known, and a reader of columns."""
+    import pyarrow as pa
+
+    with source.seekable(mapped=form == "arrow") as file:
+        try:
+            with (_parquet if form == "parquet" else _arrow)(file, source) as content:
+                yield content
+        except InputError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+            reason = printable(str(error), 300) or "it asks for more memory than there is"
+            raise InputError(
+                f"cannot be read as {form}: {reason}",
+                source=source.name,
+                kind="text",
+            ) from None
 
 
 @contextmanager

@@ -71,7 +71,8 @@ _MOST_COLUMNS = 10_000
 ColumnsLike = Mapping[str, str | int]
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a column's name as it is compared."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
@@ -82,7 +83,7 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
     """
     found: dict[Role, int] = {}
     given = stated_roles(stated, what)
-    plain = [_plain(name) for name in names]
+    plain = [plain_name(name) for name in names]
     for role in _OF[what]:
         if role in given:
             found[role] = _stated_column(names, given[role])

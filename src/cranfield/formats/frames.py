@@ -65,19 +65,24 @@ class TableRows(NamedColumns):
 
 def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:
     """Return the rows of what hands out Arrow data; the data are shared, not copied."""
+    kind = type(data).__module__.partition(".")[0]
+    return TableRows(arrow_table(data, _called(what)), what, stated, kind + " table")
+
+
+def arrow_table(data: ArrowTable, called: str) -> "pa.Table":
+    """Return what hands out Arrow data as a table; `called` is its name in errors."""
     import pyarrow as pa
 
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
-        table = pa.RecordBatchReader.from_stream(data).read_all()
+        return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Of a Python error below, Arrow shows the traceback, too.
         problem = f"cannot be read as a table: {str(error).partition('. Detail: ')[0]:.300}"
         hint = None
         if "mixed" in str(error) or "Expected bytes" in str(error) or "convert" in str(error):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
-        raise InputError(problem, source=_called(what), hint=hint) from None
-    return TableRows(table, what, stated, type(data).__module__.partition(".")[0] + " table")
+        raise InputError(problem, source=called, hint=hint) from None
 
 
 def array_rows(

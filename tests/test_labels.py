@@ -1,0 +1,174 @@
+"""Labels of queries: every form holds the same; numbers go into ranges; refusals say where."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cranfield import InputError
+from cranfield.errors import DuplicateError
+from cranfield.formats.labels import label_rows
+
+Write = Callable[[str, str], str]
+TYPE = {"q1": "long", "q2": "short", "q3": "long"}
+LANGUAGE = {"q1": "en", "q2": "de"}
+BOTH = {"type": TYPE, "language": LANGUAGE}
+
+
+def labels(data: Any) -> dict[str, dict[str, str]]:
+    return {name: dict(of) for name, of in label_rows(data).labels.items()}
+
+
+def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [{"query_id": q, "type": TYPE[q], "language": LANGUAGE.get(q)} for q in TYPE]
+    frame, table = pd.DataFrame(rows), pa.table(pl.DataFrame(rows))
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    text = "query_id,type,language\nq1,long,en\nq2, short ,de\n\nq3,long,\n"
+    frame.to_csv(tmp_path / "index.csv.gz")
+    for data in (
+        write("a.csv", "\ufeff" + text.replace("\n", "\r\n")),
+        write("a.tsv", text.replace(",", "\t").replace("query_id", "QID")),
+        write("b.csv", text.replace(",", ";").replace("query_id", "_id")),
+        write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)),
+        write("a.json", json.dumps(rows, indent=1)),
+        write("b.json", json.dumps(BOTH)),
+        *(tmp_path / name for name in ("a.parquet", "a.arrow", "index.csv.gz")),
+        *(frame, frame.astype("category"), frame.set_index("query_id"), pl.DataFrame(rows), table),
+        *(rows, iter(rows), BOTH),
+    ):
+        found = label_rows(data)
+        assert found.labels == BOTH, data
+        assert found.notes == ()
+
+
+def test_one_kind_needs_no_name(write: Write) -> None:
+    for data in (
+        TYPE,
+        list(TYPE.items()),
+        write("a.tsv", "".join(f"{q}\t{label}\n" for q, label in TYPE.items())),
+        write("a.txt", "".join(f"{q} {label}\n" for q, label in TYPE.items())),
+        write("a.json", json.dumps(TYPE)),
+        write("b.json", json.dumps({"slice": TYPE})),
+    ):
+        assert labels(data) == {"slice": TYPE}
+
+
+def test_labels_are_text(write: Write) -> None:
+    rows = [{"qid": 1, "hops": 2, "yes": True}, {"qid": 2, "hops": 3.0, "yes": False}]
+    rows.append({"qid": 3, "hops": 2.5, "yes": None})
+    found = labels(rows)
+    assert found["hops"] == {"1": "2", "2": "3", "3": "2.5"}
+    assert found["yes"] == {"1": "True", "2": "False"}
+
+
+def test_a_query_may_stand_twice_with_the_same_label(write: Write) -> None:
+    assert labels(write("a.csv", "qid,type\nq1,a\nq1,a\n")) == {"type": {"q1": "a"}}
+
+
+def test_ranges_by_hand() -> None:
+    lengths = {f"q{n}": n for n in range(3, 15)}  # 3, ..., 14: twelve, three in each range
+    found = label_rows({"length": lengths})
+    ranges = ["3-5", "6-8", "9-11", "12-14"]
+    assert list(dict.fromkeys(found.labels["length"].values())) == ranges
+    assert found.labels["length"]["q3"] == found.labels["length"]["q5"] == "3-5"
+    assert found.labels["length"]["q14"] == "12-14"
+    note = "length: 12 different numbers, put into ranges at the quartiles of 12 queries."
+    assert found.notes == (note,)
+
+
+def test_ranges_against_a_slow_loop(write: Write) -> None:
+    for seed in range(30):
+        chance = random.Random(seed)
+        count = chance.randint(11, 60)
+        numbers = {f"q{i}": chance.randint(-5, 5) ** 3 + i % 2 / 2 for i in range(count)}
+        if len(set(numbers.values())) <= 10:
+            continue
+        text = "".join(f"{q},{n}\n" for q, n in numbers.items())
+        found = label_rows(write(f"{seed}.csv", "qid,n\n" + text)).labels["n"]
+        assert set(found) == set(numbers)
+        values = sorted(numbers.values())
+        ends = [values[-(-count * i // 4) - 1] for i in (1, 2, 3, 4)]
+        place = {q: min(i for i in range(4) if n <= ends[i]) for q, n in numbers.items()}
+        for one in numbers:
+            for other in numbers:
+                assert (found[one] == found[other]) == (place[one] == place[other])
+        for label in set(found.values()):
+            inside = [numbers[q] for q in numbers if found[q] == label]
+            assert [float(end) for end in re.split("(?<=[0-9])-| to ", label)] == sorted(
+                {min(inside), max(inside)}
+            )
+
+
+def test_equal_numbers_stay_together() -> None:
+    numbers = {**{f"a{i}": 1 for i in range(30)}, **{f"b{i}": 2 + i for i in range(12)}}
+    found = label_rows({"n": numbers}).labels["n"]
+    assert list(dict.fromkeys(found.values())) == ["1", "2-3", "4-13"]
+
+
+def test_few_numbers_stay_as_they_are() -> None:
+    numbers = {f"q{i}": i % 10 for i in range(40)}
+    assert set(labels(numbers)["slice"].values()) == set("0123456789")
+
+
+def test_texts_of_queries_are_no_labels(write: Write) -> None:
+    texts = "".join(f"{i}\twhat is the meaning of {i}\n" for i in range(60))
+    with pytest.raises(InputError, match=r"a.tsv: no labels to slice by: .* 60 labels of 60") as no:
+        label_rows(write("a.tsv", texts))
+    assert "lengths, are put into ranges" in str(no.value)
+    rows = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(60)]
+    found = label_rows(rows)
+    assert list(found.labels) == ["type"]
+    assert found.notes == ("text: left out, 60 labels of 60 queries.",)
+    many = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
+    assert labels(many)["slice"] == many
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "a.csv",
+            "qid,type\nq1,a\nq1,b\n",
+            "a.csv:3: query 'q1' is 'b' as 'type' here, and 'a' ab",
+        ),
+        ("a.csv", "qid,type\n,a\n", "a.csv:2: the id '' is empty"),
+        ("a.csv", "qid,type\nq1,a,b\n", "a.csv:2: expected 2 columns, qid, type; got 3"),
+        ("a.csv", "qid,type,type\nq1,a,b\n", "a.csv:1: has several columns named 'type'"),
+        ("a.csv", "name,type,size\nq1,a,b\n", "a.csv:2: has no column of queries; it has name, ty"),
+        ("a.tsv", "q1\ta\nq2\ta\tb\n", "a.tsv:2: expected a query and its label, got 3 columns"),
+        ("a.csv", "qid,type\nq1,\n", "a.csv: holds no label of a query"),
+        ("a.csv", "qid\nq1\n", "a.csv: holds no label of a query"),
+        ("a.csv", "", "a.csv: holds no label of a query"),
+        ("a.json", '{"type": {"q1": "a"}, "size": 3}', "got both"),
+        ("a.json", '{"type": {"q1": ["a"]}}', "expected a label of query 'q1', got"),
+        (
+            "a.jsonl",
+            '{"qid": 1, "type": "a"}\n{"qid": 1, "type": "b"}\n',
+            "a.jsonl:2: query '1' is",
+        ),
+    ],
+)
+def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        label_rows(write(name, text))
+    assert isinstance(caught.value, DuplicateError) == (" is 'b'" in str(caught.value))
+
+
+def test_rows_that_are_refused() -> None:
+    with pytest.raises(InputError, match="expected labels as a file, a table or rows, got int"):
+        label_rows(3)
+    with pytest.raises(InputError, match=r"the labels: row 0: expected \(query_id, slice\) or a"):
+        label_rows([("q", "a", "b")])
+    with pytest.raises(DuplicateError, match="the labels: row 1: query 'q' is 'b'"):
+        label_rows([("q", "a"), ("q", "b")])

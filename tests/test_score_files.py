@@ -1,0 +1,424 @@
+"""Scores of queries as tools save them: every form holds the same; what is refused says where."""
+
+import csv
+import gzip
+import io
+import json
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cranfield import CranfieldError, InputError, evaluate
+from cranfield.cli import cli
+from cranfield.errors import DuplicateError
+from cranfield.formats.scores import ScoreRows, WideColumns, file_name_of, score_rows
+from cranfield.measures import parse
+from cranfield.render import delimited
+
+Write = Callable[[str, str], str]
+
+
+def is_measure(name: str) -> bool:
+    try:
+        parse(name)
+    except CranfieldError:
+        return False
+    return True
+
+
+def read(data: Any, columns: WideColumns = "measures") -> ScoreRows:
+    return score_rows(data, is_measure, columns)
+
+
+def scores(data: Any, columns: WideColumns = "measures") -> dict[Any, dict[str, float]]:
+    return {key: dict(values) for key, values in read(data, columns).scores.items()}
+
+
+MAP, P5 = {"q1": 0.25, "q2": 0.5}, {"q1": 0.2, "q2": 0.0}
+EXPECTED = {(None, "map"): MAP, (None, "P_5"): P5}
+NAMED = {("bm25", "map"): MAP, ("bm25", "P_5"): P5}
+
+TREC_EVAL = """\
+map                   \tq1\t0.2500
+P_5                   \tq1\t0.2000
+relstring             \tq1\t'01000'
+map                   \tq2\t0.5000
+P_5                   \tq2\t0.0000
+relstring             \tq2\t'10000'
+runid                 \tall\tbm25
+num_q                 \tall\t2
+map                   \tall\t0.3750
+P_5                   \tall\t0.1000
+"""
+
+
+def test_trec_eval(write: Write) -> None:
+    found = read(write("bm25.txt", TREC_EVAL))
+    assert found.scores == EXPECTED
+    assert found.summaries == {"all": 4}
+    assert found.texts == {"relstring": 2}
+    assert found.notes() == [
+        "4 values of 'all' left out: they are over all queries.",
+        "Left out, as they are no numbers: relstring.",
+    ]
+    spaced = "".join(" ".join(line.split()) + "\r\n" for line in TREC_EVAL.splitlines())
+    assert scores(write("spaced.txt", spaced)) == EXPECTED
+    alone = "".join(line + "\n" for line in TREC_EVAL.splitlines() if "\tall\t" not in line)
+    assert scores(write("alone.txt", alone)) == EXPECTED
+
+
+def test_trec_evals_own_output(data: Path) -> None:
+    path = data / "dl19" / "trec_eval" / "bm25.out.gz"
+    found = scores(path)
+    by_hand: dict[str, dict[str, float]] = {}
+    with gzip.open(path, "rt") as stream:
+        for line in stream:
+            measure, query, value = line.split()
+            if query != "all" and measure != "relstring":
+                by_hand.setdefault(measure, {})[query] = float(value)
+    assert found == {(None, measure): values for measure, values in by_hand.items()}
+    assert len(found[None, "map"]) == 43
+
+
+def test_a_measure_of_ones_own_is_told_by_the_row_of_all(write: Write) -> None:
+    lines = "mine\tq1\t1\nmine\tq2\t0\n"
+    expected = {(None, "mine"): {"q1": 1.0, "q2": 0.0}}
+    assert scores(write("a.txt", lines + "mine\tall\t0.5\n")) == expected
+    turned = "q1\tmine\t1\nq2\tmine\t0\nall\tmine\t0.5\n"
+    assert scores(write("b.txt", turned)) == expected
+    with pytest.raises(InputError, match=r"c.txt:1: which of the first two columns is the measure"):
+        read(write("c.txt", lines))
+
+
+def test_ir_measures(write: Write) -> None:
+    lines = (
+        "q1\tmap\t0.25\nq1\tP_5\t0.2\nq2\tmap\t0.5\nq2\tP_5\t0\nall\tmap\t0.375\nall\tP_5\t0.1\n"
+    )
+    found = read(write("bm25.tsv", lines))
+    assert found.scores == EXPECTED
+    assert found.summaries == {"all": 2}
+    rows = [line.split("\t") for line in lines.splitlines()]
+    objects = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in rows]
+    assert scores(write("b.jsonl", "".join(json.dumps(o) + "\n" for o in objects))) == EXPECTED
+    metric = namedtuple("metric", ["query_id", "measure", "value"])
+    metrics = [metric(q, parse(m), float(v)) for q, m, v in rows]
+    assert scores(metrics) == {(None, "AP"): MAP, (None, "P@5"): P5}
+    assert scores([(q, m, float(v)) for q, m, v in rows]) == EXPECTED
+
+
+QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}
+RUN = {"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}, "q2": {"d2": 0.7, "d1": 0.2}}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("form", ["tsv", "jsonl"])
+def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
+    pytest.importorskip("ir_measures")
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, of in QRELS.items() for d, g in of.items()))
+    run.write_text("".join(f"{q} Q0 {d} 0 {s} t\n" for q, of in RUN.items() for d, s in of.items()))
+    command = [
+        sys.executable,
+        "-m",
+        "ir_measures",
+        str(qrels),
+        str(run),
+        "AP P@2",
+        "-q",
+        "-o",
+        form,
+    ]
+    (tmp_path / "out").write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
+    found = scores(tmp_path / "out")
+    own = evaluate(QRELS, RUN, "AP P@2")
+    assert set(found) == {(None, "AP"), (None, "P@2")}
+    for (_, measure), values in found.items():
+        assert values == {q: pytest.approx(v, abs=5e-5) for q, v in own.per_query(measure).items()}
+
+
+def test_pytrec_eval(write: Write) -> None:
+    import pytrec_eval
+
+    result = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "ndcg_cut.10"}).evaluate(RUN)
+    own = evaluate(QRELS, RUN, "AP nDCG@10")
+    expected = {
+        (None, "map"): pytest.approx(own.per_query("AP")),
+        (None, "ndcg_cut_10"): pytest.approx(own.per_query("nDCG@10")),
+    }
+    for data in (result, write("a.json", json.dumps(result))):
+        assert scores(data) == expected
+    by_system = {"bm25": result, "dense": result}
+    for several in (by_system, write("b.json", json.dumps(by_system, indent=2))):
+        found = scores(several)
+        assert set(found) == {(s, m) for s in by_system for m in ("map", "ndcg_cut_10")}
+        assert found["dense", "map"] == expected[None, "map"]
+
+
+def test_ranx() -> None:
+    assert scores({"map": MAP, "P_5": P5}) == EXPECTED
+
+
+def test_dicts_whose_sides_nobody_knows() -> None:
+    with pytest.raises(InputError, match="which names are measures"):
+        read({"bm25": {"q1": 0.5}})
+    assert scores({"bm25": {"q1": 0.5}}, "systems") == {("bm25", None): {"q1": 0.5}}
+
+
+def test_frames_and_tables_of_one_row_each() -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    rows = [
+        {"name": "bm25", "qid": q, "measure": m, "value": v}  # pyterrier's, with perquery=True
+        for m, values in (("map", MAP), ("P_5", P5))
+        for q, v in values.items()
+    ]
+    for data in (
+        rows,
+        iter(rows),
+        pd.DataFrame(rows),
+        pl.DataFrame(rows),
+        pa.table(pl.DataFrame(rows)),
+    ):
+        assert scores(data) == NAMED
+    assert scores(pd.DataFrame(rows).astype({"qid": "category", "name": "category"})) == NAMED
+
+
+def test_frames_with_a_column_for_each_measure(tmp_path: Path) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    systems = evaluate(QRELS, {"bm25": RUN, "other": {"q1": {"d1": 1.0}}}, "AP P@2")
+    expected = {
+        (name, measure): one.per_query(measure)
+        for name, one in systems.items()
+        for measure in ("AP", "P@2")
+    }
+    frame, table = systems.to_pandas(), systems.to_arrow()
+    frame.to_csv(tmp_path / "index.csv")
+    frame.to_csv(tmp_path / "plain.csv.gz", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    frame.to_json(tmp_path / "a.json", orient="records", indent=1)
+    systems.to_polars().write_csv(tmp_path / "polars.tsv", separator="\t")
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    files = list(tmp_path.iterdir())
+    assert len(files) == 7
+    for data in (frame, table, systems.to_polars(), *files):
+        assert scores(data) == {key: pytest.approx(own) for key, own in expected.items()}, data
+    wide = pd.DataFrame({"map": MAP, "P_5": P5})  # the queries are its index
+    wide.to_csv(tmp_path / "wide.csv")
+    for data in (wide, wide.rename_axis("qid"), tmp_path / "wide.csv"):
+        assert scores(data) == EXPECTED
+    numbered = pl.DataFrame({"query_id": [7, 8], "AP": [1, None], "BP": [1.5, None]})
+    assert scores(numbered) == {(None, "AP"): {"7": 1.0}, (None, "BP"): {"7": 1.5}}
+    assert read(numbered).missing == 2
+
+
+def test_gdeval_has_a_row_of_means(write: Write) -> None:
+    path = write(
+        "a.csv", "runid,topic,ndcg@20,err@20\nx,51,0.5,0.25\nx,52,0,0\nx,amean,0.25,0.125\n"
+    )
+    found = read(path)
+    assert found.scores == {
+        ("x", "ndcg@20"): {"51": 0.5, "52": 0.0},
+        ("x", "err@20"): {"51": 0.25, "52": 0.0},
+    }
+    assert found.summaries == {"amean": 2}
+
+
+def test_a_column_for_each_system(write: Write) -> None:
+    path = write("a.csv", "topic;bm25;dense\nq1;.25;.5\nq2;.5;\n")
+    expected = {("bm25", None): {"q1": 0.25, "q2": 0.5}, ("dense", None): {"q1": 0.5}}
+    assert scores(path, "systems") == expected
+    assert set(scores(path)) == {(None, "bm25"), (None, "dense")}
+    both = write("b.csv", "query,measure,a,b\nq1,map,.25,.5\nq1,P_5,.2,0\n")
+    assert scores(both, "systems") == {
+        ("a", "map"): {"q1": 0.25},
+        ("b", "map"): {"q1": 0.5},
+        ("a", "P_5"): {"q1": 0.2},
+        ("b", "P_5"): {"q1": 0.0},
+    }
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "jsonl", "json"])
+def test_what_evaluate_prints_is_read(form: str, demo_folder: Path, tmp_path: Path) -> None:
+    qrels, runs = demo_folder / "demo" / "qrels.txt", ["bm25", "dense"]
+    paths = [str(demo_folder / "demo" / f"{run}.run") for run in runs]
+    command = [
+        "evaluate",
+        str(qrels),
+        *paths,
+        "-q",
+        "-m",
+        "AP",
+        "-m",
+        "RelString",
+        "--format",
+        form,
+    ]
+    printed = CliRunner().invoke(cli, command)
+    assert printed.exit_code == 0
+    (tmp_path / "out").write_text(printed.stdout, "utf-8")
+    own = evaluate(qrels, paths, "AP")
+    expected = {(run, "AP"): own[run].per_query("AP") for run in runs}
+    assert scores(tmp_path / "out") == expected
+    without = CliRunner().invoke(cli, [one for one in command if one != "-q"])
+    (tmp_path / "out").write_text(without.stdout, "utf-8")
+    with pytest.raises(InputError, match=r"--per-query|-q of trec_eval"):
+        read(tmp_path / "out")
+
+
+# Ids as they may be: of this library's own forms, whatever is text.
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
+ROWS = st.dictionaries(
+    st.tuples(
+        IDS, st.sampled_from(["AP", "nDCG@10"]), IDS.filter(lambda q: q not in {"ALL", "mean"})
+    ),
+    st.floats(allow_nan=False, allow_infinity=False),
+    min_size=1,
+)
+
+
+@given(ROWS)
+@example(
+    {("a,b", "AP", '"'): 0.5, ("a\tb", "AP", "'é\u2028\r\n"): -0.0, (" ", "AP", " x "): 1e-300}
+)
+@example({("a", "AP", "all"): 0.5, ("a", "AP", "q"): 0.5})
+def test_own_forms_keep_every_row(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    listed = [(*key, value) for key, value in rows.items()]
+    names = ("run", "measure", "query_id", "value")
+    kept = {row for row in listed if row[2] not in {"all", "amean"}}
+    for form in ("tsv", "csv", "jsonl"):
+        path = folder / f"rows.{form}"
+        if form == "jsonl":
+            text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in listed)
+        else:
+            text = delimited([names, *listed], "," if form == "csv" else "\t")
+        path.write_bytes(text.encode())
+        if not kept:
+            with pytest.raises(InputError, match="over all queries only"):
+                read(path)
+            continue
+        assert set(read(path).rows()) == kept
+
+
+def test_a_query_called_all_is_one_where_it_cannot_be_a_mean(write: Write) -> None:
+    run = {"run": "bm25", "all": {"map": 0.5}, "queries": {"all": {"map": 0.5}}}
+    found = scores(write("a.json", json.dumps({"recipe": {}, "runs": [run]})))
+    assert found == {("bm25", "map"): {"all": 0.5}}
+
+
+HEADER = "run,measure,query_id,value\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.txt", "map\tq1\t0.5\nmap\tq2\tx\n", "a.txt:2: expected a number as map of query 'q2'"),
+        ("a.txt", "map\tq1\t0.5\nmap\tq2\tnan\n", "a.txt:2: expected a finite number as map"),
+        ("a.txt", "map\tq1\t0.5\nmap\tq1\t0.5\n", "a.txt:2: a second 'map' for query 'q1'"),
+        ("a.txt", "map\tq1\t0.5\n\nmap\tq2\n", "a.txt:3: expected a measure, a query and a value"),
+        ("a.txt", "map\t\t0.5\n", "a.txt:1: the id '' is empty"),
+        ("a.txt", "map\tq1\t1_0\n", "a.txt:1: expected a number"),
+        ("a.txt", "map\tall\t0.5\n", "a.txt: holds values over all queries only"),
+        ("a.txt", "", "a.txt: holds no scores"),
+        ("a.csv", HEADER + "a,AP,q,inf\n", "a.csv:2: expected a finite number as AP of query 'q'"),
+        ("a.csv", HEADER + "a,AP,q,1e999\n", "a.csv:2: expected a finite number"),
+        ("a.csv", HEADER + '\na,AP,"q\nr",1\nb,AP,q,\n', "a.csv:5: has no value for query 'q'"),
+        ("a.csv", HEADER + "a,,q,1\n", "a.csv:2: has no measure for query 'q'"),
+        ("a.csv", HEADER + ",AP,q,1\n", "a.csv:2: the id '' is empty"),
+        ("a.csv", HEADER + "a,AP,q\n", "a.csv:2: expected 4 columns, run, measure, query_id, val"),
+        ("a.csv", HEADER + 'a,AP,"q,1\n', "a.csv:2: a field is not as it should be"),
+        ("a.csv", HEADER + "a,AP,q,1\na,AP,q,2\n", "a.csv:3: a second 'AP' of 'a' for query 'q'"),
+        ("a.csv", "query_id,AP,AP\nq,1,2\n", "a.csv:1: has several columns named 'AP'"),
+        ("a.csv", "query_id,run\nq,1\n", "a.csv:2: has no column of values beside the queries"),
+        ("a.csv", "query_id,AP\nq,NaN\n", "a.csv:2: expected a finite number as AP of query 'q'"),
+        ("a.csv", "query_id,AP\nq,0.5\nq,0.5\n", "a.csv:3: a second 'AP' for query 'q'"),
+        ("a.csv", "query_id,AP\nq,0.5\nr,?\n", "a.csv:3: expected a number as AP of query 'r'"),
+        ("a.csv", "query_id,AP\nq,\n", "a.csv: holds no scores"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 1, "AP": 2}\n', "a.jsonl:2: a second 'AP'"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"AP": 2}\n', "a.jsonl:2: has no column of queries"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 2, "AP": 2, "AP": 3}\n', "a.jsonl:2: .* twice"),
+        ("a.jsonl", '{"qid": 1, "AP": NaN}\n', "a.jsonl:1: expected a finite number"),
+        ("a.jsonl", '{"qid": 1, "AP": true}\n', "a.jsonl:1: expected a number as AP"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 2\n', "a.jsonl:2: is no JSON"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n[1]\n', "a.jsonl:2: expected a JSON object"),
+        ("a.json", '{"q1": {"AP": 1}, "q1": {"AP": 1}}', "a.json: a JSON object has .*'q1' twice"),
+        ("a.json", '{"q1": {"AP": 1}, "q2": [1]}', "a.json: expected a dict for 'q2'"),
+        ("a.json", '{"q1": {"AP": "x"}}', "a.json: expected a number as AP of query 'q1'"),
+        ("a.json", '{"a": {"q1": {"AP": {}}}}', "a.json: expected a number as AP of query 'q1'"),
+        ("a.json", '{"runs": [{"run": "a"}]}', "a.json: a run has no 'queries'"),
+        ("a.json", "[1]", "a.json: element 0: expected a JSON object"),
+        ("a.json", '[{"qid": 1, "AP": []}]', "a.json: row 0: expected a number as AP of query '1'"),
+        ("a.json", '{\n"q1": [', "a.json:2: is no JSON"),
+    ],
+)
+def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
+    kind = DuplicateError if "second" in said or "twice" in said else InputError
+    with pytest.raises(InputError, match=said) as caught:
+        read(write(name, text))
+    assert type(caught.value) is kind
+
+
+def test_a_second_system_in_the_file_is_told_where_to_go(write: Write) -> None:
+    with pytest.raises(DuplicateError, match="stand in files of their own, or have a column `run`"):
+        read(write("two.txt", TREC_EVAL + TREC_EVAL))
+
+
+def test_the_line_itself_is_shown(write: Write) -> None:
+    with pytest.raises(InputError) as caught:
+        read(write("a.txt", "map\tq1\t0.5\nmap\tq2\tinf\n"))
+    assert "map\\tq2\\tinf" in str(caught.value)
+    assert "A query without a value has no row" in str(caught.value)
+
+
+def test_rows_that_are_refused() -> None:
+    import pyarrow as pa
+
+    with pytest.raises(InputError, match=r"the scores: row 1: expected \(query_id, measure, value"):
+        read([("q", "AP", 1.0), ("q", "AP")])
+    with pytest.raises(InputError, match="expected scores as a file, a table or rows, got int"):
+        read(3)
+    with pytest.raises(DuplicateError, match="the scores: row 1: a second 'AP' for query 'q'"):
+        read([("q", "AP", 1.0), ("q", "AP", 1.0)])
+    with pytest.raises(InputError, match=r"row 0: an id is a text or a whole number, got 1\.5"):
+        read([(1.5, "AP", 1.0)])
+    with pytest.raises(InputError, match="row 2: expected a finite number as AP of query 'c'"):
+        read(pa.table({"qid": ["a", "b", "c"], "AP": [1.0, None, float("nan")]}))
+    with pytest.raises(InputError, match="several columns named 'AP'"):
+        read(pa.table([["q"], [1], [1]], names=["qid", "AP", "AP"]))
+    with pytest.raises(InputError, match="expected a finite number"):
+        read([("q", "AP", 10**400)])
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    for content in (b"map\tq\xff\t1\n", b"map\tq\0\t1\n"):
+        (tmp_path / "a").write_bytes(content)
+        with pytest.raises(InputError, match="no text"):
+            read(tmp_path / "a")
+
+
+def test_quotation_marks_are_ids_where_nobody_quotes(write: Write) -> None:
+    assert scores(write("a.txt", 'map\t"q1\t1\n')) == {(None, "map"): {'"q1': 1.0}}
+    quoted = io.StringIO()
+    csv.writer(quoted).writerows([["map", 'a"b,c', 1]])
+    assert scores(write("b.csv", quoted.getvalue())) == {(None, "map"): {'a"b,c': 1.0}}
+
+
+def test_a_file_is_a_systems_name() -> None:
+    assert file_name_of("runs/bm25.txt.gz") == "bm25"
+    assert file_name_of("-") == "stdin"
