@@ -25,6 +25,7 @@ from cranfield.comparison import (
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
+from cranfield.formats.scores import WideColumns
 from cranfield.measures import parse_all
 
 Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
@@ -53,6 +54,13 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     "--saved",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
+)
+@click.option(
+    "--columns",
+    type=click.Choice(get_args(WideColumns)),
+    default="measures",
+    show_default=True,
+    help="Of a table of saved scores: what its columns are.",
 )
 @click.option(
     "--test",

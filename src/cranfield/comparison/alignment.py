@@ -17,8 +17,7 @@ from cranfield.errors import InputError, MeasureError, NothingSharedError, Optio
 from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
-from cranfield.formats.scores import score_rows
-from cranfield.formats.source import Source
+from cranfield.formats.scores import WideColumns, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
@@ -100,6 +99,7 @@ def align(
     measures: MeasuresLike | None = None,
     *,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
@@ -112,6 +112,7 @@ def align(
         measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
+        columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Raises:
@@ -122,13 +123,14 @@ def align(
     """
     if missing is not None:
         one_of("missing", missing, get_args(Missing))
+    one_of("columns", columns, get_args(WideColumns))
     if isinstance(data, tuple) and len(data) == 2:
         return _evaluated(*data, measures or DEFAULT_MEASURES, missing or "zero", judging)
     if judging:
         raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
-    columns, notes, recipe = _given(data)
+    found, notes, recipe = _given(data, columns)
     wanted = None if measures is None else _texts_of(measures)
-    return _aligned(columns, wanted, missing or "error", notes, recipe)
+    return _aligned(found, wanted, missing or "error", notes, recipe)
 
 
 def _evaluated(
@@ -172,16 +174,16 @@ def _evaluated(
     return replace(aligned, source=source)
 
 
-def _given(data: Any) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
+def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
     """Return the columns of scores that are given, what to know of them, and where from."""
     if isinstance(data, Scores | Systems):
         data = [data]
     if isinstance(data, Mapping) and data:
         values = list(data.values())
         if all(isinstance(one, Scores) for one in values):
-            return _given([replace(one, name=str(name)) for name, one in data.items()])
+            return _given([replace(one, name=str(name)) for name, one in data.items()], columns)
         if all(isinstance(one, str | os.PathLike) for one in values):
-            return _saved(list(map(str, data)), values)
+            return _saved(list(map(str, data)), values, columns)
         return _nested(data), [], {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
         several = [pair for one in data for pair in _systems(one)]
@@ -192,8 +194,8 @@ def _given(data: Any) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
-        return _saved([None] * len(data), data)
-    return _saved([None], [data])
+        return _saved([None] * len(data), data, columns)
+    return _saved([None], [data], columns)
 
 
 def _systems(data: Any) -> list[tuple[str, Scores]]:
@@ -217,18 +219,20 @@ def _of_systems(systems: Iterable[tuple[str, Scores]]) -> Iterator[_Column]:
 
 
 def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
-    """Yield the columns of `{system: {query: value}}` or `{system: {measure: {query: value}}}`."""
+    """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system."""
     for name, of_system in data.items():
         if not isinstance(of_system, Mapping) or not of_system:
             raise InputError(
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                 f"{{query_id: value}}}}, got {of_system!r:.60}"
             )
-        flat = not any(isinstance(one, Mapping) for one in of_system.values())
-        for measure, values in ({"score": of_system} if flat else of_system).items():
-            if not isinstance(values, Mapping):
-                raise InputError(f"{name!r}: {measure!r}: expected {{query_id: value}}")
-            yield _column(str(name), _canonical(str(measure)), list(values.items()))
+        if any(isinstance(one, Mapping) for one in of_system.values()):
+            scores = score_rows(of_system, _is_measure).scores
+            yield from _of_measures(
+                str(name), {measure: one for (_, measure), one in scores.items()}
+            )
+        else:
+            yield _column(str(name), "score", list(of_system.items()))
 
 
 def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
@@ -241,36 +245,41 @@ def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Col
 
 
 def _saved(
-    names: Sequence[str | None], files: Sequence[Any]
+    names: Sequence[str | None], files: Sequence[Any], columns: WideColumns
 ) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     found: list[_Column] = []
     notes: list[str] = []
     numbered = _numbering()
     for name, file in zip(names, files, strict=True):
-        rows = score_rows(file)
-        cells: dict[str | None, dict[str, list[tuple[str, float]]]] = {}
-        for system, measure, query, value in zip(
-            rows.system, rows.measure, rows.query, rows.value, strict=True
-        ):
-            cells.setdefault(system, {}).setdefault(measure, []).append((query, value))
-        of_file = name or (Source(file).name if isinstance(file, str | os.PathLike) else "scores")
+        rows = score_rows(file, _is_measure, columns)
+        is_path = isinstance(file, str | os.PathLike)
+        of_file = name or (file_name_of(file) if is_path else "scores")
+        cells: dict[str | None, dict[str | None, Mapping[str, float]]] = {}
+        for (system, measure), values in rows.scores.items():
+            cells.setdefault(system, {})[measure] = values
         for own, of_system in cells.items():
-            system = numbered(
-                own if own is not None and (name is None or len(cells) > 1) else of_file
-            )
-            canonical: dict[str, str] = {}
-            for measure, pairs in of_system.items():
-                known = _canonical(measure)
-                if known in canonical:
-                    raise InputError(
-                        f"{system}: {canonical[known]!r} and {measure!r} are the same, {known}"
-                    )
-                canonical[known] = measure
-                found.append(_column(system, known, pairs))
-        if rows.left_out:
-            notes.append(f"{of_file}: {rows.left_out:,} rows left out: no query's value.")
+            named = own if own is not None and (name is None or len(cells) > 1) else of_file
+            found += _of_measures(numbered(named), of_system)
+        notes += [f"{of_file}: {note}" for note in rows.notes()]
     return iter(found), notes, {"scores": [str(one) for one in files if not is_table(one)]}
+
+
+def _of_measures(system: str, values: Mapping[Any, Mapping[str, float]]) -> Iterator[_Column]:
+    """Yield a system's columns, by the canonical names of its measures."""
+    taken: dict[str, Any] = {}
+    for measure, of_measure in values.items():
+        name = "score" if measure is None else _canonical(str(measure))
+        if name in taken:
+            raise InputError(
+                f"{system}: {taken[name]!r} and {measure!r} are the same measure, {name}"
+            )
+        taken[name] = measure
+        yield _column(system, name, list(of_measure.items()))
+
+
+def _is_measure(text: str) -> bool:
+    return _known(text) is not None
 
 
 def _numbering() -> Callable[[str], str]:

@@ -46,6 +46,7 @@ from cranfield.comparison.tables import changes_table, means_of, table_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
+from cranfield.formats.scores import WideColumns
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.pairs import PairBounds, pair_bounds
@@ -234,6 +235,7 @@ def compare(
     slices: Any = None,
     bounds: bool = False,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
@@ -267,6 +269,7 @@ def compare(
             are found without.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
+        columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
     Returns:
@@ -310,7 +313,7 @@ def compare(
         )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
-    aligned = align(data, measures, missing=missing, **judging)
+    aligned = align(data, measures, missing=missing, columns=columns, **judging)
     if not all_pairs:
         baseline = _baseline(aligned.names, baseline)
     settings = Settings(
@@ -376,10 +379,9 @@ def _labelled(
     slices: Any, query_ids: Sequence[str]
 ) -> tuple[list[tuple[str, str, Bools]], list[str]]:
     """Return (what is labelled, label, which queries have it), and what to know of the labels."""
-    found, said = [], []
-    labels, notes = label_rows(slices)
-    said += notes
-    for label, of_query in labels.items():
+    given = label_rows(slices)
+    found, said = [], [*given.notes]
+    for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
         names = dict.fromkeys(of_query.values())
         for name in names:
@@ -436,10 +438,10 @@ def _unjudged(
         and (bounds or (_is_cut(aligned, i) and any(_little_judged(_shares(source, cell)))))
     ]
     found: list[PairBounds | None] = [None] * len(cells)
-    if source is None or not wanted or any(run.is_read_once for run in source.runs.values()):
+    if source is None or not wanted:
         return found
     some = [
-        replace(one, measures=[one.measures[i] for i in wanted], values=one.values[:, wanted])
+        replace(one, measures=tuple(one.measures[i] for i in wanted), values=one.values[:, wanted])
         for one in source.systems.values()
     ]
     query_ids = [q for q, here in zip(aligned.query_ids, first.rows, strict=True) if here]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
-Verdict = Literal["better", "worse"]
+Outcome = Literal["better", "worse"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Pair:
     p_t: float | None  # of the paired t-test, whatever the test
     p_error: float | None  # the standard error of p that comes of drawing flips; 0 if exact
     exact: bool  # whether all flips were tried
-    verdict: Verdict | None  # if p_adjusted is at most alpha
+    verdict: Outcome | None  # if p_adjusted is at most alpha
     sd: float | None  # of the queries' differences
     skewness: float | None
     d_z: float | None  # difference / sd

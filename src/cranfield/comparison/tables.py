@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cranfield.comparison.result import Pair, Result, Settings, System, Verdict
+from cranfield.comparison.result import Outcome, Pair, Result, Settings, System
 from cranfield.measures import Measure, parse
 from cranfield.render import Table
 
@@ -119,9 +119,7 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
             ("unjudged", of_pair(lambda pair: between(pair.unjudged_low, pair.unjudged_high)))
         )
     if result.systems[0].judged is not None:
-        found.append(
-            (judged_name(result.measure), lambda system, pair, result: judged(system))
-        )
+        found.append((judged_name(result.measure), lambda system, pair, result: judged(system)))
     return found
 
 
@@ -336,7 +334,7 @@ def _difference(pairs: Mapping[tuple[str, str], Pair], system: str, other: str) 
         verdict = pair.verdict
     else:
         pair, sign = pairs[other, system], -1
-        turned: dict[Verdict | None, Verdict | None] = {
+        turned: dict[Outcome | None, Outcome | None] = {
             "better": "worse",
             "worse": "better",
             None: None,
