@@ -325,6 +325,17 @@ def test_no_difference_at_all(n: int) -> None:
     assert not np.signbit(high).any()
 
 
+@pytest.mark.parametrize("n", [12, 50])
+def test_scores_that_differ_by_rounding_alone_are_the_same(n: int) -> None:
+    a = np.random.default_rng(n).random(n)
+    b = np.nextafter(a, 2)  # as from another tool, which adds in another order
+    for values in np.stack((a, b), axis=1), np.stack((a, b, 1 - a, a, 1 - b), axis=1):
+        paired, flips = every_pair(values), Flips(n, 999)
+        for test in (sign_flip, step_down):
+            assert test(paired, flips)[0] == 1.0
+        assert [end[0] for end in inverted(paired, flips, 0.05)] == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("n", [1, 2, 20, 21, 64, 65])
 def test_the_least_p_there_is(n: int) -> None:
     d = np.random.default_rng(n).random(n) + 1

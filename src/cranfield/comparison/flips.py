@@ -47,8 +47,13 @@ class Paired:
 
     @cached_property
     def differences(self) -> Floats:
-        """Each query's differences: (n_queries, n_pairs)."""
+        """Each query's differences, 0 where scores are the same but for rounding.
+
+        (n_queries, n_pairs)
+        """
         found: Floats = self.values[:, self.left] - self.values[:, self.right]
+        size = np.abs(self.values)
+        found[np.abs(found) <= 1e-14 * (size[:, self.left] + size[:, self.right])] = 0.0
         return found
 
     @cached_property
