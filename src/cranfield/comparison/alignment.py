@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
@@ -227,12 +228,26 @@ def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
                 f"{{query_id: value}}}}, got {of_system!r:.60}"
             )
         if any(isinstance(one, Mapping) for one in of_system.values()):
-            scores = score_rows(of_system, _is_measure).scores
-            yield from _of_measures(
-                str(name), {measure: one for (_, measure), one in scores.items()}
-            )
+            yield from _of_measures(str(name), _by_measure(str(name), of_system))
         else:
             yield _column(str(name), "score", list(of_system.items()))
+
+
+def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return {measure: {query: value}}, also of {query: {measure: value}} of known measures."""
+    for one in values.values():
+        if not isinstance(one, Mapping):
+            raise InputError(
+                f"{system}: expected {{measure: {{query_id: value}}}}, got {one!r:.60}"
+            )
+    inner = next(iter(values.values()))
+    if any(map(_is_measure, islice(values, 5))) or not any(map(_is_measure, islice(inner, 5))):
+        return values
+    turned: dict[Any, dict[Any, Any]] = {}
+    for query, of_query in values.items():
+        for measure, value in of_query.items():
+            turned.setdefault(measure, {})[query] = value
+    return turned
 
 
 def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
@@ -278,8 +293,8 @@ def _of_measures(system: str, values: Mapping[Any, Mapping[str, float]]) -> Iter
         yield _column(system, name, list(of_measure.items()))
 
 
-def _is_measure(text: str) -> bool:
-    return _known(text) is not None
+def _is_measure(text: Any) -> bool:
+    return _known(str(text)) is not None
 
 
 def _numbering() -> Callable[[str], str]:

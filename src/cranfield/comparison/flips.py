@@ -92,15 +92,16 @@ class Paired:
     def sums(self, signs: Floats) -> Floats:
         """Return the sums of the differences under signs, 0 or 1 for minus and plus.
 
-        `signs` is (n_flips, n_queries), the sums are (n_flips, n_pairs).
+        `signs` is (n_flips, n_queries), the sums are (n_pairs, n_flips).
         """
         columns, left, right = self._basis
-        sums: Floats = signs @ (2 * columns)
-        sums -= columns.sum(axis=0)
+        sums: Floats = (2 * columns).T @ signs.T
+        sums -= columns.sum(axis=0)[:, None]
         if (right == len(left)).all():  # each pair has a column of its own
-            return sums[:, :-1]
-        found: Floats = sums.take(left, axis=1)
-        found -= sums.take(right, axis=1)
+            return sums[:-1]
+        found: Floats = sums.take(left, axis=0)
+        for row, other in zip(found, right.tolist(), strict=True):
+            row -= sums[other]
         return found
 
 
@@ -171,21 +172,22 @@ class Flips:
 def sign_flip(paired: Paired, flips: Flips) -> Floats:
     """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
     counts = np.zeros(len(paired.left), np.int64)
-    least = np.abs(paired.totals) - paired.slack
+    least = (np.abs(paired.totals) - paired.slack)[:, None]
     for signs in flips.signs(2 * len(paired.left)):
-        counts += np.count_nonzero(np.abs(paired.sums(signs)) >= least, axis=0)
+        sums = paired.sums(signs)
+        counts += np.count_nonzero(np.abs(sums, out=sums) >= least, axis=1)
     return flips.share(counts)
 
 
 def sign_flip_greater(paired: Paired, flips: Flips) -> Floats:
     """Return the one-sided p-value of each pair, where differences are above 0: (n_pairs,)."""
     counts = np.zeros(len(paired.left), np.int64)
-    least = paired.totals - paired.slack
+    least = (paired.totals - paired.slack)[:, None]
     for signs in flips.signs(2 * len(paired.left)):
         sums = paired.sums(signs)
-        counts += np.count_nonzero(sums >= least, axis=0)
+        counts += np.count_nonzero(sums >= least, axis=1)
         if flips.exact:
-            counts += np.count_nonzero(-sums >= least, axis=0)
+            counts += np.count_nonzero(-sums >= least, axis=1)
     return flips.share(counts) / (2 if flips.exact else 1)
 
 
@@ -200,13 +202,17 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
     scale = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
     observed = np.abs(paired.totals) * scale
     order = np.argsort(-observed, kind="stable")
-    least = (observed - paired.slack * scale)[order]
+    least = observed - paired.slack * scale
     counts = np.zeros(len(order), np.int64)
-    for signs in flips.signs(3 * len(order)):
-        found = np.abs(paired.sums(signs))[:, order] * scale[order]
+    for signs in flips.signs(2 * len(order)):
+        sums = paired.sums(signs)
+        np.abs(sums, out=sums)
+        sums *= scale[:, None]
         # Each pair against the greatest of itself and of those with a smaller t.
-        greatest = np.maximum.accumulate(found[:, ::-1], axis=1)[:, ::-1]
-        counts += np.count_nonzero(greatest >= least, axis=0)
+        greatest = np.zeros(len(signs))
+        for place, pair in reversed(list(enumerate(order.tolist()))):
+            np.maximum(greatest, sums[pair], out=greatest)
+            counts[place] += np.count_nonzero(greatest >= least[pair])
     p = np.empty(len(order))
     p[order] = np.maximum.accumulate(flips.share(counts))
     return p
@@ -226,34 +232,44 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     if needed > flips.looked_at:  # no shift is far enough away
         return np.full(m, -np.inf), np.full(m, np.inf)
     low, high = np.empty(m), np.empty(m)
-    at_once = max(1, 8 * _CELLS // flips.looked_at)
+    at_once = max(1, 4 * _CELLS // flips.looked_at)
     for begin in range(0, m, at_once):
         some = slice(begin, begin + at_once)
         part = Paired(paired.values, paired.left[some], paired.right[some])
-        width = len(part.left)
-        lows, highs = np.empty((2, width, flips.looked_at))
+        lows, highs = np.empty((2, len(part.left), flips.looked_at))
         done = 0
-        for signs in flips.signs(4 * width):
-            rows = slice(done, done := done + len(signs))
-            sums = part.sums(signs)
-            n_kept = np.count_nonzero(signs, axis=1)[:, None]
-            kept, flipped = (part.totals + sums) / 2, (part.totals - sums) / 2
-            for one in kept, flipped:
-                one[np.abs(one) <= part.slack / 2] = 0.0
-            with np.errstate(divide="ignore", invalid="ignore"):
-                kept /= n_kept
-                flipped /= n - n_kept
-            lows[:, rows] = np.where(
-                n_kept * (n - n_kept) == 0, -np.inf, np.minimum(kept, flipped)
-            ).T
-            highs[:, rows] = np.where(
-                n_kept * (n - n_kept) == 0, np.inf, np.maximum(kept, flipped)
-            ).T
-        low[some] = np.partition(lows, needed - 1, axis=1)[:, needed - 1]
-        high[some] = np.partition(highs, flips.looked_at - needed, axis=1)[
-            :, flips.looked_at - needed
-        ]
-    return low + 0.0, high + 0.0
+        for signs in flips.signs(3 * len(part.left)):
+            flipped = slice(done, done := done + len(signs))
+            n_kept = signs.sum(axis=1)
+            kept = part.sums(signs)
+            kept += part.totals[:, None]
+            kept /= 2
+            rest = part.totals[:, None] - kept
+            # Where all signs are kept, or all flipped, no shift is far enough away.
+            none = np.flatnonzero(n_kept * (n - n_kept) == 0)
+            kept /= np.maximum(n_kept, 1)
+            rest /= np.maximum(n - n_kept, 1)
+            np.minimum(kept, rest, out=lows[:, flipped])
+            np.maximum(kept, rest, out=highs[:, flipped])
+            lows[:, done - len(signs) + none] = -np.inf
+            highs[:, done - len(signs) + none] = np.inf
+        near_zero = part.slack / (2 * n)  # no difference but rounding's
+        for i, zero in enumerate(near_zero.tolist(), begin):
+            ends = -_greatest(-lows[i - begin], needed), _greatest(highs[i - begin], needed)
+            low[i], high[i] = (0.0 if abs(end) <= zero else end for end in ends)
+    return low, high
+
+
+def _greatest(values: Floats, k: int) -> float:
+    """Return the k-th greatest of (n,) values.
+
+    Most are put aside first, as less than a value that is likely to be less than it.
+    """
+    sample = values[:4096]
+    place = len(sample) - 1 - min(2 * k * len(sample) // len(values) + 10, len(sample) - 1)
+    some = values[values >= np.partition(sample, place)[place]]
+    some = some if len(some) >= k else values
+    return float(np.partition(some, len(some) - k)[len(some) - k])
 
 
 def one_sided(
@@ -288,16 +304,16 @@ def one_sided(
         for signs in flips.signs(6 * width):
             sums = paired.sums(signs)
             for side in (1, -1)[:sides]:
-                total = (paired.totals - side * sums) / 2
-                size = np.rint(total[:, -1:])
-                total = total[:, :-1]
+                total = (paired.totals[:, None] - side * sums) / 2
+                size = np.rint(total[-1])
+                total = total[:-1]
                 for b, bound in enumerate(bounds[:, part]):
-                    over = total - size * bound
-                    above[b, part] += np.count_nonzero(over <= slack[b, part], axis=0)
-                    below[b, part] += np.count_nonzero(over >= -slack[b, part], axis=0)
+                    over = total - size * bound[:, None]
+                    above[b, part] += np.count_nonzero(over <= slack[b, part, None], axis=1)
+                    below[b, part] += np.count_nonzero(over >= -slack[b, part, None], axis=1)
                 unflipped = np.full_like(total, np.nan)
                 found = np.divide(total, size, out=unflipped, where=size > 0)
-                means[:, done : done + len(signs)] = found.T
+                means[:, done : done + len(signs)] = found
                 done += len(signs)
         if some:
             unflipped = np.isnan(means)
