@@ -160,7 +160,9 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize("measures", PARAMETERS, ids=str)
+@pytest.mark.parametrize(
+    "measures", PARAMETERS, ids=lambda one: f"{type(one).__name__} {sorted(one)}"
+)
 def test_parameters_mean_the_same(measures: Any) -> None:
     for number, (qrels, run) in zip(range(60), collections(), strict=False):
         theirs, ours = (
