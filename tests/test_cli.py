@@ -522,3 +522,82 @@ def test_measures_are_found_by_words() -> None:
     assert "ERR(" in run("measures", "expected", "reciprocal").stdout
     wrong = run("measures", "nDGC", check=False) if "check" in run.__code__.co_varnames else None
     assert wrong is None or "Did you mean nDCG" in wrong.stderr
+
+
+# ---- compare ------------------------------------------------------------------------------------
+
+
+def comparing(folder: Path) -> list[str]:
+    """Write judgments and two runs into a folder, and return the arguments that compare them."""
+    qrels = [f"q{i} 0 d 1" for i in range(8)]
+    old = [f"q{i} Q0 {'x' if i < 6 else 'd'} 1 1 t" for i in range(8)]
+    new = [f"q{i} Q0 d 1 1 t" for i in range(7)]
+    for name, lines in (("qrels", qrels), ("old.run", old), ("new.run", new)):
+        folder.joinpath(name).write_text("\n".join(lines) + "\n")
+    return ["compare", *(str(folder / name) for name in ("qrels", "old.run", "new.run"))]
+
+
+def test_compare_prints_a_table_also_into_a_pipe(tmp_path: Path) -> None:
+    result = run(*comparing(tmp_path), "-m", "RR")
+    assert result.returncode == 0
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line[:1] == " "}
+    assert rows["old"][1] == f"{2 / 8:.4f}"
+    assert rows["new"][1:3] == [f"{7 / 8:.4f}", f"+{5 / 8:.4f}"]
+    # Six wins, a tie and a loss: of 2^7 flips of the seven that differ, 2 x (1 + 7) are as large.
+    assert f"{2 * (1 + 7) / 2**7:.4f}" in rows["new"]
+    assert "new: 1 query without results: counted as retrieving nothing." in result.stdout
+
+
+def test_compare_in_every_format(tmp_path: Path) -> None:
+    arguments = [*comparing(tmp_path), "-m", "RR"]
+    document = json.loads(run(*arguments, "--format", "json").stdout)
+    (result,) = document["results"]
+    assert result["pairs"][0]["difference"] == 5 / 8
+    assert document["settings"]["baseline"] == "old"
+    (row,) = csv.DictReader(io.StringIO(run(*arguments, "--format", "csv").stdout))
+    assert (row["system"], row["wins"], row["p"]) == ("new", "6", str(16 / 2**7))
+    tsv = run(*arguments, "--format", "tsv").stdout
+    assert tsv.splitlines()[0].split("\t") == list(row)
+    assert run(*arguments, "--format", "markdown").stdout.count("\n| new ") == 1
+    assert "\\toprule" in run(*arguments, "--format", "latex").stdout
+    assert "<table>" in run(*arguments, "--format", "html").stdout
+
+
+def test_compare_takes_the_baseline_by_name_or_file(tmp_path: Path) -> None:
+    arguments = [*comparing(tmp_path), "-m", "RR"]
+    by_name = run(*arguments, "--baseline", "new").stdout
+    assert "baseline new" in by_name
+    assert run(*arguments, "--baseline", str(tmp_path / "new.run")).stdout == by_name
+    failed = run(*arguments, "--baseline", "nwe")
+    assert failed.returncode == 2
+    assert "no system 'nwe' to be the baseline" in failed.stderr
+    assert "There are old, new." in failed.stderr
+
+
+def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
+    arguments = comparing(tmp_path)
+    saved = []
+    for name in ("old", "new"):
+        path = tmp_path / f"{name}.tsv"
+        path.write_text(run("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout)
+        saved.append(str(path))
+    of_runs = json.loads(run(*arguments, "-m", "AP", "--format", "json").stdout)["results"]
+    of_saved = json.loads(
+        run("compare", "--saved", *saved, "-m", "map", "--format", "json").stdout
+    )["results"]
+    for result in of_runs:
+        for system in result["systems"]:
+            system["judged"] = None  # which saved scores cannot know
+            system["little_judged"] = False
+        for pair in result["pairs"]:
+            pair.update(unjudged_low=None, unjudged_high=None, unjudged_method=None)
+    assert of_saved == of_runs
+    failed = run("compare", "--saved", *saved, "--depth", "3")
+    assert failed.returncode == 2
+    assert "--depth says how runs are judged; saved scores are as they are" in failed.stderr
+
+
+def test_compare_needs_a_run(tmp_path: Path) -> None:
+    failed = run(*comparing(tmp_path)[:2])
+    assert failed.returncode == 2
+    assert "Missing argument 'RUN...'" in failed.stderr

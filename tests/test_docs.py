@@ -27,18 +27,32 @@ def transcripts(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path) -> None:
+def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
+    """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
+    found = 0
     for command, output in transcripts(page):
         words = shlex.split(command)
         assert words[0] == "cranfield", f"{page.name}: {command} would not be tested"
+        if any(word.startswith("dl19/") for word in words) != shared:
+            continue
         arguments = [
-            str(path.relative_to(demo_folder)) if "*" in word else word
+            str(path.relative_to(folder)) if "*" in word else word
             for word in words[1:]
-            for path in (sorted(demo_folder.glob(word)) if "*" in word else [Path()])
+            for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
-        _, seen = on_terminal(*arguments, columns=100, cwd=demo_folder)
+        _, seen = on_terminal(*arguments, columns=100, cwd=folder)
         assert plain(seen).rstrip() == output.rstrip(), f"{page.name}: {command}"
+        found += 1
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path) -> None:
+    prints_what_is_shown(page, demo_folder, shared=False)
+
+
+def test_the_commands_on_dl_2019_print_what_is_shown(data: Path) -> None:
+    assert sum(prints_what_is_shown(page, data, shared=True) for page in PAGES) == 2
 
 
 MODULES = [
@@ -76,7 +90,7 @@ def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert re.findall(r"^pip install .*$", text, re.M) == [
         "pip install . && cranfield demo",
-        "pip install '.[test]' && pytest",
+        "pip install '.[test]' && pytest -n auto",
     ]
 
 

@@ -44,11 +44,12 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
     """Return an aligned table for a terminal, ending in a line break.
 
     Nothing is cut off. If `width` (characters) is too small for the columns, a table with one
-    label column is turned on its side, any other is as wide as it has to be.
+    label column is turned on its side, if that is narrower; any other is as wide as it has to be.
     """
     lines = _drawn(table, color)
     if width is not None and _width(lines[1]) > width and table.n_labels == 1:
-        lines = _drawn(table.turned(), color)
+        turned = _drawn(table.turned(), color)
+        lines = min(lines, turned, key=lambda drawn: _width(drawn[1]))
     above = [*map(printable, table.title), ""] if table.title else []
     return "\n".join([*above, *lines, "", *map(printable, table.notes), ""])
 

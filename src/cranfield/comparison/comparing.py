@@ -42,7 +42,7 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.comparison.tables import changes_table, means_of, table_of
+from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
@@ -71,6 +71,13 @@ class Comparison:
 
     `comparison["nDCG@10"]` is the Result on all queries, `comparison["nDCG@10"]["dense"]` one
     system's Pair with the baseline. It shows itself as tables: text, Markdown, LaTeX, HTML, CSV.
+
+    >>> found = compare(("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"]), "nDCG@10 AP")
+    >>> pair = found["AP"]["dense"]
+    >>> round(pair.difference, 4), pair.verdict, (pair.wins, pair.ties, pair.losses)
+    (0.2739, 'better', (35, 4, 1))
+    >>> found.changes("dense", measure="AP", n=1)
+    {'q29': 0.8571428571428572}
     """
 
     aligned: Aligned
@@ -131,13 +138,16 @@ class Comparison:
         `means` adds each system's mean with its own interval, `changes` the so many queries that
         change most, of each pair.
         """
-        found = []
+        found: list[Table] = []
         labels = dict.fromkeys(one.label for one in self.results)
         for measure in self.aligned.measures:
             for label in labels:
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
-                notes = self.notes if label is None else []
+                notes = [] if found else self.notes  # once
                 found.append(table_of(some, self.settings, notes, bounds=self.bounds))
+            differences = differences_of(self[measure], self.settings)
+            if differences is not None:
+                found.append(differences)
             if means and len(self.aligned.names) > 1:
                 found.append(means_of(self[measure], self.settings))
             if changes and self[measure].pairs:

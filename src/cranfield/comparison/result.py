@@ -1,7 +1,8 @@
 """What a comparison found: systems, pairs of them, and the settings it was made with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
@@ -99,6 +100,11 @@ class Result:
     comparisons: int  # in the family that p-values are adjusted for
     letters: Sequence[str] | None  # systems that share one are not told apart; of all pairs
     remarks: Sequence[str]
+
+    @cached_property
+    def by_names(self) -> Mapping[tuple[str, str], Pair]:
+        """Return the pairs by (system, other)."""
+        return {(one.system, one.other): one for one in self.pairs}
 
     def __getitem__(self, system: str | tuple[str, str]) -> Pair:
         """Return a pair, by its system and, where there are several, the other."""

@@ -1,9 +1,9 @@
 """Comparisons to tables of texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from cranfield.comparison.result import Outcome, Pair, Result, Settings, System
+from cranfield.comparison.result import Outcome, Result, Settings, System
 from cranfield.measures import Measure, parse
 from cranfield.render import Table
 
@@ -29,7 +29,7 @@ INTERVALS = {
     "t": "by Student's t",
     "bca": "by the BCa bootstrap",
 }
-_MARKS = {"better": "^", "worse": "v", None: ""}
+_MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 
 
@@ -95,7 +95,7 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
     level = f"{100 * (1 - settings.alpha):.4g}%"
     found: list[tuple[str, Any]] = [
         ("mean", lambda system, pair, result: number(system.mean)),
-        ("diff", of_pair(lambda pair: signed(pair.difference))),
+        ("diff", of_pair(lambda pair: marked(pair.difference, pair.verdict))),
         (f"{level} interval", of_pair(lambda pair: between(pair.low, pair.high))),
     ]
     if settings.test != "bayes":
@@ -103,7 +103,6 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
         if corrected(result, settings):
             name = f"p {CORRECTIONS[settings.correction]}"
             found.append((name, of_pair(lambda pair: probability(pair.p_adjusted))))
-    found.append(("", of_pair(lambda pair: _MARKS[pair.verdict])))
     if result.pairs[0].probability_better is not None or settings.test == "bayes":
         found += [
             ("P(better)", of_pair(lambda pair: share(pair.probability_better))),
@@ -177,15 +176,19 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     first = results[0]
     pairs = [pair for result in results for pair in result.pairs]
     unmarked = [pair for pair in pairs if pair.verdict is None]
-    than = settings.baseline if settings.baseline is not None else "the column's system"
+    than = settings.baseline
     sure = f"{told_by(first, settings)} at most {settings.alpha:g}"
     if settings.test == "bayes":
         sure = f"with a probability of at least {1 - settings.alpha:g}"
     said = []
-    if len(unmarked) < len(pairs):
+    if settings.baseline is None:
+        said.append(f"better than, worse than: so many systems, told apart by {sure}.")
+        said.append("letters: systems that share one are not told apart.")
+    elif len(unmarked) < len(pairs):
         said.append(f"^ better, v worse than {than}: {sure}.")
     if unmarked:
         where = "No mark" if len(unmarked) < len(pairs) else "No system is marked"
+        where = "Not told apart" if settings.baseline is None else where
         said.append(
             f"{where}: no evidence of a difference, which is not evidence that there is none."
         )
@@ -235,14 +238,7 @@ def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
         name = judged_name(result.measure)
         judged_too = [f"{name}: share of the documents that it looks at that are judged."]
     if settings.baseline is None:
-        said = []
-        if result.letters is not None:
-            said.append("letters: systems that share one are not told apart.")
-        if len(result.systems) <= _WIDEST_MATRIX and result.label is None:
-            said.append("- 1, - 2, ...: the row's mean less that of the system so numbered.")
-        else:
-            said.append("Differences and p-values of the pairs: in the forms csv and json.")
-        return [*said, *judged_too]
+        return ["Intervals and p-values of the pairs: in the forms csv and json.", *judged_too]
     level = f"{100 * (1 - settings.alpha):.4g}%"
     interval = next(iter(result.pairs)).interval
     how = f" ({INTERVALS[interval]})" if interval in INTERVALS else ""
@@ -259,26 +255,25 @@ def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
 
 
 def _judged_notes(result: Result) -> list[str]:
-    apart = [one for one in result.systems if one.little_judged]
-    if not apart:
+    if not any(one.little_judged for one in result.systems):
         return []
-    shown = []
-    for system in apart:
-        shown.append(f"{system.name} {share(system.judged)}")
-        of = [
-            one
-            for one in result.pairs
-            if one.system == system.name and one.unjudged_low is not None
-        ]
-        if len(of) == 1 and result.letters is None:
-            ends = between(of[0].unjudged_low, of[0].unjudged_high)
-            kept = of[0].unjudged_method == "fixed ideal"
-            fixed = ", the ideal ranking left as it is" if kept else ""
-            shown[-1] += f" (its diff would lie in {ends}, whatever they are{fixed})"
-    return [
-        "! more of what it ranks is unjudged than of another, by over 0.05: "
-        f"{', '.join(shown[:5])}{', ...' if len(shown) > 5 else ''}."
+    said = ["! less of what it ranks is judged than of another system, by over 0.05."]
+    little = {one.name for one in result.systems if one.little_judged}
+    bounded = [
+        one
+        for one in result.pairs
+        if {one.system, one.other} & little and one.unjudged_low is not None
     ]
+    if bounded and result.letters is None:
+        shown = [
+            f"{one.system} {between(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
+        ]
+        more = f", and {len(bounded) - 3} more (csv and json have all)" if len(bounded) > 3 else ""
+        kept = any(one.unjudged_method == "fixed ideal" for one in bounded)
+        ideal = " (the ideal ranking left as it is)" if kept else ""
+        lead = f"Whatever the unjudged documents are{ideal}, diff lies in"
+        said.append(f"{lead}: {', '.join(shown)}{more}.")
+    return said
 
 
 # ---- all pairs, and one system ------------------------------------------------------------------
@@ -286,36 +281,27 @@ def _judged_notes(result: Result) -> list[str]:
 
 def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
     first = results[0]
-    matrix = first.label is None and len(first.systems) <= _WIDEST_MATRIX
     rows: list[list[str]] = []
     strong, rules = set(), set()
-    width = len(first.systems) - 1 if matrix else 0
     for result in results:
         rules.add(len(rows))
-        names = [one.name for one in result.systems]
-        by_names = {(one.system, one.other): one for one in result.pairs}
-        letters = dict(zip(names, result.letters, strict=True)) if result.letters else {}
-        ordered = sorted(result.systems, key=lambda one: one.mean, reverse=result.rising)
+        letters = dict(zip(_names(result), result.letters or (), strict=True))
         best = _best(result)
-        for place, system in enumerate(ordered, 1):
-            cells = [number(system.mean)]
-            if letters:
-                cells.append(letters[system.name])
-            if system.judged is not None:
-                cells.append(judged(system))
-            for other in ordered[:width]:
-                below = ordered.index(other) < place - 1
-                cells.append(_difference(by_names, system.name, other.name) if below else "")
+        for place, system in enumerate(_ordered(result), 1):
             labels = _labels(result) if first.label is not None else [str(place)]
             if system.mean == best:
                 strong.add((len(rows), len(labels) + 1))
+            told = [_verdict(result, system.name, other) for other in _names(result)]
+            cells = [number(system.mean), letters[system.name]]
+            cells += [str(told.count("better")), str(told.count("worse"))]
+            if system.judged is not None:
+                cells.append(judged(system))
             rows.append([*labels, system.name, *cells])
     header = [first.label, "queries", "system"] if first.label is not None else ["", "system"]
     n_labels = len(header)
-    header += ["mean", *(["letters"] if first.letters else [])]
+    header += ["mean", "letters", "better than", "worse than"]
     if first.systems[0].judged is not None:
         header.append(judged_name(first.measure))
-    header += [f"- {i + 1}" for i in range(width)]
     return Table(
         header,
         rows,
@@ -327,20 +313,51 @@ def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence
     )
 
 
-def _difference(pairs: Mapping[tuple[str, str], Pair], system: str, other: str) -> str:
-    """Return the difference of two systems' means, marked."""
+def differences_of(result: Result, settings: Settings) -> Table | None:
+    """Return the difference of each system to each better one, if there are few of them."""
+    ordered = _ordered(result)
+    if settings.baseline is not None or not 1 < len(ordered) <= _WIDEST_MATRIX:
+        return None
+    rows = []
+    for place, system in enumerate(ordered[1:], 1):
+        cells = [_difference(result, system.name, other.name) for other in ordered[:place]]
+        rows.append([f"{place + 1}", *cells, *([""] * (len(ordered) - 1 - len(cells)))])
+    header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
+    note = (
+        "The mean of the row's system less that of the column's, by the numbers above. "
+        f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
+    )
+    return Table(header, rows, [note], title=[f"{result.measure}   differences"])
+
+
+def _names(result: Result) -> list[str]:
+    return [one.name for one in result.systems]
+
+
+def _ordered(result: Result) -> list[System]:
+    """Return the systems, the best first."""
+    return sorted(result.systems, key=lambda one: one.mean, reverse=result.rising)
+
+
+def _verdict(result: Result, system: str, other: str) -> Outcome | None:
+    """Return whether a system is told to be better or worse than another."""
+    pairs = result.by_names
     if (system, other) in pairs:
-        pair, sign = pairs[system, other], 1
-        verdict = pair.verdict
-    else:
-        pair, sign = pairs[other, system], -1
-        turned: dict[Outcome | None, Outcome | None] = {
-            "better": "worse",
-            "worse": "better",
-            None: None,
-        }
-        verdict = turned[pair.verdict]
-    return f"{signed(sign * pair.difference)} {_MARKS[verdict] or ' '}"
+        return pairs[system, other].verdict
+    turned: dict[Outcome | None, Outcome | None] = {
+        "better": "worse",
+        "worse": "better",
+        None: None,
+    }
+    return turned[pairs[other, system].verdict] if system != other else None
+
+
+def _difference(result: Result, system: str, other: str) -> str:
+    """Return the difference of two systems' means, marked."""
+    pairs = result.by_names
+    found = pairs.get((system, other))
+    difference = -pairs[other, system].difference if found is None else found.difference
+    return marked(difference, _verdict(result, system, other))
 
 
 def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
@@ -433,6 +450,11 @@ def signed(value: float) -> str:
     """Return a number with its sign and four decimals; 0 has none."""
     shown = f"{value:+.4f}"
     return shown[1:] if float(shown) == 0 else shown
+
+
+def marked(difference: float, verdict: Outcome | None) -> str:
+    """Return a difference with its mark."""
+    return f"{signed(difference)} {_MARKS[verdict]}"
 
 
 def between(low: float | None, high: float | None, *, signs: bool = True) -> str:
