@@ -8,7 +8,7 @@ queries of each system's scores, with their signs, are one matrix product, and t
 of these is the pair's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ ALL_UP_TO = 20  # queries: so many have all their flips tried
 FLIPS = 100_000
 SEED = 42
 _CELLS = 1_000_000  # of a matrix at once: 8 MB
+_AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +90,30 @@ class Paired:
         right[~alone] = np.searchsorted(kept, self.right[~alone])
         return columns, left, right
 
-    def sums(self, signs: Floats) -> Floats:
-        """Return the sums of the differences under signs, 0 or 1 for minus and plus.
+    @property
+    def width(self) -> int:
+        """How many rows `columns` returns."""
+        return int(self._basis[0].shape[1])
 
-        `signs` is (n_flips, n_queries), the sums are (n_pairs, n_flips).
+    def columns(self, signs: Floats) -> Floats:
+        """Return what pairs' sums under signs are differences of: (width, n_flips).
+
+        `signs` is (n_flips, n_queries), 0 or 1 for minus and plus.
         """
-        columns, left, right = self._basis
-        sums: Floats = (2 * columns).T @ signs.T
-        sums -= columns.sum(axis=0)[:, None]
-        if (right == len(left)).all():  # each pair has a column of its own
-            return sums[:-1]
-        found: Floats = sums.take(left, axis=0)
-        for row, other in zip(found, right.tolist(), strict=True):
-            row -= sums[other]
+        columns, _, _ = self._basis
+        found: Floats = (2 * columns).T @ signs.T
+        found -= columns.sum(axis=0)[:, None]
         return found
+
+    def sums(self, columns: Floats, order: Iterable[int] | None = None) -> Iterator[Floats]:
+        """Yield the sum of each pair's differences under each flip: (n_flips,).
+
+        `columns` are what `columns` returned; `order` the pairs' numbers, all as they stand unless
+        given. What is yielded may be written to.
+        """
+        _, left, right = self._basis
+        for pair in range(len(left)) if order is None else order:
+            yield columns[left[pair]] - columns[right[pair]]
 
 
 @dataclass(frozen=True)
@@ -172,23 +183,11 @@ class Flips:
 def sign_flip(paired: Paired, flips: Flips) -> Floats:
     """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
     counts = np.zeros(len(paired.left), np.int64)
-    least = (np.abs(paired.totals) - paired.slack)[:, None]
-    for signs in flips.signs(2 * len(paired.left)):
-        sums = paired.sums(signs)
-        counts += np.count_nonzero(np.abs(sums, out=sums) >= least, axis=1)
+    least = np.abs(paired.totals) - paired.slack
+    for signs in flips.signs(paired.width):
+        for pair, sums in enumerate(paired.sums(paired.columns(signs))):
+            counts[pair] += np.count_nonzero(np.abs(sums, out=sums) >= least[pair])
     return flips.share(counts)
-
-
-def sign_flip_greater(paired: Paired, flips: Flips) -> Floats:
-    """Return the one-sided p-value of each pair, where differences are above 0: (n_pairs,)."""
-    counts = np.zeros(len(paired.left), np.int64)
-    least = (paired.totals - paired.slack)[:, None]
-    for signs in flips.signs(2 * len(paired.left)):
-        sums = paired.sums(signs)
-        counts += np.count_nonzero(sums >= least, axis=1)
-        if flips.exact:
-            counts += np.count_nonzero(-sums >= least, axis=1)
-    return flips.share(counts) / (2 if flips.exact else 1)
 
 
 def step_down(paired: Paired, flips: Flips) -> Floats:
@@ -204,17 +203,17 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
     order = np.argsort(-observed, kind="stable")
     least = observed - paired.slack * scale
     counts = np.zeros(len(order), np.int64)
-    for signs in flips.signs(2 * len(order)):
-        sums = paired.sums(signs)
-        np.abs(sums, out=sums)
-        sums *= scale[:, None]
+    rising = order[::-1].tolist()
+    for signs in flips.signs(paired.width):
         # Each pair against the greatest of itself and of those with a smaller t.
         greatest = np.zeros(len(signs))
-        for place, pair in reversed(list(enumerate(order.tolist()))):
-            np.maximum(greatest, sums[pair], out=greatest)
-            counts[place] += np.count_nonzero(greatest >= least[pair])
-    p = np.empty(len(order))
-    p[order] = np.maximum.accumulate(flips.share(counts))
+        for pair, sums in zip(rising, paired.sums(paired.columns(signs), rising), strict=True):
+            np.abs(sums, out=sums)
+            sums *= scale[pair]
+            np.maximum(greatest, sums, out=greatest)
+            counts[pair] += np.count_nonzero(greatest >= least[pair])
+    p = flips.share(counts)
+    p[order] = np.maximum.accumulate(p[order])
     return p
 
 
@@ -232,32 +231,37 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     if needed > flips.looked_at:  # no shift is far enough away
         return np.full(m, -np.inf), np.full(m, np.inf)
     low, high = np.empty(m), np.empty(m)
-    at_once = max(1, 4 * _CELLS // flips.looked_at)
-    for begin in range(0, m, at_once):
-        some = slice(begin, begin + at_once)
+    near_zero = paired.slack / (2 * n)  # no difference but rounding's
+    for some in _blocks(paired, flips):
         part = Paired(paired.values, paired.left[some], paired.right[some])
-        lows, highs = np.empty((2, len(part.left), flips.looked_at))
-        done = 0
-        for signs in flips.signs(3 * len(part.left)):
-            flipped = slice(done, done := done + len(signs))
-            n_kept = signs.sum(axis=1)
-            kept = part.sums(signs)
-            kept += part.totals[:, None]
-            kept /= 2
-            rest = part.totals[:, None] - kept
-            # Where all signs are kept, or all flipped, no shift is far enough away.
-            none = np.flatnonzero(n_kept * (n - n_kept) == 0)
-            kept /= np.maximum(n_kept, 1)
-            rest /= np.maximum(n - n_kept, 1)
-            np.minimum(kept, rest, out=lows[:, flipped])
-            np.maximum(kept, rest, out=highs[:, flipped])
-            lows[:, done - len(signs) + none] = -np.inf
-            highs[:, done - len(signs) + none] = np.inf
-        near_zero = part.slack / (2 * n)  # no difference but rounding's
-        for i, zero in enumerate(near_zero.tolist(), begin):
-            ends = -_greatest(-lows[i - begin], needed), _greatest(highs[i - begin], needed)
-            low[i], high[i] = (0.0 if abs(end) <= zero else end for end in ends)
+        every = [(signs.sum(axis=1), part.columns(signs)) for signs in flips.signs(part.width)]
+        n_kept = np.concatenate([kept for kept, _ in every])
+        n_flipped = n - n_kept
+        # Where all signs are kept, or all flipped, no shift is far enough away.
+        none = np.flatnonzero(n_kept * n_flipped == 0)
+        n_kept[none] = n_flipped[none] = 1
+        columns = np.concatenate([found for _, found in every], axis=1)
+        for pair, sums in zip(some, part.sums(columns), strict=True):
+            kept = (sums + paired.totals[pair]) / 2
+            flipped = paired.totals[pair] - kept
+            kept /= n_kept
+            flipped /= n_flipped
+            kept[none], flipped[none] = np.inf, -np.inf
+            ends = (
+                -_greatest(-np.minimum(kept, flipped), needed),
+                _greatest(np.maximum(kept, flipped), needed),
+            )
+            low[pair], high[pair] = (0.0 if abs(end) <= near_zero[pair] else end for end in ends)
     return low, high
+
+
+def _blocks(paired: Paired, flips: Flips) -> list[list[int]]:
+    """Return the pairs in blocks of which the sums under all flips can be held at once."""
+    every = list(range(len(paired.left)))
+    if paired.width * flips.looked_at <= _AT_ONCE:
+        return [every]
+    size = max(1, _AT_ONCE // (2 * flips.looked_at))  # a pair has two columns at most
+    return [every[begin : begin + size] for begin in range(0, len(every), size)]
 
 
 def _greatest(values: Floats, k: int) -> float:
@@ -302,7 +306,7 @@ def one_sided(
         means = np.empty((width, sides * flips.looked_at))
         done = 0
         for signs in flips.signs(6 * width):
-            sums = paired.sums(signs)
+            sums = np.array(list(paired.sums(paired.columns(signs))))
             for side in (1, -1)[:sides]:
                 total = (paired.totals[:, None] - side * sums) / 2
                 size = np.rint(total[-1])
