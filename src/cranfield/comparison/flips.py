@@ -142,9 +142,9 @@ class Flips:
     def signs(self, width: int = 0) -> Iterator[Floats]:
         """Yield signs, 0 for minus and 1 for plus: (n_flips, n_queries) in parts.
 
-        `width`: how many more cells the caller needs for each flip.
+        `width`: how many sums the caller holds for each flip.
         """
-        step = max(1, _CELLS // max(1, self.n_queries + width))
+        step = max(1, min(_CELLS // max(1, self.n_queries), 8 * _CELLS // max(1, width)))
         for begin in range(0, self.looked_at, step):
             yield self._part(begin, min(begin + step, self.looked_at))
 
@@ -305,7 +305,7 @@ def one_sided(
         width = paired.values.shape[1] - 2
         means = np.empty((width, sides * flips.looked_at))
         done = 0
-        for signs in flips.signs(6 * width):
+        for signs in flips.signs(8 * width):
             sums = np.array(list(paired.sums(paired.columns(signs))))
             for side in (1, -1)[:sides]:
                 total = (paired.totals[:, None] - side * sums) / 2
