@@ -25,6 +25,7 @@ import numpy as np
 import scipy
 from scipy.stats import permutation_test
 
+from cranfield import compare
 from cranfield.comparison.flips import Flips, Paired, inverted, sign_flip, step_down
 
 SEED = 20_261_122
@@ -124,6 +125,32 @@ def many_systems(repeats: int, shrink: int) -> None:
         print(f"  {seconds:8.3f} s  {name}")
 
 
+def everything(repeats: int, shrink: int) -> None:
+    """Time compare(): all that a table shows, and what json holds beside it."""
+
+    def named(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
+        columns = scores(n_queries, n_systems).values.T.tolist()
+        ids = [f"q{i}" for i in range(n_queries)]
+        return {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
+
+    def comparing(n_queries: int, n_systems: int, all_pairs: bool) -> Callable[[], object]:
+        given = named(n_queries, n_systems)
+        return lambda: str(compare(given, all_pairs=all_pairs, flips=FLIPS // shrink))
+
+    print(f"compare(), {FLIPS // shrink:,} flips:")
+    taken = median_of(
+        repeats,
+        {
+            "12 systems, 43 queries, all 66 pairs": comparing(43, 12, True),
+            "50 systems, 50 queries, all 1,225 pairs": comparing(50, 50, True),
+            "2 systems, 6,980 queries": comparing(6_980, 2, False),
+            "10 systems, 6,980 queries, all 45 pairs": comparing(6_980, 10, True),
+        },
+    )
+    for name, seconds in taken.items():
+        print(f"  {seconds:8.3f} s  {name}")
+
+
 def imports(repeats: int) -> None:
     """Time new interpreters that import and do nothing else."""
 
@@ -153,6 +180,7 @@ def main() -> None:
     )
     many_queries(arguments.repeats, shrink)
     many_systems(arguments.repeats, shrink)
+    everything(arguments.repeats, shrink)
     imports(arguments.repeats)
 
 
