@@ -78,6 +78,7 @@ FLOORS = [
     "comparison.result",
     "comparison.remarks",
     "comparison.tables",
+    "comparison.compared",
     "comparison.comparing",
     "comparison.correlation",
     "comparison.orderings",

@@ -1,14 +1,15 @@
 """compare: is one system better than another, by how much, how sure is that, and where."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Unpack, get_args
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned, Evaluated, Missing, align, hash_of
 from cranfield.comparison.anova import randomised_tukey, tukey
+from cranfield.comparison.compared import Comparison
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -42,16 +43,13 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
-from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.pairs import PairBounds, pair_bounds
 from cranfield.ranked import Bools, Floats, Ints, mean
-from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
 from cranfield.scores import Systems
 from cranfield.version import __version__
 
@@ -63,156 +61,6 @@ _CORRECTIONS = {
     "bh": benjamini_hochberg,
     "by": benjamini_yekutieli,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Systems compared: a Result for each measure, and for each slice of the queries.
-
-    `comparison["nDCG@10"]` is the Result on all queries, `comparison["nDCG@10"]["dense"]` one
-    system's Pair with the baseline. It shows itself as tables: text, Markdown, LaTeX, HTML, CSV.
-
-    >>> found = compare(("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"]), "nDCG@10 AP")
-    >>> pair = found["AP"]["dense"]
-    >>> round(pair.difference, 4), pair.verdict, (pair.wins, pair.ties, pair.losses)
-    (0.2739, 'better', (35, 4, 1))
-    >>> found.changes("dense", measure="AP", n=1)
-    {'q29': 0.8571428571428572}
-    """
-
-    aligned: Aligned
-    settings: Settings
-    results: Sequence[Result]
-    notes: Sequence[str]
-    bounds: bool = False  # whether to show what unjudged documents may change
-
-    def __getitem__(self, measure: str | Measure) -> Result:
-        """Return the result of one measure on all queries."""
-        return self._find(measure, None, None)
-
-    def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
-        """Return the result of one measure on the queries of one slice, of one label."""
-        return self._find(measure, name, label)
-
-    def _find(self, measure: str | Measure, name: str | None, label: str | None) -> Result:
-        wanted = self._canonical(measure)
-        for one in self.results:
-            if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
-                return one
-        of_all = name is None
-        known = dict.fromkeys(one.measure if of_all else str(one.slice) for one in self.results)
-        raise KeyError(f"{measure if of_all else name}: there are {', '.join(known)}")
-
-    def _canonical(self, measure: str | Measure) -> str:
-        names = self.aligned.measures
-        if str(measure) in names or not isinstance(measure, str):
-            return str(measure)
-        return str(parse(measure))
-
-    def changes(
-        self,
-        system: str,
-        other: str | None = None,
-        measure: str | Measure | None = None,
-        n: int | None = None,
-    ) -> dict[str, float]:
-        """Return {query_id: score of `system` - score of `other`}, the largest changes first.
-
-        `other` is the baseline unless stated, `measure` the first one; `n` keeps so many.
-        """
-        aligned = self.aligned
-        other = other if other is not None else self.settings.baseline
-        for name in (system, other):
-            if name not in aligned.names:
-                raise KeyError(f"{name!r}: the systems are {', '.join(aligned.names)}")
-        chosen = aligned.measures[0] if measure is None else self[measure].measure
-        values = aligned.column(chosen)
-        ours, theirs = (values[:, aligned.names.index(str(one))] for one in (system, other))
-        change = ours - theirs
-        order = np.argsort(-np.abs(change), kind="stable")[:n].tolist()
-        return {aligned.query_ids[i]: float(change[i]) for i in order}
-
-    def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
-        """Return a table for each measure; then, if there are slices, one for each label.
-
-        `means` adds each system's mean with its own interval, `changes` the so many queries that
-        change most, of each pair.
-        """
-        found: list[Table] = []
-        labels = dict.fromkeys(one.label for one in self.results)
-        for measure in self.aligned.measures:
-            for label in labels:
-                some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
-                notes = [] if found else self.notes  # once
-                found.append(table_of(some, self.settings, notes, bounds=self.bounds))
-            differences = differences_of(self[measure], self.settings)
-            if differences is not None:
-                found.append(differences)
-            if means and len(self.aligned.names) > 1:
-                found.append(means_of(self[measure], self.settings))
-            if changes and self[measure].pairs:
-                found.append(changes_table(measure, list(self._changes(measure, changes))))
-        return found
-
-    def _changes(self, measure: str, n: int) -> Iterator[tuple[str, str, str, float, float, float]]:
-        values = self.aligned.column(measure)
-        row = {query: i for i, query in enumerate(self.aligned.query_ids)}
-        column = {name: i for i, name in enumerate(self.aligned.names)}
-        for pair in self[measure].pairs:
-            for query, change in self.changes(pair.system, pair.other, measure, n).items():
-                scores = values[row[query]]
-                ours, theirs = scores[column[pair.system]], scores[column[pair.other]]
-                yield pair.system, pair.other, query, float(ours), float(theirs), change
-
-    def __str__(self) -> str:
-        return "\n".join(map(text, self.tables()))
-
-    def __repr__(self) -> str:
-        against = "all pairs" if self.settings.baseline is None else repr(self.settings.baseline)
-        measures = ", ".join(self.aligned.measures)
-        return f"Comparison({len(self.aligned.names)} systems, {measures}, baseline {against})"
-
-    def _repr_html_(self) -> str:
-        return "\n".join(map(to_html, self.tables()))
-
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown."""
-        return "\n".join(map(to_markdown, self.tables()))
-
-    def to_latex(self) -> str:
-        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
-        return "\n".join(map(to_latex, self.tables()))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each measure, slice and pair; what does not exist is None."""
-        return [
-            {
-                "measure": result.measure,
-                "label": result.label,
-                "slice": result.slice,
-                "comparisons": result.comparisons,
-                **asdict(pair),
-            }
-            for result in self.results
-            for pair in result.pairs
-        ]
-
-    def to_csv(self, delimiter: str = ",") -> str:
-        """Return the rows as separated values, every digit; what does not exist is empty."""
-        names = ["measure", "label", "slice", "comparisons", *(one.name for one in fields(Pair))]
-        cells = [["" if cell is None else cell for cell in row.values()] for row in self.rows()]
-        return delimited([names, *cells], delimiter)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON: also what it takes to do it again."""
-        return {
-            "settings": asdict(self.settings),
-            "recipe": dict(self.aligned.recipe),
-            "systems": list(self.aligned.names),
-            "query_ids": list(self.aligned.query_ids),
-            "results": [one.to_dict() for one in self.results],
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, eq=False)
