@@ -66,6 +66,8 @@ FLOORS = [
     "pairs.unjudged",
     "pairs.assessors",
     "pairs",
+    "comparison.options",
+    "comparison.shown",
     "comparison.flips",
     "comparison.power",
     "comparison.letters",

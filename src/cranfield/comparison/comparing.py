@@ -7,6 +7,7 @@ from typing import Any, Unpack, get_args
 
 import numpy as np
 
+from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned, Evaluated, Missing, align, hash_of
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.compared import Comparison
@@ -30,6 +31,7 @@ from cranfield.comparison.result import (
     System,
     Test,
 )
+from cranfield.comparison.shown import or_none
 from cranfield.comparison.significance import (
     TIE,
     Moments,
@@ -155,12 +157,11 @@ def compare(
         ("family", family, Family),
     ):
         one_of(option, value, get_args(known))
-    _number("alpha", alpha, 0, 1)
-    _number("tie", tie)
-    if rope is not None:
-        _number("rope", rope)
-    _whole("flips", flips, 1)
-    _whole("seed", seed, 0)
+    alpha = options.share("alpha", alpha, below=0.5)
+    tie = options.number("tie", tie, least=0)
+    rope = None if rope is None else options.number("rope", rope, least=0)
+    flips = options.whole("flips", flips, least=1)
+    seed = options.whole("seed", seed, least=0)
     if correction == "maxt" and test != "randomization":
         raise OptionError("correction='maxt' corrects the randomization test, and no other")
     if correction != "none" and test == "bayes":
@@ -195,21 +196,6 @@ def compare(
         for label, name, rows in labels:
             results += _results(aligned, left, right, settings, label, name, rows, bounds)
     return Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
-
-
-def _number(
-    option: str, value: object, above: float | None = None, below: float = math.inf
-) -> None:
-    least = 0 if above is None else above
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and value < below
-    if not fits or not (value > least if above is not None else value >= least):  # type: ignore[operator]
-        between = f"between {least} and {below:g}" if below < math.inf else f"of at least {least}"
-        raise OptionError(f"{option}={value!r:.40}: expected a number {between}")
-
-
-def _whole(option: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(f"{option}={value!r:.40}: expected a whole number of at least {least}")
 
 
 def _baseline(names: Sequence[str], baseline: str | None) -> str:
@@ -426,15 +412,15 @@ def _result(
     pairs = []
     for i, (a, b) in enumerate(zip(paired.left.tolist(), paired.right.tolist(), strict=True)):
         difference = float(moments.mean[i])
-        p, adjusted, sd = _or_none(cell.p[i]), _or_none(p_adjusted[i]), _or_none(moments.sd[i])
+        p, adjusted, sd = or_none(cell.p[i]), or_none(p_adjusted[i]), or_none(moments.sd[i])
         better = worse = None
         if belief is not None:
-            better, worse = _or_none(belief[0][i]), _or_none(belief[2][i])
+            better, worse = or_none(belief[0][i]), or_none(belief[2][i])
         if settings.test == "bayes":
             told = max(better or 0.0, worse or 0.0) >= 1 - settings.alpha
         else:
             told = adjusted is not None and adjusted <= settings.alpha
-        d_z = _or_none(effects.d_z[i])
+        d_z = or_none(effects.d_z[i])
         drawn = settings.test in ("randomization", "bootstrap")
         exact = settings.test == "randomization" and flips.exact
         error = math.sqrt(p * (1 - p) / flips.drawn) if p and drawn and not exact else 0.0
@@ -447,22 +433,22 @@ def _result(
                 other_mean=means[b],
                 difference=difference,
                 percent=100 * difference / means[b] if means[b] else None,
-                low=_or_none(low[i]),
-                high=_or_none(high[i]),
+                low=or_none(low[i]),
+                high=or_none(high[i]),
                 interval=interval,
                 p=p,
                 p_adjusted=adjusted,
-                p_t=_or_none(p_t[i]),
+                p_t=or_none(p_t[i]),
                 p_error=None if p is None else error,
                 exact=exact,
                 verdict=("better" if (difference > 0) == rising else "worse") if told else None,
                 sd=sd,
-                skewness=_or_none(effects.skewness[i]),
+                skewness=or_none(effects.skewness[i]),
                 d_z=d_z,
-                hedges=_or_none(effects.hedges[i]),
-                glass=_or_none(effects.glass[i]),
-                d_av=_or_none(effects.d_av[i]),
-                es_e=_or_none(effects.es_e[i]),
+                hedges=or_none(effects.hedges[i]),
+                glass=or_none(effects.glass[i]),
+                d_av=or_none(effects.d_av[i]),
+                es_e=or_none(effects.es_e[i]),
                 wins=int(wins[i]),
                 ties=int(ties[i]),
                 losses=int(losses[i]),
@@ -470,7 +456,7 @@ def _result(
                 superiority=int(2 * wins[i] + ties[i]) / (2 * n),
                 rank_biserial=None if ranks is None else float(ranks[i]),
                 probability_better=better,
-                probability_same=None if belief is None else _or_none(belief[1][i]),
+                probability_same=None if belief is None else or_none(belief[1][i]),
                 probability_worse=worse,
                 detectable=None if least is None or not sd else least * sd,
                 queries_needed=None
@@ -501,11 +487,6 @@ def _result(
     )
 
 
-def _or_none(value: float) -> float | None:
-    """Return a number, None if it is none."""
-    return float(value) + 0.0 if math.isfinite(value) else None
-
-
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
@@ -515,7 +496,7 @@ def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float
         judged = shares = _shares(aligned.source, cell)
         little = _little_judged(shares)
     return [
-        System(name, means[i], _or_none(low[i]), _or_none(high[i]), judged[i], little[i])
+        System(name, means[i], or_none(low[i]), or_none(high[i]), judged[i], little[i])
         for i, name in enumerate(aligned.names)
     ]
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from cranfield.comparison.result import Outcome, Result, Settings, System
+from cranfield.comparison.shown import interval, number, probability, signed
 from cranfield.measures import Measure, parse
 from cranfield.render import Table
 
-TESTS = {
+_TESTS = {
     "randomization": "randomization test",
     "t": "t-test",
     "wilcoxon": "Wilcoxon's signed-rank test",
@@ -15,7 +16,7 @@ TESTS = {
     "bootstrap": "studentised bootstrap test",
     "bayes": "Bayesian estimate",
 }
-CORRECTIONS = {
+_CORRECTIONS = {
     "holm": "Holm",
     "maxt": "maxT",
     "tukey": "Tukey",
@@ -24,7 +25,7 @@ CORRECTIONS = {
     "bh": "BH",
     "by": "BY",
 }
-INTERVALS = {
+_INTERVALS = {
     "randomization": "by inversion of the test",
     "t": "by Student's t",
     "bca": "by the BCa bootstrap",
@@ -95,34 +96,34 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
     level = f"{100 * (1 - settings.alpha):.4g}%"
     found: list[tuple[str, Any]] = [
         ("mean", lambda system, pair, result: number(system.mean)),
-        ("diff", of_pair(lambda pair: marked(pair.difference, pair.verdict))),
-        (f"{level} interval", of_pair(lambda pair: between(pair.low, pair.high))),
+        ("diff", of_pair(lambda pair: _marked(pair.difference, pair.verdict))),
+        (f"{level} interval", of_pair(lambda pair: interval(pair.low, pair.high))),
     ]
     if settings.test != "bayes":
         found.append(("p", of_pair(lambda pair: probability(pair.p))))
-        if corrected(result, settings):
-            name = f"p {CORRECTIONS[settings.correction]}"
+        if _corrected(result, settings):
+            name = f"p {_CORRECTIONS[settings.correction]}"
             found.append((name, of_pair(lambda pair: probability(pair.p_adjusted))))
     if result.pairs[0].probability_better is not None or settings.test == "bayes":
         found += [
-            ("P(better)", of_pair(lambda pair: share(pair.probability_better))),
-            ("P(same)", of_pair(lambda pair: share(pair.probability_same))),
-            ("P(worse)", of_pair(lambda pair: share(pair.probability_worse))),
+            ("P(better)", of_pair(lambda pair: number(pair.probability_better, 2))),
+            ("P(same)", of_pair(lambda pair: number(pair.probability_same, 2))),
+            ("P(worse)", of_pair(lambda pair: number(pair.probability_worse, 2))),
         ]
     found += [
-        ("d_z", of_pair(lambda pair: share(pair.d_z))),
+        ("d_z", of_pair(lambda pair: number(pair.d_z, 2))),
         ("W/T/L", of_pair(lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}")),
     ]
     if bounds:
         found.append(
-            ("unjudged", of_pair(lambda pair: between(pair.unjudged_low, pair.unjudged_high)))
+            ("unjudged", of_pair(lambda pair: interval(pair.unjudged_low, pair.unjudged_high)))
         )
     if result.systems[0].judged is not None:
-        found.append((judged_name(result.measure), lambda system, pair, result: judged(system)))
+        found.append((_judged_name(result.measure), lambda system, pair, result: _judged(system)))
     return found
 
 
-def corrected(result: Result, settings: Settings) -> bool:
+def _corrected(result: Result, settings: Settings) -> bool:
     """Tell whether p-values are corrected for more than one comparison."""
     return settings.correction != "none" and result.comparisons > 1
 
@@ -144,7 +145,7 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
 def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    said = [TESTS[settings.test]]
+    said = [_TESTS[settings.test]]
     if settings.test != "bayes":
         said[0] += ", two-sided"
     if settings.test == "randomization":
@@ -166,7 +167,7 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
         if settings.correction == "none":
             said.append(f"uncorrected, {over}")
         else:
-            said.append(f"{CORRECTIONS[settings.correction]} over {over}")
+            said.append(f"{_CORRECTIONS[settings.correction]} over {over}")
     said.append(f"alpha {settings.alpha:g}")
     return ["; ".join(said)]
 
@@ -177,7 +178,7 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     pairs = [pair for result in results for pair in result.pairs]
     unmarked = [pair for pair in pairs if pair.verdict is None]
     than = settings.baseline
-    sure = f"{told_by(first, settings)} at most {settings.alpha:g}"
+    sure = f"{_told_by(first, settings)} at most {settings.alpha:g}"
     if settings.test == "bayes":
         sure = f"with a probability of at least {1 - settings.alpha:g}"
     said = []
@@ -200,9 +201,9 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     return list(dict.fromkeys(said))
 
 
-def told_by(result: Result, settings: Settings) -> str:
+def _told_by(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that tells whether a pair differs."""
-    return f"p {CORRECTIONS[settings.correction]}" if corrected(result, settings) else "p"
+    return f"p {_CORRECTIONS[settings.correction]}" if _corrected(result, settings) else "p"
 
 
 def _of_slice(result: Result) -> str:
@@ -225,7 +226,7 @@ def _power(results: Sequence[Result]) -> list[str]:
     for pair in unmarked:
         needs = ""
         if pair.queries_needed is not None:
-            seen, queries = number(abs(pair.difference)), rounded(pair.queries_needed)
+            seen, queries = number(abs(pair.difference)), _rounded(pair.queries_needed)
             needs = f" (one of {seen} calls for about {queries})"
         shown.append(f"{pair.system} {number(pair.detectable)}{needs}")
     return [f"{n}: {', '.join(shown)}."]
@@ -235,13 +236,13 @@ def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
     """Return what the columns are."""
     judged_too = []
     if result.systems[0].judged is not None:
-        name = judged_name(result.measure)
+        name = _judged_name(result.measure)
         judged_too = [f"{name}: share of the documents that it looks at that are judged."]
     if settings.baseline is None:
         return ["Intervals and p-values of the pairs: in the forms csv and json.", *judged_too]
     level = f"{100 * (1 - settings.alpha):.4g}%"
-    interval = next(iter(result.pairs)).interval
-    how = f" ({INTERVALS[interval]})" if interval in INTERVALS else ""
+    kind = next(iter(result.pairs)).interval
+    how = f" ({_INTERVALS[kind]})" if kind in _INTERVALS else ""
     said = [
         f"diff: mean difference to {settings.baseline}, and its {level} interval{how}.",
         "d_z: diff divided by the standard deviation of the queries' differences.",
@@ -266,7 +267,7 @@ def _judged_notes(result: Result) -> list[str]:
     ]
     if bounded and result.letters is None:
         shown = [
-            f"{one.system} {between(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
+            f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
         ]
         more = f", and {len(bounded) - 3} more (csv and json have all)" if len(bounded) > 3 else ""
         kept = any(one.unjudged_method == "fixed ideal" for one in bounded)
@@ -295,13 +296,13 @@ def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence
             cells = [number(system.mean), letters[system.name]]
             cells += [str(told.count("better")), str(told.count("worse"))]
             if system.judged is not None:
-                cells.append(judged(system))
+                cells.append(_judged(system))
             rows.append([*labels, system.name, *cells])
     header = [first.label, "queries", "system"] if first.label is not None else ["", "system"]
     n_labels = len(header)
     header += ["mean", "letters", "better than", "worse than"]
     if first.systems[0].judged is not None:
-        header.append(judged_name(first.measure))
+        header.append(_judged_name(first.measure))
     return Table(
         header,
         rows,
@@ -325,7 +326,7 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
     note = (
         "The mean of the row's system less that of the column's, by the numbers above. "
-        f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
+        f"^ better, v worse: {_told_by(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[f"{result.measure}   differences"])
 
@@ -357,7 +358,7 @@ def _difference(result: Result, system: str, other: str) -> str:
     pairs = result.by_names
     found = pairs.get((system, other))
     difference = -pairs[other, system].difference if found is None else found.difference
-    return marked(difference, _verdict(result, system, other))
+    return _marked(difference, _verdict(result, system, other))
 
 
 def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
@@ -367,15 +368,15 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
             *_labels(result),
             system.name,
             number(system.mean),
-            between(system.low, system.high, signs=False),
-            *([judged(system)] if system.judged is not None else []),
+            interval(system.low, system.high, signs=False),
+            *([_judged(system)] if system.judged is not None else []),
         ]
         for result in results
         for system in result.systems
     ]
     labels = [first.label, "queries", "system"] if first.label is not None else ["system"]
     level = f"{100 * (1 - settings.alpha):.4g}% interval"
-    shares = [judged_name(first.measure)] if first.systems[0].judged is not None else []
+    shares = [_judged_name(first.measure)] if first.systems[0].judged is not None else []
     said = [
         "One system: there is nothing to compare it with. The interval is its mean's (Student's t)."
     ]
@@ -391,7 +392,7 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
 def means_of(result: Result, settings: Settings) -> Table:
     """Return each system's mean with its own interval."""
     rows = [
-        [one.name, number(one.mean), between(one.low, one.high, signs=False)]
+        [one.name, number(one.mean), interval(one.low, one.high, signs=False)]
         for one in result.systems
     ]
     level = f"{100 * (1 - settings.alpha):.4g}% interval"
@@ -428,59 +429,22 @@ def _best(result: Result) -> float | None:
     return max(means) if result.rising else min(means)
 
 
-def judged_name(measure: str) -> str:
+def _judged_name(measure: str) -> str:
     """Return the name of the share of judged documents that goes with a measure."""
     return str(Measure("Judged", parse(measure).cutoff))
 
 
-def judged(system: System) -> str:
+def _judged(system: System) -> str:
     """Return how much of what a system ranks is judged, marked where it is little."""
-    return f"{share(system.judged)} {'!' if system.little_judged else ' '}"
+    return f"{number(system.judged, 2)} {'!' if system.little_judged else ' '}"
 
 
-def number(value: float | None) -> str:
-    """Return a number with four decimals."""
-    if value is None:
-        return "-"
-    shown = f"{value:.4f}"
-    return shown[1:] if float(shown) == 0 and shown.startswith("-") else shown
-
-
-def signed(value: float) -> str:
-    """Return a number with its sign and four decimals; 0 has none."""
-    shown = f"{value:+.4f}"
-    return shown[1:] if float(shown) == 0 else shown
-
-
-def marked(difference: float, verdict: Outcome | None) -> str:
+def _marked(difference: float, verdict: Outcome | None) -> str:
     """Return a difference with its mark."""
     return f"{signed(difference)} {_MARKS[verdict]}"
 
 
-def between(low: float | None, high: float | None, *, signs: bool = True) -> str:
-    """Return the ends of an interval."""
-    if low is None or high is None:
-        return "-"
-    show = signed if signs else number
-    return f"[{show(low)}, {show(high)}]"
-
-
-def probability(p: float | None) -> str:
-    """Return a p-value with four decimals, never as 0."""
-    if p is None:
-        return "-"
-    return "<0.0001" if p < 0.00005 else f"{p:.4f}"
-
-
-def share(value: float | None) -> str:
-    """Return a number with two decimals."""
-    if value is None:
-        return "-"
-    shown = f"{value:.2f}"
-    return shown[1:] if float(shown) == 0 and shown.startswith("-") else shown
-
-
-def rounded(n: int) -> str:
+def _rounded(n: int) -> str:
     """Return a large number to two digits."""
     digits = len(str(n)) - 2
     return f"{round(n, -digits) if digits > 0 else n:,}"

@@ -1,0 +1,40 @@
+"""What options of numbers may be, said the same way everywhere."""
+
+import math
+import operator
+from typing import SupportsIndex
+
+from cranfield.errors import OptionError
+
+
+def number(option: str, value: object, *, least: float = -math.inf) -> float:
+    """Return a finite number of at least `least`; raise OptionError for anything else."""
+    try:
+        found = math.nan if isinstance(value, bool | str) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found) or found < least:
+        of = "" if least == -math.inf else f" of at least {least:g}"
+        raise OptionError(f"{option}={value!r:.40}: expected a number{of}")
+    return found
+
+
+def share(option: str, value: object, *, below: float = 1.0) -> float:
+    """Return a number above 0 and below `below`, as the level of a test."""
+    try:
+        found = number(option, value)
+    except OptionError:
+        found = math.nan
+    if not 0 < found < below:
+        raise OptionError(f"{option}={value!r:.40}: expected a number above 0 and below {below:g}")
+    return found
+
+
+def whole(option: str, value: object, *, least: int) -> int:
+    """Return a whole number of at least `least`."""
+    found = least - 1
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        found = operator.index(value)
+    if found < least:
+        raise OptionError(f"{option}={value!r:.40}: expected a whole number of at least {least}")
+    return found
