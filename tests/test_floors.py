@@ -80,6 +80,7 @@ FLOORS = [
     "comparison.result",
     "comparison.remarks",
     "comparison.tables",
+    "comparison.unjudged",
     "comparison.compared",
     "comparison.comparing",
     "comparison.correlation",

@@ -45,7 +45,7 @@ class Evaluated:
     qrels: Qrels
     runs: Mapping[str, Run]
     systems: Systems
-    judged: Floats
+    judged: Floats | None  # None of judgments in groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,8 @@ def _evaluated(
     wanted = [one for one in measures_of(measures) if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
-    shares = list(map(judged_measure, wanted))
+    # Judgments in groups do not say how much is judged.
+    shares = [] if judgments.in_groups else list(map(judged_measure, wanted))
     systems = evaluate(judgments, named, [*wanted, *shares], queries=queries, **judging)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
@@ -160,19 +161,16 @@ def _evaluated(
     notes = systems.notes(averaged=False)
     columns = list(_of_systems(systems.items()))
     aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
-    judged = _aligned(columns, list(dict.fromkeys(map(str, shares))), missing, [], recipe)
     m = len(wanted)  # without the shares
     compared = [
         replace(one, measures=one.measures[:m], values=one.values[:, :m])
         for one in systems.values()
     ]
-    source = Evaluated(
-        judgments,
-        named,
-        Systems(compared),
-        np.stack([judged.column(str(share)) for share in shares]),
-    )
-    return replace(aligned, source=source)
+    judged = None
+    if shares:
+        found = _aligned(columns, list(dict.fromkeys(map(str, shares))), missing, [], recipe)
+        judged = np.stack([found.column(str(share)) for share in shares])
+    return replace(aligned, source=Evaluated(judgments, named, Systems(compared), judged))
 
 
 def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
@@ -256,7 +254,16 @@ def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Col
     for query, value in zip(query_ids, values, strict=True):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
+        if not -_GREATEST <= value <= _GREATEST and value == value:
+            raise _no_score(system, measure, query, value)
     return _Column(system, measure, query_ids, np.array(values, np.float64))
+
+
+def _no_score(system: str, measure: str, query: str, value: object) -> InputError:
+    return InputError(
+        f"{system}: {measure} of query {query!r} is {value!r:.40}: expected a number of at most "
+        f"{_GREATEST:g}"
+    )
 
 
 def _saved(
@@ -385,10 +392,7 @@ def _aligned(
             values[m, rows, s] = column.values[kept]
     # Beyond, squares would not be numbers any more.
     for m, q, s in np.argwhere(~(np.abs(values) <= _GREATEST))[:1].tolist():
-        raise InputError(
-            f"{list(names)[s]}: {measures[m]} of query {query_ids[q]!r} is {values[m, q, s]}: "
-            f"expected a number of at most {_GREATEST:g}"
-        )
+        raise _no_score(list(names)[s], measures[m], query_ids[q], float(values[m, q, s]))
     made = {"cranfield": __version__, "missing": missing, **recipe}
     return Aligned(tuple(names), tuple(measures), query_ids, values, tuple(notes), made)
 

@@ -228,7 +228,7 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     """
     m, n = len(paired.left), paired.n_queries
     needed = flips.needed(alpha)
-    if needed > flips.looked_at:  # no shift is far enough away
+    if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
         return np.full(m, -np.inf), np.full(m, np.inf)
     low, high = np.empty(m), np.empty(m)
     near_zero = paired.slack / (2 * n)  # no difference but rounding's
@@ -293,7 +293,7 @@ def one_sided(
     n, m = differences.shape
     sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
     needed = flips.needed(alpha * sides)
-    some = needed <= flips.looked_at * sides
+    some = 1 <= needed <= flips.looked_at * sides
     slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
     above, below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(m, -np.inf), np.full(m, np.inf)

@@ -1,5 +1,6 @@
 """What a reader should know of a comparison before believing it."""
 
+import math
 from collections.abc import Sequence
 
 from cranfield.comparison.flips import Flips
@@ -15,10 +16,10 @@ _OTHER_QUESTIONS = {
     "whether the mean difference is 0.",
 }
 _OF_CORRECTIONS = {
-    "rtukey": "Randomised Tukey tests that all systems are equal: a bad one among them hides the "
-    "differences of the others.",
-    "tukey": "Tukey's test takes all scores to vary alike: a bad system among them hides the "
-    "differences of the others.",
+    "rtukey": "Randomised Tukey goes by all systems, not by p: it tests that all are equal, and a "
+    "bad one among them hides the differences of the others.",
+    "tukey": "Tukey goes by all systems, not by p: it takes all scores to vary alike, and a bad "
+    "one among them hides the differences of the others.",
     "bh": "bh bounds the share of false alarms among the marks, not the chance of any.",
     "by": "by bounds the share of false alarms among the marks, not the chance of any.",
     "none": "Uncorrected: of 20 comparisons of equal systems, one is marked by chance alone.",
@@ -55,10 +56,12 @@ def remarks_on(
         floor = min(1.0, least * comparisons)
         if not exact and flips.drawn < 20 * comparisons / alpha:
             none = ", and nothing can be significant" if floor > alpha else ""
+            what = "flips" if settings.test == "randomization" else "resamples"
+            other = ", or correct by maxt" if what == "flips" and comparisons > 1 else ""
+            over = "1 comparison calls" if comparisons == 1 else f"{comparisons:,} comparisons call"
             said.append(
-                f"{comparisons:,} comparisons call for {round(20 * comparisons / alpha):,} flips; "
-                f"{flips.drawn:,} were drawn, so that no corrected p can be below {floor:.2g}"
-                f"{none}. Draw more, or correct by maxt."
+                f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
+                f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more{other}."
             )
         elif exact and floor > alpha >= least:
             said.append(
