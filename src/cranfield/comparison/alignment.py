@@ -250,11 +250,12 @@ def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
     query_ids = [as_text(query, system) for query, _ in pairs]
-    values = [value for _, value in pairs]
+    values: list[Any] = [value for _, value in pairs]
     for query, value in zip(query_ids, values, strict=True):
-        if isinstance(value, bool) or not isinstance(value, Real):
+        of_type: object = value
+        if isinstance(of_type, bool) or not isinstance(of_type, Real):
             raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
-        if not -_GREATEST <= value <= _GREATEST and value == value:
+        if not -_GREATEST <= value <= _GREATEST:
             raise _no_score(system, measure, query, value)
     return _Column(system, measure, query_ids, np.array(values, np.float64))
 
