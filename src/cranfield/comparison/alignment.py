@@ -78,9 +78,9 @@ class Aligned:
 
     @property
     def rising(self) -> tuple[bool, ...]:
-        """Whether more is better, for each measure; so it is taken to be if it is not known."""
+        """Whether more is better, for each measure; so it is taken to be if that is not known."""
         every = map(_known, self.measures)
-        return tuple(one is None or one.definition.higher_is_better for one in every)
+        return tuple(one is None or one.definition.higher_is_better is not False for one in every)
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""

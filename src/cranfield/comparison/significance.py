@@ -122,8 +122,9 @@ def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
 
 def _rounded(differences: Floats, tie: float) -> Floats:
     """Return the differences that are no ties, such that rounding alone makes none differ."""
-    rounded = np.round(differences[np.abs(differences) > tie] / TIE)
-    return rounded[rounded != 0]
+    rounded: Floats = np.round(differences[np.abs(differences) > tie] / TIE)
+    kept: Floats = rounded[rounded != 0]
+    return kept
 
 
 def bootstrap_test(
