@@ -25,7 +25,8 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
         found = found.records()
     if isinstance(found, Text):
         if not {*_COLUMNS} <= {*map(plain_name, found.first())}:
-            raise found.error(1 if found.lines else None, f"{_EXPECTED} in its first line")
+            first = next((number for number, _ in found.plain()), None)
+            raise found.error(first, f"{_EXPECTED} in its first line")
         found = found.records()
     cells = _of_records(found) if isinstance(found, Records) else _of_dict(found)
     rates: dict[int, dict[int, float]] = {}
