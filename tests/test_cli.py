@@ -623,7 +623,7 @@ def saved(folder: Path) -> list[str]:
     return [str(folder / name) for name in ("old.txt", "new.txt", "wide.csv")]
 
 
-WITHOUT_EFFECT = {
+WITHOUT_EFFECT: dict[str, list[str]] = {
     "--qrels-format": ["trec"],
     "--run-format": ["trec"],
     "--qrels-columns": ["query_id=1"],
@@ -642,8 +642,9 @@ WITHOUT_EFFECT = {
 def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: str) -> None:
     old, new, _ = saved(tmp_path)
     more = ["--baseline", old, "--margin", "0.1"] if command == "gate" else []
-    own = {"compare": {"--bounds": []}, "gate": {}, "correlate": {"--qrels": [old]}}[command]
-    for option, value in {**WITHOUT_EFFECT, **own}.items():
+    own: dict[str, dict[str, list[str]]]
+    own = {"compare": {"--bounds": []}, "gate": {}, "correlate": {"--qrels": [old]}}
+    for option, value in {**WITHOUT_EFFECT, **own[command]}.items():
         done = invoke(command, "--saved", old, new, *more, option, *value)
         assert (done.exit_code, done.stdout) == (2, "")
         assert f"{option} says how judgments and runs are taken" in done.stderr
