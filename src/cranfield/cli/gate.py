@@ -8,7 +8,7 @@ from cranfield.cli.data import DataOptions, data_options, judging_options, refus
 from cranfield.cli.terminal import as_json, note, say, show_tables
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.flips import FLIPS, SEED
-from cranfield.comparison.gate import Test, gate
+from cranfield.comparison.gate import GateTest, gate
 from cranfield.evaluation import Judging
 from cranfield.render import delimited
 
@@ -45,7 +45,7 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 )
 @click.option(
     "--test",
-    type=click.Choice(get_args(Test)),
+    type=click.Choice(get_args(GateTest)),
     default="randomization",
     show_default=True,
     help="Flip the signs of the queries' differences, or the paired t test.",
@@ -85,7 +85,7 @@ def command(
     measures: tuple[str, ...],
     equivalence: bool,
     alpha: float,
-    test: Test,
+    test: GateTest,
     flips: int,
     seed: int,
     undecided: Literal["pass", "fail"] | None,
