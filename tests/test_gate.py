@@ -167,7 +167,7 @@ def test_limits_and_p_values_never_contradict_each_other(n: int) -> None:
         assert (above[b] == shifted[2][0]).all()
 
 
-def test_verdicts_hang_on_no_other_system_and_no_chunk() -> None:
+def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
     chance = np.random.default_rng(3)
     differences = chance.normal(0, 0.1, (30, 40))
     bounds = np.zeros((1, 40))

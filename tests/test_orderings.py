@@ -91,6 +91,41 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     assert other.interval == pytest.approx(np.quantile(taus, [0.2, 0.8]), abs=1e-12)
 
 
+def test_the_logarithms_of_a_geometric_mean_are_said() -> None:
+    scores = {name: {"GMAP": of, "AP": of} for name, of in SAKAI.items()}
+    found = correlate(scores, resamples=10)
+    assert (
+        "GMAP: its mean is geometric; intervals and tests are of the logarithms of the queries' "
+        "values." in found.notes
+    )
+    assert not [note for note in found.notes if note.startswith("AP")]
+
+
+def test_columns_may_be_systems(tmp_path: Path) -> None:
+    paths = []
+    for measure, of in (("AP", SAKAI), ("RR", {**SAKAI, "a": SAKAI["c"]})):
+        rows = [",".join([q, *(str(of[s][q]) for s in "abc")]) for q in SAKAI["a"]]
+        paths.append(tmp_path / f"{measure}.csv")
+        paths[-1].write_text("\n".join(["query_id,a,b,c", *rows]) + "\n")
+    wide = discriminative_power(str(paths[0]), columns="systems")
+    assert list(wide.values()) == list(discriminative_power(SAKAI).values())
+    assert list(swap_rate(str(paths[0]), columns="systems", splits=20).values()) == list(
+        swap_rate(SAKAI, splits=20).values()
+    )
+    with pytest.raises(InputError, match="nothing to compare the ordering"):
+        correlate(str(paths[0]), columns="systems")
+    with pytest.raises(OptionError, match="columns="):
+        correlate(SAKAI, columns="rows")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "option", [{"alpha": 0.5}, {"flips": 0}, {"seed": -1}, {"resamples": 1.5}, {"splits": 0}]
+)
+def test_options_out_of_their_range_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(option))):
+        correlate(SAKAI, **option)
+
+
 def test_real_systems(data: Path) -> None:
     runs = [str(path) for path in sorted((data / "dl19").glob("*.run.gz"))]
     systems = evaluate(str(data / "dl19" / "qrels.txt"), runs, "nDCG@10 AP R@100")
