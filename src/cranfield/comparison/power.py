@@ -1,8 +1,9 @@
 """How many queries an experiment needs, and what so many queries can show.
 
 An effect is a mean difference divided by the standard deviation of the queries' differences. Power
-is that of paired t tests; the sign-flip test has much the same. For the number of queries: Sakai, Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics
-in Medicine 23 (2004).
+is that of paired t tests; the sign-flip test has much the same. For the number of queries: Sakai,
+Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in Medicine 23
+(2004).
 """
 
 import math
