@@ -81,6 +81,7 @@ FLOORS = [
     "comparison.remarks",
     "comparison.gate",
     "comparison.tables",
+    "comparison.unjudged",
     "comparison.compared",
     "comparison.comparing",
     "comparison.correlation",

@@ -94,9 +94,9 @@ class Comparison:
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = [] if found else self.notes  # once
                 found.append(table_of(some, self.settings, notes, bounds=self.bounds))
-            differences = differences_of(self[measure], self.settings)
-            if differences is not None:
-                found.append(differences)
+                differences = differences_of(some[0], self.settings) if label is None else None
+                if differences is not None:
+                    found.append(differences)
             if means and len(self.aligned.names) > 1:
                 found.append(means_of(self[measure], self.settings))
             if changes and self[measure].pairs:
@@ -153,12 +153,19 @@ class Comparison:
         return delimited([names, *cells], delimiter)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON: also what it takes to do it again."""
+        """Return everything as plain values, as for JSON: also what it takes to do it again.
+
+        `scores` are in the order of `query_ids`.
+        """
         return {
             "settings": asdict(self.settings),
             "recipe": dict(self.aligned.recipe),
             "systems": list(self.aligned.names),
             "query_ids": list(self.aligned.query_ids),
+            "scores": {
+                measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
+                for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
+            },
             "results": [one.to_dict() for one in self.results],
             "notes": list(self.notes),
         }

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack, get_args
 
 import numpy as np
 
 from cranfield.comparison import options
-from cranfield.comparison.alignment import Aligned, Evaluated, Missing, align, hash_of
-from cranfield.comparison.anova import randomised_tukey, tukey
+from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
+from cranfield.comparison.anova import PERMUTATIONS, randomised_tukey, tukey
 from cranfield.comparison.compared import Comparison
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -18,13 +18,23 @@ from cranfield.comparison.corrections import (
     holm,
 )
 from cranfield.comparison.effects import effects_of
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, inverted, sign_flip, step_down
+from cranfield.comparison.flips import (
+    FLIPS,
+    MOST_FLIPS,
+    SEED,
+    Flips,
+    Paired,
+    inverted,
+    sign_flip,
+    step_down,
+)
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable, topics
 from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import (
     Correction,
     Family,
+    Outcome,
     Pair,
     Result,
     Settings,
@@ -45,17 +55,15 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.comparison.unjudged import judged_shares, little_judged, on, unjudged_bounds
+from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
-from cranfield.measures.parameters import Depth
-from cranfield.pairs import PairBounds, pair_bounds
+from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
-from cranfield.scores import Systems
 from cranfield.version import __version__
 
-_JUDGED_APART = 0.05
 INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
 _CORRECTIONS = {
     "holm": holm,
@@ -160,12 +168,17 @@ def compare(
     alpha = options.share("alpha", alpha, below=0.5)
     tie = options.number("tie", tie, least=0)
     rope = None if rope is None else options.number("rope", rope, least=0)
-    flips = options.whole("flips", flips, least=1)
+    flips = options.whole("flips", flips, least=1, most=MOST_FLIPS)
     seed = options.whole("seed", seed, least=0)
     if correction == "maxt" and test != "randomization":
         raise OptionError("correction='maxt' corrects the randomization test, and no other")
     if correction != "none" and test == "bayes":
         raise OptionError("test='bayes' has no p-values to correct: leave correction out")
+    if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
+        raise OptionError(
+            f"correction={correction!r} is of mean differences, and test={test!r} is not: take "
+            "test='t' or 'randomization'"
+        )
     if correction in ("tukey", "rtukey") and family == "all":
         raise OptionError(
             f"correction={correction!r} corrects the pairs of one measure: family='all' cannot be"
@@ -176,25 +189,32 @@ def compare(
     if not all_pairs:
         baseline = _baseline(aligned.names, baseline)
     settings = Settings(
-        baseline, test, correction, family, alpha, flips, seed, tie, rope, __version__
+        baseline,
+        test,
+        correction,
+        family,
+        alpha,
+        flips,
+        seed,
+        tie,
+        rope,
+        PERMUTATIONS if correction == "rtukey" else None,
+        __version__,
     )
     notes = [*aligned.notes]
     left, right = _pairs(aligned.names, baseline)
-    results = _results(
-        aligned,
-        left,
-        right,
-        settings,
-        None,
-        None,
-        np.ones(len(aligned.query_ids), np.bool_),
-        bounds,
-    )
+    unjudged = unjudged_bounds(aligned, left, right, asked=bounds)
+    parts: list[tuple[str | None, str | None, Bools]]
+    parts = [(None, None, np.ones(len(aligned.query_ids), np.bool_))]
     if slices is not None:
-        labels, said = _labelled(slices, aligned.query_ids)
+        labelled, said = _labelled(slices, aligned.query_ids)
+        parts += labelled
         notes += said
-        for label, name, rows in labels:
-            results += _results(aligned, left, right, settings, label, name, rows, bounds)
+    results = [
+        result
+        for label, name, rows in parts
+        for result in _results(aligned, left, right, settings, label, name, rows, unjudged)
+    ]
     return Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
 
 
@@ -204,7 +224,7 @@ def _baseline(names: Sequence[str], baseline: str | None) -> str:
     if baseline not in names:
         raise InputError(
             f"there is no system {baseline!r} to be the baseline",
-            hint=f"There are {', '.join(names)}.",
+            hint=f"There are {', '.join(map(printable, names))}.",
         )
     return baseline
 
@@ -248,7 +268,7 @@ def _results(
     label: str | None,
     name: str | None,
     rows: Bools,
-    bounds: bool,
+    bounds: Sequence[PairBounds | None],
 ) -> list[Result]:
     """Return the results of all measures on some of the queries."""
     flips = Flips(int(np.count_nonzero(rows)), settings.flips, settings.seed)
@@ -259,63 +279,10 @@ def _results(
         p = _p_values(paired, moments, flips, settings)
         cells.append(_Cell(i, label, name, rows, paired, moments, p))
     adjusted = _adjusted(cells, flips, settings)
-    unjudged = _unjudged(aligned, cells, bounds)
     return [
-        _result(aligned, cell, p_adjusted, flips, settings, of_cell)
-        for cell, p_adjusted, of_cell in zip(cells, adjusted, unjudged, strict=True)
+        _result(aligned, cell, p_adjusted, flips, settings, on(of_measure, rows))
+        for cell, p_adjusted, of_measure in zip(cells, adjusted, bounds, strict=True)
     ]
-
-
-def _unjudged(
-    aligned: Aligned, cells: Sequence[_Cell], bounds: bool
-) -> Sequence[PairBounds | None]:
-    """Return what unjudged documents may change, for each measure.
-
-    Unless it was asked for, only where a system has many of them, and it is found quickly.
-    """
-    source, first = aligned.source, cells[0]
-    wanted = [
-        i
-        for i, cell in enumerate(cells)
-        if source is not None
-        and len(cell.p)
-        and (bounds or (_is_cut(aligned, i) and any(_little_judged(_shares(source, cell)))))
-    ]
-    found: list[PairBounds | None] = [None] * len(cells)
-    if source is None or not wanted:
-        return found
-    some = [
-        replace(one, measures=tuple(one.measures[i] for i in wanted), values=one.values[:, wanted])
-        for one in source.systems.values()
-    ]
-    query_ids = [q for q, here in zip(aligned.query_ids, first.rows, strict=True) if here]
-    paired = first.paired
-    every = pair_bounds(
-        source.qrels,
-        source.runs,
-        Systems(some),
-        paired.left,
-        paired.right,
-        query_ids=query_ids,
-        separate=bounds,
-    )
-    for i, one in zip(wanted, every, strict=True):
-        found[i] = one
-    return found
-
-
-def _is_cut(aligned: Aligned, i: int) -> bool:
-    measure = aligned.known(aligned.measures[i])
-    return measure is not None and isinstance(measure.cutoff, Depth)
-
-
-def _shares(source: Evaluated, cell: _Cell) -> list[float]:
-    """Return how much of what each system ranks is judged."""
-    return [mean(column) for column in source.judged[cell.measure][cell.rows].T]
-
-
-def _little_judged(shares: Sequence[float]) -> list[bool]:
-    return [one < max(shares) - _JUDGED_APART for one in shares]
 
 
 def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
@@ -407,6 +374,12 @@ def _result(
         belief = beliefs(moments, settings.rope or 0.0)
         if not rising:
             belief = belief[::-1]
+    # Whichever the test is of: the mean, or the signs, or the ranks.
+    direction = moments.mean if rising else -moments.mean
+    if settings.test == "sign":
+        direction = (wins - losses) * 1.0
+    elif ranks is not None:
+        direction = ranks if rising else -ranks
     least = detectable(n, alpha=settings.alpha) if freedom else None
     means = [mean(column) for column in paired.values.T]
     pairs = []
@@ -432,7 +405,7 @@ def _result(
                 mean=means[a],
                 other_mean=means[b],
                 difference=difference,
-                percent=100 * difference / means[b] if means[b] else None,
+                percent=or_none(100 * (difference / means[b])) if means[b] else None,
                 low=or_none(low[i]),
                 high=or_none(high[i]),
                 interval=interval,
@@ -441,7 +414,7 @@ def _result(
                 p_t=or_none(p_t[i]),
                 p_error=None if p is None else error,
                 exact=exact,
-                verdict=("better" if (difference > 0) == rising else "worse") if told else None,
+                verdict=_outcome(direction[i]) if told else None,
                 sd=sd,
                 skewness=or_none(effects.skewness[i]),
                 d_z=d_z,
@@ -465,10 +438,13 @@ def _result(
                 unjudged_low=None if unjudged is None else float(unjudged.low[i]),
                 unjudged_high=None if unjudged is None else float(unjudged.high[i]),
                 unjudged_method=None if unjudged is None else unjudged.method,
+                unjudged_robust=None if unjudged is None else bool(unjudged.robust[i]),
             )
         )
     systems = _systems(aligned, cell, means, settings.alpha)
     of_family = len(pairs) * (len(aligned.measures) if settings.family == "all" else 1)
+    if settings.correction in ("tukey", "rtukey"):  # which know no baseline
+        of_family = math.comb(len(aligned.names), 2)
     shared = None
     if settings.baseline is None:
         shared = _letters(aligned.names, means, rising, pairs)
@@ -483,18 +459,22 @@ def _result(
         pairs,
         of_family,
         shared,
-        remarks_on(aligned.known(measure), pairs, flips, settings, of_family),
+        remarks_on(aligned.known(measure), pairs, flips, settings, of_family, rising),
     )
+
+
+def _outcome(direction: float) -> Outcome | None:
+    if direction == 0:
+        return None
+    return "better" if direction > 0 else "worse"
 
 
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    judged: Sequence[float | None] = [None] * len(means)
-    little = [False] * len(means)
-    if aligned.source is not None:
-        judged = shares = _shares(aligned.source, cell)
-        little = _little_judged(shares)
+    shares = judged_shares(aligned, cell.measure, cell.rows)
+    judged: Sequence[float | None] = shares or [None] * len(means)
+    little = little_judged(shares) or [False] * len(means)
     return [
         System(name, means[i], or_none(low[i]), or_none(high[i]), judged[i], little[i])
         for i, name in enumerate(aligned.names)

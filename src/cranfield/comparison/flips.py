@@ -19,6 +19,7 @@ from cranfield.ranked import Floats, Ints
 ALL_UP_TO = 20  # queries: so many have all their flips tried
 FLIPS = 100_000
 SEED = 42
+MOST_FLIPS = 10_000_000  # intervals hold some numbers for each
 _CELLS = 1_000_000  # of a matrix at once: 8 MB
 _AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
 
@@ -228,7 +229,7 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     """
     m, n = len(paired.left), paired.n_queries
     needed = flips.needed(alpha)
-    if needed > flips.looked_at:  # no shift is far enough away
+    if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
         return np.full(m, -np.inf), np.full(m, np.inf)
     low, high = np.empty(m), np.empty(m)
     near_zero = paired.slack / (2 * n)  # no difference but rounding's
@@ -293,7 +294,7 @@ def one_sided(
     n, m = differences.shape
     sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
     needed = flips.needed(alpha * sides)
-    some = needed <= flips.looked_at * sides
+    some = 1 <= needed <= flips.looked_at * sides
     slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
     above, below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(m, -np.inf), np.full(m, np.inf)

@@ -19,22 +19,27 @@ def number(option: str, value: object, *, least: float = -math.inf) -> float:
     return found
 
 
+_LEAST = 1e-9  # where distributions have their tails still
+
+
 def share(option: str, value: object, *, below: float = 1.0) -> float:
-    """Return a number above 0 and below `below`, as the level of a test."""
+    """Return a number above 0, but not by less than 1e-9, and below `below`: a level."""
     try:
         found = number(option, value)
     except OptionError:
         found = math.nan
-    if not 0 < found < below:
+    if not _LEAST <= found < below:
         raise OptionError(f"{option}={value!r:.40}: expected a number above 0 and below {below:g}")
     return found
 
 
-def whole(option: str, value: object, *, least: int) -> int:
-    """Return a whole number of at least `least`."""
+def whole(option: str, value: object, *, least: int, most: int | None = None) -> int:
+    """Return a whole number of at least `least` and at most `most`."""
     found = least - 1
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
         found = operator.index(value)
     if found < least:
         raise OptionError(f"{option}={value!r:.40}: expected a whole number of at least {least}")
+    if most is not None and found > most:
+        raise OptionError(f"{option}={value!r:.40}: expected at most {most:,}")
     return found

@@ -1,5 +1,6 @@
 """What a reader should know of a comparison before believing it."""
 
+import math
 from collections.abc import Sequence
 
 from cranfield.comparison.flips import Flips
@@ -15,10 +16,10 @@ _OTHER_QUESTIONS = {
     "whether the mean difference is 0.",
 }
 _OF_CORRECTIONS = {
-    "rtukey": "Randomised Tukey tests that all systems are equal: a bad one among them hides the "
-    "differences of the others.",
-    "tukey": "Tukey's test takes all scores to vary alike: a bad system among them hides the "
-    "differences of the others.",
+    "rtukey": "Randomised Tukey goes by all systems, not by p: it tests that all are equal, and a "
+    "bad one among them hides the differences of the others.",
+    "tukey": "Tukey goes by all systems, not by p: it takes all scores to vary alike, and a bad "
+    "one among them hides the differences of the others.",
     "bh": "bh bounds the share of false alarms among the marks, not the chance of any.",
     "by": "by bounds the share of false alarms among the marks, not the chance of any.",
     "none": "Uncorrected: of 20 comparisons of equal systems, one is marked by chance alone.",
@@ -31,6 +32,7 @@ def remarks_on(
     flips: Flips,
     settings: Settings,
     comparisons: int,
+    rising: bool,
 ) -> list[str]:
     """Return sentences on the comparison of some systems under one measure."""
     said = []
@@ -55,10 +57,12 @@ def remarks_on(
         floor = min(1.0, least * comparisons)
         if not exact and flips.drawn < 20 * comparisons / alpha:
             none = ", and nothing can be significant" if floor > alpha else ""
+            what = "flips" if settings.test == "randomization" else "resamples"
+            other = ", or correct by maxt" if what == "flips" and comparisons > 1 else ""
+            over = "1 comparison calls" if comparisons == 1 else f"{comparisons:,} comparisons call"
             said.append(
-                f"{comparisons:,} comparisons call for {round(20 * comparisons / alpha):,} flips; "
-                f"{flips.drawn:,} were drawn, so that no corrected p can be below {floor:.2g}"
-                f"{none}. Draw more, or correct by maxt."
+                f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
+                f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more{other}."
             )
         elif exact and floor > alpha >= least:
             said.append(
@@ -75,6 +79,16 @@ def remarks_on(
     ]
     if apart:
         said.append(f"The t-test is on the other side of alpha, before correction: {_some(apart)}.")
+    constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
+    if constant and settings.test in ("t", "bootstrap"):
+        said.append(f"The same difference on every query, which has no t: {_some(constant)}.")
+    against = [
+        _named(one, settings)
+        for one in pairs
+        if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
+    ]
+    if against:
+        said.append(f"By its mean, it is the other way round: {_some(against)}.")
     skewed = [
         _named(one, settings)
         for one in pairs

@@ -24,6 +24,7 @@ class Settings:
     seed: int
     tie: float
     rope: float | None
+    permutations: int | None  # of randomised Tukey
     cranfield: str
 
 
@@ -83,6 +84,7 @@ class Pair:
     unjudged_low: float | None  # the difference, whatever the unjudged documents are
     unjudged_high: float | None
     unjudged_method: str | None
+    unjudged_robust: bool | None  # whether its sign is the same however they are graded
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,7 @@ class Result:
             "slice": self.slice,
             "higher_is_better": self.rising,
             "queries": len(self.query_ids),
+            **({} if self.slice is None else {"query_ids": list(self.query_ids)}),
             "queries_sha256": self.queries_hash,
             "comparisons": self.comparisons,
             "systems": [asdict(one) for one in self.systems],

@@ -107,7 +107,7 @@ def wilcoxon(paired: Paired, tie: float = TIE) -> Floats:
 
     found = []
     for difference in paired.differences.T:
-        kept = _rounded(difference[np.abs(difference) > tie])
+        kept = _rounded(difference, tie)
         if len(kept) == 0:
             found.append(1.0)
             continue
@@ -123,16 +123,18 @@ def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
 
     found = []
     for difference in paired.differences.T:
-        kept = _rounded(difference[np.abs(difference) > tie])
+        kept = _rounded(difference, tie)
         ranks = rankdata(np.abs(kept))
         every = len(kept) * (len(kept) + 1) / 2
         found.append(float((ranks * np.sign(kept)).sum()) / every if len(kept) else 0.0)
     return np.array(found)
 
 
-def _rounded(differences: Floats) -> Floats:
-    """Return differences such that those that differ by rounding alone are the same."""
-    return np.round(differences / TIE)
+def _rounded(differences: Floats, tie: float) -> Floats:
+    """Return the differences that are no ties, such that rounding alone makes none differ."""
+    rounded: Floats = np.round(differences[np.abs(differences) > tie] / TIE)
+    kept: Floats = rounded[rounded != 0]
+    return kept
 
 
 def bootstrap_test(
@@ -189,7 +191,8 @@ def bca_interval(
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
         bias = ndtri(np.clip(below, 0.5, resamples - 0.5) / resamples)
-        acceleration = (centred**3).sum(axis=0) / (6 * (centred**2).sum(axis=0) ** 1.5)
+        scaled = centred / moments.sd[some]  # whose powers are no smaller than numbers go
+        acceleration = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
         for end, z in (low, ndtri(alpha / 2)), (high, ndtri(1 - alpha / 2)):
             share = ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
             for i, column in enumerate(some.tolist()):

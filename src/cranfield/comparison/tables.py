@@ -6,6 +6,7 @@ from typing import Any
 from cranfield.comparison.result import Outcome, Result, Settings, System
 from cranfield.comparison.shown import interval, number, probability, signed
 from cranfield.measures import Measure, parse
+from cranfield.measures.parameters import Depth
 from cranfield.render import Table
 
 _TESTS = {
@@ -125,6 +126,8 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
 
 def _corrected(result: Result, settings: Settings) -> bool:
     """Tell whether p-values are corrected for more than one comparison."""
+    if settings.correction in ("tukey", "rtukey"):  # of all systems, never the same as p
+        return True
     return settings.correction != "none" and result.comparisons > 1
 
 
@@ -167,7 +170,8 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
         if settings.correction == "none":
             said.append(f"uncorrected, {over}")
         else:
-            said.append(f"{_CORRECTIONS[settings.correction]} over {over}")
+            drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
+            said.append(f"{_CORRECTIONS[settings.correction]} over {over}{drawn}")
     said.append(f"alpha {settings.alpha:g}")
     return ["; ".join(said)]
 
@@ -183,8 +187,10 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
         sure = f"with a probability of at least {1 - settings.alpha:g}"
     said = []
     if settings.baseline is None:
-        said.append(f"better than, worse than: so many systems, told apart by {sure}.")
-        said.append("letters: systems that share one are not told apart.")
+        said.append(
+            f"better than, worse than: the number of systems that it is told apart from, by {sure}."
+        )
+        said.append("letters: systems that share a letter are not told apart.")
     elif len(unmarked) < len(pairs):
         said.append(f"^ better, v worse than {than}: {sure}.")
     if unmarked:
@@ -194,20 +200,21 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
             f"{where}: no evidence of a difference, which is not evidence that there is none."
         )
         said += _power(results)
-    said += _meanings(first, settings, bounds)
+    said += _meanings(results, settings, bounds)
+    of_slices: dict[str, list[str]] = {}
     for result in results:
-        said += [f"{_of_slice(result)}{one}" for one in _judged_notes(result)]
-        said += [f"{_of_slice(result)}{one}" for one in result.remarks]
-    return list(dict.fromkeys(said))
+        for one in [*_judged_notes(result), *result.remarks]:
+            of_slices.setdefault(one, []).append(str(result.slice))
+    for one, names in of_slices.items():
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        where = "" if first.label is None else f"{', '.join(names[:5])}{more}: "
+        said.append(where + one)
+    return said
 
 
 def _told_by(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that tells whether a pair differs."""
     return f"p {_CORRECTIONS[settings.correction]}" if _corrected(result, settings) else "p"
-
-
-def _of_slice(result: Result) -> str:
-    return "" if result.label is None else f"{result.slice}: "
 
 
 def _power(results: Sequence[Result]) -> list[str]:
@@ -217,34 +224,57 @@ def _power(results: Sequence[Result]) -> list[str]:
     unmarked = [pair for pair in results[0].pairs if pair.verdict is None and pair.detectable]
     if not unmarked:
         return []
-    n = f"{unmarked[0].n:,} queries miss a true difference more than 1 time in 5 if it is below"
+    n = (
+        f"With {unmarked[0].n:,} queries, a true difference smaller than this is missed more than "
+        "1 time in 5"
+    )
     if len(unmarked) > 6 or results[0].letters is not None:
         sizes = [pair.detectable or 0.0 for pair in unmarked]
         least, most = number(min(sizes)), number(max(sizes))
-        return [f"{n} {least}." if least == most else f"{n} {least} to {most}, by the pair."]
+        return [f"{n}: {least}." if least == most else f"{n}: {least} to {most}, by the pair."]
     shown = []
     for pair in unmarked:
         needs = ""
         if pair.queries_needed is not None:
             seen, queries = number(abs(pair.difference)), _rounded(pair.queries_needed)
-            needs = f" (one of {seen} calls for about {queries})"
+            needs = f" (to find {seen} takes about {queries} queries)"
         shown.append(f"{pair.system} {number(pair.detectable)}{needs}")
     return [f"{n}: {', '.join(shown)}."]
 
 
-def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
+def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> list[str]:
     """Return what the columns are."""
+    result = results[0]
     judged_too = []
     if result.systems[0].judged is not None:
-        name = _judged_name(result.measure)
-        judged_too = [f"{name}: share of the documents that it looks at that are judged."]
+        cutoff = parse(result.measure).cutoff
+        what = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
+        judged_too = [
+            f"{_judged_name(result.measure)}: share of the system's {what} that is judged."
+        ]
     if settings.baseline is None:
-        return ["Intervals and p-values of the pairs: in the forms csv and json.", *judged_too]
+        return ["Intervals and p-values of the pairs: --format csv or json.", *judged_too]
     level = f"{100 * (1 - settings.alpha):.4g}%"
-    kind = next(iter(result.pairs)).interval
-    how = f" ({_INTERVALS[kind]})" if kind in _INTERVALS else ""
+    kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs[:1])
+    how = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
     said = [
-        f"diff: mean difference to {settings.baseline}, and its {level} interval{how}.",
+        f"diff: mean difference to {settings.baseline}, and its {level} interval"
+        f"{f' ({how})' if how else ''}."
+    ]
+    if settings.test == "bayes":
+        said[-1] = (
+            f"diff: mean difference to {settings.baseline}, and its {level} credible interval."
+        )
+    else:
+        said.append("p: how often chance alone gives a difference as large, to either side.")
+    if _corrected(result, settings):
+        said[-1] += f" {_told_by(result, settings)}: corrected for all comparisons."
+    if settings.test == "bayes" or settings.rope is not None:
+        rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
+        said.append(
+            f"P: how probable it is that the true difference is better, the same ({rope}), worse."
+        )
+    said += [
         "d_z: diff divided by the standard deviation of the queries' differences.",
         "W/T/L: queries on which the system is better, the same, worse.",
     ]
@@ -258,7 +288,7 @@ def _meanings(result: Result, settings: Settings, bounds: bool) -> list[str]:
 def _judged_notes(result: Result) -> list[str]:
     if not any(one.little_judged for one in result.systems):
         return []
-    said = ["! less of what it ranks is judged than of another system, by over 0.05."]
+    said = ["! more than 0.05 below the share of another system."]
     little = {one.name for one in result.systems if one.little_judged}
     bounded = [
         one
@@ -269,10 +299,11 @@ def _judged_notes(result: Result) -> list[str]:
         shown = [
             f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
         ]
-        more = f", and {len(bounded) - 3} more (csv and json have all)" if len(bounded) > 3 else ""
+        more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
         kept = any(one.unjudged_method == "fixed ideal" for one in bounded)
-        ideal = " (the ideal ranking left as it is)" if kept else ""
-        lead = f"Whatever the unjudged documents are{ideal}, diff lies in"
+        lead = "Whatever the unjudged documents are, diff lies in"
+        if kept:
+            lead = "By what they may gain, with the ideal ranking left as it is, diff lies in"
         said.append(f"{lead}: {', '.join(shown)}{more}.")
     return said
 
