@@ -25,7 +25,7 @@ from cranfield import (
     swap_rate,
 )
 from cranfield.cli import cli
-from cranfield.comparison import correlating, discrimination
+from cranfield.comparison import discrimination, significance
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
@@ -84,11 +84,46 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     ]
     assert found.interval == pytest.approx(np.quantile(taus, [0.025, 0.975]), abs=1e-12)
     for cells in (1, 100):
-        monkeypatch.setattr(correlating, "CELLS", cells)
+        monkeypatch.setattr(significance, "_CELLS", cells)
         [again] = correlate(scores_of(values), resamples=200, seed=7).pairs
         assert again.interval == found.interval
-    [other] = correlate(scores_of(values), resamples=200, seed=7, alpha=0.5).pairs
-    assert other.interval == pytest.approx(np.quantile(taus, [0.25, 0.75]), abs=1e-12)
+    [other] = correlate(scores_of(values), resamples=200, seed=7, alpha=0.4).pairs
+    assert other.interval == pytest.approx(np.quantile(taus, [0.2, 0.8]), abs=1e-12)
+
+
+def test_the_logarithms_of_a_geometric_mean_are_said() -> None:
+    scores = {name: {"GMAP": of, "AP": of} for name, of in SAKAI.items()}
+    found = correlate(scores, resamples=10)
+    assert (
+        "GMAP: its mean is geometric; intervals and tests are of the logarithms of the queries' "
+        "values." in found.notes
+    )
+    assert not [note for note in found.notes if note.startswith("AP")]
+
+
+def test_columns_may_be_systems(tmp_path: Path) -> None:
+    paths = []
+    for measure, of in (("AP", SAKAI), ("RR", {**SAKAI, "a": SAKAI["c"]})):
+        rows = [",".join([q, *(str(of[s][q]) for s in "abc")]) for q in SAKAI["a"]]
+        paths.append(tmp_path / f"{measure}.csv")
+        paths[-1].write_text("\n".join(["query_id,a,b,c", *rows]) + "\n")
+    wide = discriminative_power(str(paths[0]), columns="systems")
+    assert list(wide.values()) == list(discriminative_power(SAKAI).values())
+    assert list(swap_rate(str(paths[0]), columns="systems", splits=20).values()) == list(
+        swap_rate(SAKAI, splits=20).values()
+    )
+    with pytest.raises(InputError, match="nothing to compare the ordering"):
+        correlate(str(paths[0]), columns="systems")
+    with pytest.raises(OptionError, match="columns="):
+        correlate(SAKAI, columns="rows")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "option", [{"alpha": 0.5}, {"flips": 0}, {"seed": -1}, {"resamples": 1.5}, {"splits": 0}]
+)
+def test_options_out_of_their_range_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(option))):
+        correlate(SAKAI, **option)
 
 
 def test_real_systems(data: Path) -> None:
@@ -390,7 +425,7 @@ def test_swap_rate_counted_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (list(found.seen), list(found.swapped), found.queries) == (seen, swapped, 5)
     assert found.rate == sum(swapped) / 300
     assert found.rates == tuple(a / b for a, b in zip(swapped, seen, strict=True))
-    monkeypatch.setattr(discrimination, "CELLS", 30)
+    monkeypatch.setattr(discrimination, "_CELLS", 30)
     again = swap_rate(scores_of({"one": values}), splits=50, seed=3, bins=(0.05, 0.1))["one"]
     assert again == found
 

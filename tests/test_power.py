@@ -131,11 +131,11 @@ def test_extremes_have_an_answer() -> None:
         ({"effect": 0}, "no number of queries"),
         ({"effect": math.nan}, "expected a number"),
         ({"effect": "0.1"}, "expected a number"),
-        ({"margin": 0.1, "sd": -1}, "not below 0"),
+        ({"margin": 0.1, "sd": -1}, "a number of at least 0"),
         ({"margin": 1e-200, "sd": 1}, "out of all proportion"),
         ({"effect": 0.1, "power": 0.04}, "more than alpha"),
-        ({"effect": 0.1, "power": 1}, "between 0 and 1"),
-        ({"effect": 0.1, "alpha": 0}, "between 0 and 1"),
+        ({"effect": 0.1, "power": 1}, "above 0 and below 1"),
+        ({"effect": 0.1, "alpha": 0}, "above 0 and below 0.5"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(asked: dict[str, Any], said: str) -> None:

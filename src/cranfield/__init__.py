@@ -14,7 +14,7 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
-    "Agreement": "comparison.assessors",
+    "Agreement": "comparison.agreement",
     "Comparison": "comparison",
     "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
@@ -133,7 +133,8 @@ __all__ = [
 if TYPE_CHECKING:
     from cranfield.checking import Finding, Report, check
     from cranfield.comparison import Comparison, compare
-    from cranfield.comparison.assessors import Agreement, agreement
+    from cranfield.comparison.agreement import Agreement
+    from cranfield.comparison.assessors import agreement
     from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
     from cranfield.comparison.correlation import (
         Kendall,

@@ -408,6 +408,12 @@ def mean(column: Floats) -> float:
     return float(np.cumsum(column)[-1]) / len(column)
 
 
+def means(values: Floats, axis: int = 0) -> Floats:
+    """Return the `mean` of every column of values, or along another axis."""
+    found: Floats = np.cumsum(values, axis=axis).take(-1, axis=axis) / values.shape[axis]
+    return found
+
+
 def total(column: Floats) -> float:
     """Return the sum of (n,), added left to right."""
     return float(np.cumsum(column)[-1])

@@ -25,7 +25,7 @@ from cranfield.cli.report import (
 )
 from cranfield.comparison import Missing
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.gate import Test, Verdict, gate
+from cranfield.comparison.gate import GateTest, Verdict, gate
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
@@ -59,7 +59,7 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 @alpha_option()
 @click.option(
     "--test",
-    type=click.Choice(get_args(Test)),
+    type=click.Choice(get_args(GateTest)),
     default="randomization",
     show_default=True,
     help="Flip the signs of the queries' differences, or the paired t test.",

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing
 from cranfield.comparison.correlation import (
     Kendall,
@@ -21,15 +22,15 @@ from cranfield.comparison.correlation import (
 from cranfield.comparison.discrimination import SPLITS, Discrimination
 from cranfield.comparison.flips import FLIPS, SEED
 from cranfield.comparison.orderings import (
-    CELLS,
     Ordering,
     Orderings,
-    check_options,
-    shown,
     shown_flips,
 )
+from cranfield.comparison.shown import interval, number
+from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.formats.scores import WideColumns
 from cranfield.measures import Measure, parse
 from cranfield.pairs import RBO, rbo
 from cranfield.ranked import Floats, Ints
@@ -149,7 +150,7 @@ class Correlation:
     flips: int
     resamples: int
     seed: int
-    p: float  # of RBO
+    rbo_p: float
     discrimination: Discrimination | None = None
 
     def tables(self) -> list[Table]:
@@ -166,12 +167,10 @@ class Correlation:
         for one in self.pairs:
             counted = one.kendall
             ties = counted.ties_x + counted.ties_y + counted.ties_both
-            interval = "-"
-            if one.interval is not None:
-                interval = f"[{shown(one.interval[0])}, {shown(one.interval[1])}]"
+            ends = interval(*one.interval or (None, None), signs=False)
             sure = "-" if one.swapped_sure is None else f"{one.swapped_sure:,}"
             counts = [f"{n:,}" for n in (counted.concordant, counted.discordant, ties)]
-            rows.append([one.label, shown(counted.tau_b), interval, *counts, sure])
+            rows.append([one.label, number(counted.tau_b), ends, *counts, sure])
         level = f"{100 * (1 - self.alpha):.6g}%"
         header = ["reference ~ other", "tau-b", f"{level} interval"]
         header += ["same", "swapped", "tied", "swapped, both sure"]
@@ -196,13 +195,13 @@ class Correlation:
         rows = [
             [
                 one.label,
-                shown(one.kendall.tau_a),
-                shown(one.tau_ap_a),
-                shown(one.tau_ap_b),
-                shown(one.weighted_tau),
-                shown(one.spearman),
-                shown(one.rbo.ext),
-                f"[{shown(one.rbo.min)}, {shown(one.rbo.max)}]",
+                number(one.kendall.tau_a),
+                number(one.tau_ap_a),
+                number(one.tau_ap_b),
+                number(one.weighted_tau),
+                number(one.spearman),
+                number(one.rbo.ext),
+                interval(one.rbo.min, one.rbo.max, signs=False),
             ]
             for one in self.pairs
         ]
@@ -215,7 +214,8 @@ class Correlation:
             "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as such.",
             "weighted: tau where a pair counts 1/rank + 1/rank of its systems. Spearman: the "
             "correlation of the ranks.",
-            f"RBO: rank-biased overlap, p = {self.p:g}; at least, most: if more systems followed.",
+            f"RBO: rank-biased overlap, p = {self.rbo_p:g}; at least, most: if more systems "
+            "followed.",
         ]
         return Table(header, rows, notes, title=["Other coefficients"])
 
@@ -253,7 +253,7 @@ class Correlation:
         return "".join(map(to_html, self.tables()))
 
     def __repr__(self) -> str:
-        found = [f"{one.label}: {shown(one.kendall.tau_b)}" for one in self.pairs]
+        found = [f"{one.label}: {number(one.kendall.tau_b)}" for one in self.pairs]
         return f"Correlation({len(self.systems):,} systems, tau-b {', '.join(found)})"
 
     def rows(self) -> Iterator[tuple[str, str, str, Cell]]:
@@ -283,7 +283,7 @@ class Correlation:
                 "flips": self.flips,
                 "resamples": self.resamples,
                 "seed": self.seed,
-                "rbo_p": self.p,
+                "rbo_p": self.rbo_p,
             },
             "systems": list(self.systems),
             "orderings": [
@@ -314,10 +314,11 @@ def correlate(
     flips: int = FLIPS,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    p: float = 0.9,
+    rbo_p: float = 0.9,
     discrimination: bool = False,
     splits: int = SPLITS,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
@@ -330,18 +331,20 @@ def correlate(
         measures: which to compare. [default: all there are; nDCG@10 of runs]
         reference: a measure, or the label of the judgments, with which each other one is compared.
             [default: every two are compared, and the earlier one is the reference]
-        alpha: the level of the tests; intervals are 1 - alpha.
+        alpha: the level of the tests, below 0.5; intervals are 1 - alpha.
         flips: how many are drawn; up to 20 queries have all their flips tried.
         resamples: of the queries, from which the interval of tau-b comes.
         seed: of flips, resamples and splits.
-        p: of RBO, between 0 and 1: the greater, the deeper it looks.
+        rbo_p: p of RBO, between 0 and 1: the greater, the deeper it looks.
         discrimination: add discriminative power and swap rate of each ordering.
         splits: of the queries into halves, from which the swap rate comes.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
+        columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
-    Measures of which less is better are turned: the first of an ordering is always the best. The
+    Measures of which less is better are turned: the first of an ordering is always the best. Where
+    the mean is geometric, intervals and tests are of logarithms of the queries' values. The
     pairs that are swapped are tested by flipping the signs of queries' differences, each ordering
     by itself, uncorrected.
 
@@ -357,8 +360,12 @@ def correlate(
     (-1.0, 'new')
 
     """
-    check_options(alpha, seed, flips=flips, resamples=resamples, splits=splits)
-    every = Orderings.of(data, measures, missing, **judging)
+    alpha = options.share("alpha", alpha, below=0.5)
+    seed = options.whole("seed", seed, least=0)
+    flips = options.whole("flips", flips, least=1)
+    resamples = options.whole("resamples", resamples, least=1)
+    splits = options.whole("splits", splits, least=1)
+    every = Orderings.of(data, measures, missing, columns, **judging)
     orderings = every.orderings
     if len(orderings) < 2:
         raise InputError(
@@ -366,12 +373,12 @@ def correlate(
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _pair(every.systems, one, other, alpha, flips, resamples, seed, p)
+        _pair(every.systems, one, other, alpha, flips, resamples, seed, rbo_p)
         for one, other in _compared(orderings, reference)
     )
     more = Discrimination.of(orderings, alpha, flips, seed, splits) if discrimination else None
     return Correlation(
-        every.systems, orderings, pairs, every.notes, alpha, flips, resamples, seed, p, more
+        every.systems, orderings, pairs, every.notes, alpha, flips, resamples, seed, rbo_p, more
     )
 
 
@@ -415,7 +422,7 @@ def _pair(
     flips: int,
     resamples: int,
     seed: int,
-    p: float,
+    rbo_p: float,
 ) -> OrderingPair:
     x, y = one.merits, other.merits
     tied_x, tied_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
@@ -423,11 +430,11 @@ def _pair(
     enough = len(one.query_ids) > 1 and len(other.query_ids) > 1
     taus: Floats = np.zeros(0)
     if same_queries and enough:
-        taus = _resampled(one.values, other.values, resamples, seed)
-    interval = None
+        taus = _taus(one.values, other.values, resamples, seed)
+    ends = None
     if len(taus):
         low, high = (np.quantile(taus, [alpha / 2, 1 - alpha / 2]) + 0.0).tolist()
-        interval = low, high
+        ends = low, high
     x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
     swapped = _swapped(systems, one, other, flips, seed)
     return OrderingPair(
@@ -439,9 +446,9 @@ def _pair(
         tau_ap_b(x, y),
         weighted_tau(x, y),
         spearman(x, y),
-        rbo(x_listed, y_listed, p),
+        rbo(x_listed, y_listed, rbo_p),
         same_queries,
-        interval,
+        ends,
         len(taus),
         swapped,
         sum(pair.sure(alpha) for pair in swapped) if enough else None,
@@ -464,17 +471,12 @@ def _swapped(
     return tuple(Swapped(systems[i], systems[j], *p) for i, j, *p in rows)
 
 
-def _resampled(x: Floats, y: Floats, resamples: int, seed: int) -> Floats:
+def _taus(x: Floats, y: Floats, resamples: int, seed: int) -> Floats:
     """Return tau-b over resamples of the queries, of those in which it has a value."""
     n, m = x.shape
     left, right = np.triu_indices(m, 1)
-    chance = np.random.Generator(np.random.PCG64(seed))
-    step = max(1, CELLS // max(n, len(left)))
     found = []
-    for begin in range(0, resamples, step):
-        rows = min(step, resamples - begin)
-        drawn = chance.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+    for counts in resampled(n, resamples, seed, 2 * len(left)):
         in_x, in_y = (_order(counts @ values / n, left, right) for values in (x, y))
         possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
         has = possible > 0

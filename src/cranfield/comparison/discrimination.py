@@ -7,24 +7,25 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import FLIPS, SEED, Flips
 from cranfield.comparison.orderings import (
-    CELLS,
     Ordering,
     Orderings,
-    check_options,
-    shown,
     shown_flips,
 )
+from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.formats.scores import WideColumns
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 
 SPLITS = 1_000
+_CELLS = 1_000_000  # of a matrix at once
 BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 
@@ -102,21 +103,24 @@ def discriminative_power(
     flips: int = FLIPS,
     seed: int = SEED,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
 
     The same test, with the same flips, for each; the family that is corrected is all pairs of one
-    measure. `data`, `measures`, `missing` and `judging` are as `correlate` takes them. With one
-    query, no pair is told apart.
+    measure. With one query, no pair is told apart. The data and its options are as `correlate`
+    takes them.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
     >>> discriminative_power({"old": old, "new": new})["score"].share  # 4 of 64 flips are as large
     0.0
     """
-    check_options(alpha, seed, flips=flips)
-    every = Orderings.of(data, measures, missing, **judging).orderings
+    alpha = options.share("alpha", alpha, below=0.5)
+    flips = options.whole("flips", flips, least=1)
+    seed = options.whole("seed", seed, least=0)
+    every = Orderings.of(data, measures, missing, columns, **judging).orderings
     return {one.label: power_of(one, alpha, flips, seed) for one in every}
 
 
@@ -128,6 +132,7 @@ def swap_rate(
     seed: int = SEED,
     bins: Sequence[float] = BINS,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
@@ -135,18 +140,19 @@ def swap_rate(
     Queries are split by chance into two halves, again and again; of an odd number, one is left
     out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
     Buckley, SIGIR 2002). Differences are of the queries' values, so of their logarithms where a
-    mean is geometric. `data`, `measures`, `missing` and `judging` are as `correlate` takes them.
+    mean is geometric. The data and its options are as `correlate` takes them.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
     >>> swap_rate({"old": old, "new": new})["score"].rate
     0.0
     """
-    check_options(seed=seed, splits=splits)
+    splits = options.whole("splits", splits, least=1)
+    seed = options.whole("seed", seed, least=0)
     ends = tuple(map(float, bins))
     if not ends or list(ends) != sorted(set(ends)) or not ends[0] > 0:
         raise OptionError(f"bins={bins!r:.60}: expected rising numbers above 0")
-    every = Orderings.of(data, measures, missing, **judging).orderings
+    every = Orderings.of(data, measures, missing, columns, **judging).orderings
     return {one.label: swaps_of(one, splits, seed, ends) for one in every}
 
 
@@ -174,7 +180,7 @@ def swaps_of(one: Ordering, splits: int, seed: int, bins: tuple[float, ...]) -> 
     half = n // 2
     seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
     chance = np.random.Generator(np.random.PCG64(seed))
-    step = max(1, CELLS // max(n, len(left)))
+    step = max(1, _CELLS // max(n, len(left)))
     for begin in range(0, splits if half else 0, step):
         rows = min(step, splits - begin)
         order = chance.permuted(np.tile(np.arange(n), (rows, 1)), axis=1)
@@ -224,7 +230,7 @@ class Discrimination:
                 for seen, rate in zip(swaps.seen, swaps.rates, strict=True)
             ]
             shares = [power.share, power.share_holm, swaps.rate, *in_bins]
-            rows.append([label, *map(shown, shares)])
+            rows.append([label, *map(number, shares)])
         ends = [f"{end:g}" for end in BINS]
         within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
         within = [f"swaps {one}" for one in within]

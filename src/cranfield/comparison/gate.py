@@ -13,16 +13,20 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
+from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, one_sided
 from cranfield.comparison.power import topics
-from cranfield.comparison.significance import Moments
-from cranfield.errors import OptionError, one_of
+from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.shown import number, or_none, probability, signed
+from cranfield.comparison.significance import Moments, student
+from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.ranked import Bools, Floats
+from cranfield.formats.scores import WideColumns
+from cranfield.ranked import Bools, Floats, means
 from cranfield.render import Table, text, to_html
 
-Test = Literal["randomization", "t"]
+GateTest = Literal["randomization", "t"]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 _POWER = 0.8
@@ -61,7 +65,7 @@ class Verdict:
     upper: float | None
     p: float | None
     p_worse: float | None
-    queries: int | None  # UNDECIDED: how many would decide, of a system as good as the baseline
+    queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
 
     def __str__(self) -> str:
         if self.outcome == "PASS" and self.worse:
@@ -110,7 +114,7 @@ class Gate:
     def table(self) -> Table:
         """Return the verdicts as a table to be shown, a row for each system and measure."""
         several = len(self.verdicts) > len(self.outcomes)
-        needed = any(one.queries for one in self.verdicts)
+        needed = any(one.queries_needed for one in self.verdicts)
         rows: list[list[str]] = []
         rules = set()
         for system, outcome in self.outcomes.items():
@@ -149,10 +153,11 @@ def gate(
     margin: float | str,
     equivalence: bool = False,
     alpha: float = 0.05,
-    test: Test = "randomization",
+    test: GateTest = "randomization",
     flips: int = FLIPS,
     seed: int = SEED,
     missing: Missing | None = None,
+    columns: WideColumns = "measures",
     **judging: Unpack[Judging],
 ) -> Gate:
     """Judge whether systems are not worse than the baseline by more than a margin.
@@ -176,11 +181,12 @@ def gate(
         flips: how many flips to draw, above 20 queries.
         seed: what they are drawn from.
         missing: as `compare` takes it: "error", "zero" or "drop".
+        columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Raises:
-        InputError: scores that are missing; no system but the baseline.
-        OptionError: no such baseline, a margin of no size, an option with a value out of its range.
+        InputError: scores that are missing; no such baseline, or no system but it.
+        OptionError: a margin of no size, an option with a value out of its range.
 
     >>> old = {"q1": 0.5, "q2": 0.4, "q3": 0.6, "q4": 0.3, "q5": 0.7}
     >>> new = {"q1": 0.5, "q2": 0.5, "q3": 0.6, "q4": 0.3, "q5": 0.7}
@@ -191,29 +197,27 @@ def gate(
     """
     if not isinstance(equivalence, bool):
         raise OptionError(f"equivalence={equivalence!r:.40}: expected True or False")
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 0.5:
-        raise OptionError(f"alpha={alpha!r:.40}: expected a number above 0 and below 0.5")
-    one_of("test", test, get_args(Test))
-    for name, value, least in (("flips", flips, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise OptionError(f"{name}={value!r:.40}: expected a whole number from {least} up")
+    alpha = options.share("alpha", alpha, below=0.5)
+    one_of("test", test, get_args(GateTest))
+    flips = options.whole("flips", flips, least=1)
+    seed = options.whole("seed", seed, least=0)
     size, percent = _margin(margin)
-    aligned = align(data, measures, missing=missing, **judging)
+    aligned = align(data, measures, missing=missing, columns=columns, **judging)
     if baseline not in aligned.names:
-        raise OptionError(
-            f"baseline={baseline!r:.80} is none of the systems: {', '.join(aligned.names)}"
+        raise InputError(
+            f"there is no system {baseline!r:.80} to be the baseline",
+            hint=f"There are {', '.join(aligned.names)}.",
         )
     if len(aligned.names) == 1:
-        raise OptionError(f"there is no system but the baseline, {baseline}")
+        raise InputError(f"there is no system but the baseline, {baseline}")
     base = aligned.names.index(baseline)
     others = [i for i in range(len(aligned.names)) if i != base]
     turn = np.where(aligned.rising, 1.0, -1.0)[:, None, None]
     gains = turn * (aligned.values[:, :, others] - aligned.values[:, :, [base]])
-    # Added left to right, as in `ranked.mean`.
-    means = np.cumsum(aligned.values, axis=1)[:, -1] / len(aligned.query_ids)
-    margins = np.full(len(means), size)
+    every = means(aligned.values, axis=1)  # (n_measures, n_systems)
+    margins = np.full(len(every), size)
     if percent:
-        margins *= np.abs(means[:, base])
+        margins *= np.abs(every[:, base])
         for measure, value in zip(aligned.measures, margins, strict=True):
             if value == 0:
                 raise OptionError(
@@ -230,7 +234,7 @@ def gate(
             i,
             aligned.names[s],
             aligned.measures[m],
-            (float(means[m, s]), float(means[m, base])),
+            (float(every[m, s]), float(every[m, base])),
             _Asked(equivalence, alpha, test),
         )
         for i, s in enumerate(others)
@@ -257,7 +261,7 @@ class _Asked(NamedTuple):
 
     equivalence: bool
     alpha: float
-    test: Test
+    test: GateTest
 
     def queries(self, margin: float, sd: float) -> int:
         """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
@@ -308,7 +312,7 @@ def _t(
     df, error = moments.n - 1, moments.error
     over = moments.mean - bounds
     over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    t = np.divide(over, error, out=np.full_like(over, np.nan), where=error > 0)
+    t = np.where(error > 0, student(over, error), np.nan)
     far = float(stdtrit(df, 1 - alpha)) * error
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
@@ -329,7 +333,7 @@ def _verdict(
     means: tuple[float, float],
     asked: _Asked,
 ) -> Verdict:
-    sd = _or_none(tested.moments.sd[i])
+    sd = or_none(tested.moments.sd[i])
     above, below = tested.above[:, i], tested.below[:, i]
     passed, failed, p = above[0], below[1], tested.p_above[0, i]
     if asked.equivalence:
@@ -348,16 +352,12 @@ def _verdict(
         float(tested.moments.mean[i]) + 0.0,
         sd,
         tested.margin,
-        _or_none(tested.lower[i]),
-        _or_none(tested.upper[i]),
-        _or_none(p),
-        _or_none(tested.p_below[1, i]),
+        or_none(tested.lower[i]),
+        or_none(tested.upper[i]),
+        or_none(p),
+        or_none(tested.p_below[1, i]),
         asked.queries(tested.margin, sd) if outcome == "UNDECIDED" and sd is not None else None,
     )
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _margin(margin: float | str) -> tuple[float, bool]:
@@ -400,48 +400,46 @@ def _notes(
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
     if len(aligned.measures) > 1:
         said.append("all: every measure must pass; that needs no correction for their number.")
-    undecided = [one for one in verdicts if one.queries is not None]
+    undecided = [one for one in verdicts if one.queries_needed is not None]
     if undecided:
         said.append(f"queries needed: so that a system as good as {baseline} passes 4 times in 5.")
-    near = [f"{one.system} ({one.measure})" for one in undecided if (one.queries or 0) <= one.n]
+    near = [
+        f"{one.system} ({one.measure})" for one in undecided if (one.queries_needed or 0) <= one.n
+    ]
     if near:
         said.append(f"{', '.join(near)}: has as many, and may differ by about the margin.")
     if any(one.lower is None for one in verdicts):
-        said.append("-: so few queries, or flips, show no difference at this alpha.")
+        said.append(
+            f"-: no limit: so few queries, or flips, cannot give a p of {recipe['alpha']:g} or "
+            "less, whatever the differences."
+        )
     if any(one.p is None and one.lower is not None for one in verdicts):
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")
+    for measure in aligned.measures:
+        said += on_its_mean(aligned.known(measure))
     return [*said, *aligned.notes]
 
 
 def _title(found: Gate) -> list[str]:
     """Return what to say above the table: what is compared with what, and how."""
-    recipe = found.recipe
+    recipe, n = found.recipe, found.recipe["n_queries"]
     how = "paired t test"
     if recipe["test"] == "randomization":
         drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
         how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
     level = f"one-sided {100 * (1 - recipe['alpha']):g}% limits"
     margins = {
-        one.measure: f"{one.measure} {one.baseline_mean:.4f}, margin {one.margin:.4g}"
+        one.measure: f"{one.measure} {number(one.baseline_mean)}, margin {one.margin:.4g}"
         for one in found.verdicts
     }
     return [
-        f"Differences from {found.baseline}, {recipe['n_queries']:,} queries, {level}, {how}",
+        f"Differences from {found.baseline}, {n:,} {'query' if n == 1 else 'queries'}, {level}, "
+        f"{how}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
 
 
 def _row(one: Verdict, needed: bool) -> list[str]:
-    numbers = [f"{one.mean:.4f}", _signed(one.difference), _signed(one.lower), _signed(one.upper)]
-    queries = [f"{one.queries:,}" if one.queries else ""] if needed else []
-    return [one.system, one.measure, str(one), *numbers, _p(one.p), *queries]
-
-
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if value >= 0.00005 else "<0.0001"
+    numbers = [number(one.mean), *map(signed, (one.difference, one.lower, one.upper))]
+    queries = [f"{one.queries_needed:,}" if one.queries_needed else ""] if needed else []
+    return [one.system, one.measure, str(one), *numbers, probability(one.p), *queries]

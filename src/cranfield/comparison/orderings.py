@@ -11,13 +11,13 @@ import numpy as np
 from cranfield.comparison.alignment import Aligned, Missing, align
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.formats.scores import WideColumns
+from cranfield.measures import Measure
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, floored_log, mean
 from cranfield.scores import Systems
-
-CELLS = 1_000_000  # of a matrix at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,7 @@ class Orderings:
         data: Any,
         measures: MeasuresLike | None = None,
         missing: Missing | None = None,
+        columns: WideColumns = "measures",
         **judging: Unpack[Judging],
     ) -> "Orderings":
         """Return an ordering for each measure; for several judgments, for each of these, too.
@@ -80,7 +81,7 @@ class Orderings:
         notes: dict[str, list[str]] = {}  # and of which sources
         sources = _sources(data)
         for source, one in sources.items():
-            aligned = align(one, measures, missing=missing, **judging)
+            aligned = align(one, measures, missing=missing, columns=columns, **judging)
             names = names or aligned.names
             if set(aligned.names) != set(names):
                 odd = min(set(aligned.names) ^ set(names))
@@ -91,6 +92,12 @@ class Orderings:
             for note in aligned.notes:
                 notes.setdefault(note, []).append(source)
             for measure in aligned.measures:
+                if _is_geometric(aligned.known(measure)):
+                    note = (
+                        f"{measure}: its mean is geometric; intervals and tests are of the "
+                        "logarithms of the queries' values."
+                    )
+                    notes.setdefault(note, []).append(source)
                 label = measure
                 if len(sources) > 1:
                     label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
@@ -128,7 +135,7 @@ def _ordering(
     values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
     known = aligned.known(measure)
     scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    if known and known.definition.aggregation == "geometric":
+    if _is_geometric(known):
         values = np.stack([floored_log(one) for one in values.T], axis=1)
     rising = aligned.rising[aligned.measures.index(measure)]
     if not rising:
@@ -138,18 +145,8 @@ def _ordering(
     )
 
 
-def check_options(alpha: float = 0.05, seed: int = 0, **counts: int) -> None:
-    """Raise OptionError for a level that is none, a negative seed, or a count below 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise OptionError(f"alpha={alpha!r:.40}: expected a number between 0 and 1")
-    for name, value, least in [("seed", seed, 0), *((name, n, 1) for name, n in counts.items())]:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise OptionError(f"{name}={value!r:.40}: expected a whole number of at least {least}")
-
-
-def shown(value: float | None) -> str:
-    """Return a coefficient or a share as tables show it."""
-    return "-" if value is None else f"{round(value, 4) + 0.0:.4f}"
+def _is_geometric(measure: Measure | None) -> bool:
+    return measure is not None and measure.definition.aggregation == "geometric"
 
 
 def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:

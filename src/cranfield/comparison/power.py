@@ -1,9 +1,9 @@
 """How many queries an experiment needs, and what so many queries can show.
 
-An effect is a mean difference divided by the standard deviation of the queries' differences. The
-tests reckoned with are paired t tests; the sign-flip test has much the same power. For the number
-of queries: Sakai, Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics
-in Medicine 23 (2004).
+An effect is a mean difference divided by the standard deviation of the queries' differences. Power
+is that of paired t tests; the sign-flip test has much the same. For the number of queries: Sakai,
+Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in Medicine 23
+(2004).
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from cranfield.comparison import options
 from cranfield.errors import OptionError
 
 
@@ -22,7 +23,7 @@ def power(effect: float, n: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 
     Args:
         effect: the true mean difference divided by the standard deviation of the differences.
         n: the number of queries, at least 2.
-        alpha: the level of the test.
+        alpha: the level of the test, below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
 
@@ -33,9 +34,9 @@ def power(effect: float, n: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 
     0.5477
 
     """
-    _number("effect", effect)
-    _queries(n)
-    _level("alpha", alpha)
+    effect = options.number("effect", effect)
+    n = options.whole("n", n, least=2)
+    alpha = options.share("alpha", alpha, below=0.5)
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     return _chance(effect, n, alpha, sides)
@@ -53,8 +54,8 @@ def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
     0.4042
 
     """
-    _queries(n)
-    _wanted(power, alpha)
+    n = options.whole("n", n, least=2)
+    power, alpha = _levels(power, alpha)
     low, high = 0.0, 1.0
     while _chance(high, n, alpha, 2) < power:
         low, high = high, 2 * high
@@ -87,7 +88,7 @@ def topics(
         sd: the standard deviation of the queries' differences, from earlier experiments. It is
             the square root of twice the residual variance of Sakai's two-way analysis.
         power: how likely that is to be.
-        alpha: the level of the test, or what the interval leaves out.
+        alpha: the level of the test, or what the interval leaves out; below 0.5.
 
     Raises:
         OptionError: none or several of the four, a missing `sd`, or a value out of its range.
@@ -103,8 +104,8 @@ def topics(
     if len(given) != 1:
         named = f", not {' and '.join(given)}" if given else ""
         raise OptionError(f"say one of effect, difference, width or margin{named}")
-    _level("alpha", alpha)
-    size = abs(_number(given[0], asked[given[0]]))
+    power, alpha = _levels(power, alpha)
+    size = abs(options.number(given[0], asked[given[0]]))
     if size == 0:
         raise OptionError(f"{given[0]}=0: no number of queries is enough for it")
     if effect is not None and sd is not None:
@@ -112,8 +113,7 @@ def topics(
     if effect is None:
         if sd is None:
             raise OptionError(f"{given[0]} needs sd, the standard deviation of the differences")
-        if _number("sd", sd) < 0:
-            raise OptionError(f"sd={sd!r}: a standard deviation is not below 0")
+        sd = options.number("sd", sd, least=0)
         if sd == 0:
             return 2
         size /= sd
@@ -125,7 +125,6 @@ def topics(
     far = -float(ndtri(alpha / sides))
     if width is not None:
         return _least(lambda n: _width(n, alpha) <= size, (2 * far / size) ** 2)
-    _wanted(power, alpha)
     start = ((far + float(ndtri(power))) / size) ** 2 + far**2 / 2
     return _least(lambda n: _chance(size, n, alpha, sides) >= power, start)
 
@@ -179,24 +178,9 @@ def _width(n: int, alpha: float) -> float:
     return 2 * float(stdtrit(n - 1, 1 - alpha / 2)) * c4 / math.sqrt(n)
 
 
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise OptionError(f"{name}={value!r:.40}: expected a number")
-    return value
-
-
-def _queries(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 2:
-        raise OptionError(f"n={n!r:.40}: expected a number of queries, at least 2")
-
-
-def _level(name: str, value: object) -> None:
-    if not 0 < _number(name, value) < 1:
-        raise OptionError(f"{name}={value!r}: expected a number between 0 and 1")
-
-
-def _wanted(power: float, alpha: float) -> None:
-    _level("alpha", alpha)
-    _level("power", power)
+def _levels(power: float, alpha: float) -> tuple[float, float]:
+    alpha = options.share("alpha", alpha, below=0.5)
+    power = options.share("power", power)
     if power <= alpha:
         raise OptionError(f"power={power!r}: expected more than alpha={alpha!r}, which chance has")
+    return power, alpha

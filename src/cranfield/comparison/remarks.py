@@ -99,12 +99,17 @@ def remarks_on(
             f"Skewed differences (a few large ones to one side): {_some(skewed)}. With so few "
             "queries, every test then gives more false alarms than alpha says."
         )
-    if measure is not None and measure.definition.aggregation != "mean":
-        said.append(
-            f"{measure}: compared is the mean of the queries' values, which is not its value over "
-            "all queries."
-        )
-    return said
+    return said + on_its_mean(measure)
+
+
+def on_its_mean(measure: Measure | None) -> list[str]:
+    """Return a sentence if a measure's value over all queries is not the mean of theirs."""
+    if measure is None or measure.definition.aggregation == "mean":
+        return []
+    return [
+        f"{measure}: compared is the mean of the queries' values, which is not its value over all "
+        "queries."
+    ]
 
 
 def _named(pair: Pair, settings: Settings) -> str:

@@ -45,18 +45,28 @@ class Moments:
     @property
     def t(self) -> Floats:
         """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
-        t: Floats = np.full(len(self.mean), np.nan)
-        np.divide(self.mean, self.error, out=t, where=self.sd > 0)
-        t[(self.sd == 0) & (self.mean == 0)] = 0.0
-        return t
+        return student(self.mean, self.error)
+
+
+def student(mean: Floats, error: Floats) -> Floats:
+    """Return Student's t of means with these standard errors; NaN where only the error is 0."""
+    t: Floats = np.full(mean.shape, np.nan)
+    np.divide(mean, error, out=t, where=error > 0)
+    t[(mean == 0) & (error == 0)] = 0.0
+    return t
+
+
+def t_p(mean: Floats, error: Floats, degrees: int) -> Floats:
+    """Return the two-sided p-values of means with these standard errors."""
+    from scipy.special import stdtr
+
+    p: Floats = 2 * stdtr(degrees, -np.abs(student(mean, error)))
+    return np.maximum(p, np.finfo(np.float64).tiny)
 
 
 def t_test(moments: Moments) -> Floats:
     """Return the two-sided p-values of the paired t-test (Student, Biometrika 1908)."""
-    from scipy.special import stdtr
-
-    p: Floats = 2 * stdtr(moments.n - 1, -np.abs(moments.t))
-    return np.maximum(p, np.finfo(np.float64).tiny)
+    return t_p(moments.mean, moments.error, moments.n - 1)
 
 
 def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
@@ -142,7 +152,7 @@ def bootstrap_test(
     centred = np.where(moments.sd > 0, centred / scale, 0.0)
     least = np.abs(moments.t) * (1 - 1e-12)
     counts = np.zeros(m, np.int64)
-    for drawn in _resamples(n, resamples, seed, 3 * m):
+    for drawn in resampled(n, resamples, seed, 3 * m):
         means = drawn @ centred / n
         variances = np.maximum(drawn @ centred**2 / n - means**2, 0.0) * n / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -176,7 +186,7 @@ def bca_interval(
         some = varying[begin : begin + at_once]
         centred = paired.differences[:, some] - moments.mean[some]
         means = np.concatenate(
-            [drawn @ centred / n for drawn in _resamples(n, resamples, seed, len(some))]
+            [drawn @ centred / n for drawn in resampled(n, resamples, seed, len(some))]
         )
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
@@ -190,7 +200,7 @@ def bca_interval(
     return low + 0.0, high + 0.0
 
 
-def _resamples(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
+def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
     source = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _CELLS // (n + width))

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from cranfield.comparison.correlation import kendall, rounded
+from cranfield.comparison.shown import or_none
+from cranfield.comparison.significance import t_p
 from cranfield.measures import Measure
-from cranfield.ranked import Floats, Ints, mean
+from cranfield.ranked import Floats, Ints, mean, means
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,10 @@ def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
     The variance of a difference is that of the two systems, less twice their covariance: one
     product for all pairs. Each query's mean is taken away first, which changes no difference.
     """
-    from scipy.special import stdtr
-
     n = values.shape[1]
-    means = np.cumsum(values, axis=1)[:, -1] / n  # left to right, as evaluate adds
-    differences = means[:, left] - means[:, right]
-    differences[rounded(means)[:, left] == rounded(means)[:, right]] = 0.0
+    found = means(values, axis=1)
+    differences = found[:, left] - found[:, right]
+    differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
     centred = values - values.mean(axis=2, keepdims=True)
     centred -= centred.mean(axis=1, keepdims=True)
     products = np.matmul(centred.transpose(0, 2, 1), centred)
@@ -125,11 +125,9 @@ def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
     squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
     varies = squares > 1e-12 * (own[:, left] + own[:, right])
     if n < 2:
-        return _Looked(means, differences, np.full(differences.shape, np.nan))
-    error = np.sqrt(np.where(varies, squares, 1.0) / (n * (n - 1)))
-    p = np.maximum(2 * stdtr(n - 1, -np.abs(differences) / error), np.finfo(np.float64).tiny)
-    constant = np.where(differences == 0, 1.0, np.nan)
-    return _Looked(means, differences, np.where(varies, p, constant))
+        return _Looked(found, differences, np.full(differences.shape, np.nan))
+    error = np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1)))
+    return _Looked(found, differences, t_p(differences, error, n - 1))
 
 
 def stabilities(
@@ -157,13 +155,13 @@ def stabilities(
         return _looked(np.ascontiguousarray(values[:, :, ranks[k], k]), left, right)
 
     under_a = [looked(a[None], k) for k in range(len(measures))]
-    means: list[list[Floats]] = [[] for _ in measures]
+    mixed: list[list[Floats]] = [[] for _ in measures]
     taus: list[list[float | None]] = [[] for _ in measures]
     same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
     for batch in batches:
         for k, ours in enumerate(under_a):
             found = looked(batch, k)
-            means[k].append(found.means)
+            mixed[k].append(found.means)
             taus[k] += [kendall(ours.means[0], row).tau_b for row in found.means]
             same[k, 0] += np.count_nonzero(found.signs == ours.signs, axis=0)
             alike = found.verdicts(alpha) == ours.verdicts(alpha)
@@ -174,7 +172,7 @@ def stabilities(
             [systems[i] for i in ranks[k].tolist()],
             under_a[k],
             None if b is None else looked(b[None], k),
-            np.concatenate(means[k]),
+            np.concatenate(mixed[k]),
             [tau for tau in taus[k] if tau is not None],
             same[k],
             alpha,
@@ -188,7 +186,7 @@ def _stability(
     systems: Sequence[str],
     a: _Looked,
     b: _Looked | None,
-    means: Floats,
+    mixed: Floats,
     taus: Sequence[float],
     same: Ints,
     alpha: float,
@@ -200,9 +198,9 @@ def _stability(
         [systems[i] for i in right.tolist()],
         a.differences[0].tolist(),
         nothing if b is None else b.differences[0].tolist(),
-        _or_none(a.p[0]),
-        nothing if b is None else _or_none(b.p[0]),
-        *(same / len(means)).tolist(),
+        list(map(or_none, a.p[0])),
+        nothing if b is None else list(map(or_none, b.p[0])),
+        *(same / len(mixed)).tolist(),
     ]
     tau = swapped = significant = None
     if b is not None:
@@ -214,16 +212,12 @@ def _stability(
         systems,
         a.means[0],
         None if b is None else b.means[0],
-        means.mean(axis=0),
-        means.min(axis=0),
-        means.max(axis=0),
+        mixed.mean(axis=0),
+        mixed.min(axis=0),
+        mixed.max(axis=0),
         [SystemPair(*row) for row in zip(*columns, strict=True)],
         tau,
         swapped,
         significant,
         taus,
     )
-
-
-def _or_none(values: Floats) -> list[float | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]

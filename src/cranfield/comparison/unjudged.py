@@ -68,12 +68,4 @@ def unjudged_bounds(
 
 def on(bounds: PairBounds | None, rows: Bools) -> PairBounds | None:
     """Return the bounds on some of the queries."""
-    if bounds is None or bounds.of_queries is None or rows.all():
-        return bounds
-    low, high = (of_queries[rows] for of_queries in bounds.of_queries)
-    return replace(
-        bounds,
-        low=np.cumsum(low, axis=0)[-1] / len(low),
-        high=np.cumsum(high, axis=0)[-1] / len(high),
-        of_queries=(low, high),
-    )
+    return bounds if bounds is None or rows.all() else bounds.among(rows)

@@ -34,7 +34,7 @@ from cranfield.judged import Judged
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.ranked import Bools, Floats, Ints, Ranked, mean, ratio
+from cranfield.ranked import Bools, Floats, Ints, Ranked, mean, means, ratio
 from cranfield.ranking import Precision, Ties, grouped, in_threads, ranks, regrouped, sorting_scores
 from cranfield.render import Table, text, to_html
 from cranfield.runs import Run, RunLike, as_run
@@ -53,20 +53,67 @@ class PairBounds:
     """The bounds of each pair's mean difference, left - right: `low` and `high` are (n_pairs,).
 
     `method` is "exact"; "fixed ideal" (nDCG): of the gains alone, by the ideal ranking of what is
-    judged now; or "separate": the difference of the two runs' own bounds, wider than need be.
-    `of_queries`, if it was asked for, holds each query's bounds: two (n_queries, n_pairs).
+    judged now, so that nDCG's own difference may lie outside; or "separate": the difference of the
+    two runs' own bounds, wider than need be.
+
+    `robust` (n_pairs,): whether the sign of the difference is the same however the unjudged are
+    graded. At fixed ideal, each query's difference keeps its sign under every ideal, but the ideals
+    of some queries grow more than those of others: so that the mean does so only if no query has
+    the other sign in any way, and one has this sign in every way.
+
+    `of_queries`, if it was asked for, holds each query's bounds: two (n_queries, n_pairs), rows in
+    the order of the query ids that were asked for. Those of the mean are the means of its columns,
+    added left to right (`ranked.means`). For some of the queries, say a slice, take `among`, which
+    needs no run to be read again.
     """
 
     low: Floats
     high: Floats
     method: Method
+    robust: Bools
     of_queries: tuple[Floats, Floats] | None = None
+    _signs: tuple[Ints, Ints] | None = None  # fixed ideal: each query's lowest and highest sign
 
-    @property
-    def robust(self) -> Bools:
-        """Whether the sign of the difference is the same however the unjudged are graded."""
-        robust: Bools = (self.low > _ROUNDING) | (self.high < -_ROUNDING)
-        return robust
+    @classmethod
+    def of(
+        cls, method: Method, low: Floats, high: Floats, signs: tuple[Ints, Ints] | None = None
+    ) -> "PairBounds":
+        """Return the bounds of means of which each query's are `low` and `high`.
+
+        All are (n_queries, n_pairs); `signs` says, at fixed ideal, of what sign each query's
+        difference may be, -1, 0 or 1: at least, and at most.
+        """
+        ends = means(low), means(high)
+        robust = _apart(*ends) if signs is None else _of_one_sign(*signs)
+        return cls(*ends, method, robust, (low, high), signs)
+
+    def among(self, rows: Bools | Ints) -> "PairBounds":
+        """Return the bounds for some of the queries, of which each query's were asked for.
+
+        `rows` is a mask (n_queries,), or the numbers of the queries' rows, of one at least.
+        """
+        if self.of_queries is None:
+            raise ValueError("these bounds were not kept for each query: ask for per_query=True")
+        low, high = (end[rows] for end in self.of_queries)
+        signs = None if self._signs is None else (self._signs[0][rows], self._signs[1][rows])
+        return PairBounds.of(self.method, low, high, signs)
+
+
+def _apart(low: Floats, high: Floats) -> Bools:
+    """Return whether 0 is neither between the two nor one of them."""
+    return (low > _ROUNDING) | (high < -_ROUNDING)
+
+
+def _sign(values: Floats) -> Ints:
+    return ((values > _ROUNDING).astype(np.int8) - (values < -_ROUNDING)).astype(np.int8)
+
+
+def _of_one_sign(least: Ints, most: Ints) -> Bools:
+    """Return whether queries' signs (n_queries, ...) give their mean, however weighed, one sign."""
+    above = (least >= 0).all(axis=0) & (least > 0).any(axis=0)
+    below = (most <= 0).all(axis=0) & (most < 0).any(axis=0)
+    found: Bools = np.asarray(above | below)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +137,7 @@ class JointBounds:
     low: Floats
     high: Floats
     methods: tuple[Method, ...]
-    robust: Bools  # whether the sign hangs on no unjudged document
+    robust: Bools  # whether the sign is the same however the unjudged are graded
     query_low: Floats
     query_high: Floats
     top_grade: int  # the highest grade that an unjudged document may have
@@ -141,8 +188,9 @@ class JointBounds:
 
 _NOTES: Mapping[str, str] = {
     "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
-    "fixed ideal": "fixed ideal: the same of the gains, beside the ideal ranking of what is judged "
-    "now; with the ideal of the new grades a difference may be nearer to 0.",
+    "fixed ideal": "fixed ideal: bounds of the gains, divided by the ideal ranking of what is "
+    "judged now. They are no bounds of nDCG itself: new grades make the ideal better, too, and its "
+    "difference may lie outside. robust does hold for nDCG.",
     "separate": "separate: the lowest of one run less the highest of the other; wider than need "
     "be, since a document may have two grades there.",
 }
@@ -168,10 +216,11 @@ def joint_bounds(
     one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
     stays unjudged), SetP, counts, C/W/L of users who go on whatever they find.
 
-    For nDCG they hold at "fixed ideal": the gains are bounded and divided by the ideal ranking of
-    what is judged now, so that an end may be beyond 1. With the ideal of the new grades, a query's
-    difference would be nearer to 0, of the same sign. A query of which nothing judged gains
-    anything has 0.
+    For nDCG they are of the gains, at "fixed ideal": divided by the ideal ranking of what is judged
+    now, so that an end may be beyond 1. They are no bounds of nDCG itself: with the ideal of the
+    new grades, a query's difference is nearer to 0, of the same sign, so that it, and the mean, may
+    be below a low above 0. A query of which nothing judged gains anything has 0. `robust` is of
+    nDCG itself: it asks that no query's difference can have the other sign.
 
     For other measures of which each run has bounds that are proved, such as AP and RR, they are
     "separate": the lowest value of the one less the highest of the other.
@@ -221,7 +270,7 @@ def joint_bounds(
         *names,
         systems.measures,
         query_ids,
-        np.array([mean(column) for column in (values[:, 0] - values[:, 1]).T]),
+        means(values[:, 0] - values[:, 1]),
         np.concatenate([one.low for one in have]),
         np.concatenate([one.high for one in have]),
         tuple(one.method for one in have),
@@ -257,6 +306,8 @@ def pair_bounds(
     `systems` is what `evaluate` gave for these `runs`, under the same names and in the same order;
     it says how they were judged. `left` and `right` (n_pairs,) are their numbers. `query_ids` are
     those to average over, in the order of their bytes, all that every system has unless given.
+    `per_query` keeps each query's bounds, in that order, for `PairBounds.among`: so several subsets
+    of the queries take one reading of the runs, and memory for 2 n_queries n_pairs numbers.
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
@@ -287,9 +338,7 @@ def pair_bounds(
     if separate:
         for i in usable:
             if measures[i].linear == "no":
-                found[i] = _separate(
-                    measures[i], qrels, runs, recipe, query_ids, left, right, per_query
-                )
+                found[i] = _separate(measures[i], qrels, runs, recipe, query_ids, left, right)
     return found
 
 
@@ -444,6 +493,13 @@ class _Linear:
         share = ratio(worth, worth[chief : chief + 1])
         self.least, self.most = float(share.min()), float(share.max())
         self.deepest = self._depth()
+        # Queries of which nothing judged gains anything: nDCG is 0, and may not stay so.
+        self.gainless = np.zeros(len(qrels.query_ids), np.bool_)
+        if self.method == "fixed ideal":
+            first = np.ones(len(self.gainless), np.int64)
+            self.gainless = self._added(first, first, self._grade, self._ideal) == 0
+        gain = measure.parameters.get("gain")
+        self._costs = isinstance(gain, Mapping) and min(gain.values()) < 0
 
     def _tried(self) -> Ints:
         """Return the grades of which one is worth the most and one the least, highest first."""
@@ -493,12 +549,24 @@ class _Linear:
         return added
 
     def weights(self, run: _Unjudged) -> Floats:
-        """Return what each of a run's unjudged documents adds: (rows,)."""
+        """Return what each of a run's unjudged documents adds: (rows,).
+
+        In a query without gain, what it would add if the ideal were but of the highest grade.
+        """
         n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document asks for the scale
         first = np.ones(len(n_retrieved), np.int64)
         beside = self._added(first, n_retrieved, self._grade, self._ideal)
-        scale = ratio(beside, self._of_places(first, n_retrieved))
+        scale = np.where(self.gainless, 1.0, ratio(beside, self._of_places(first, n_retrieved)))
         return self._of_places(run.rank, n_retrieved[run.query]) * scale[run.query]
+
+    def signs(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+        """Return the least and the greatest sign of a query's difference between two ends.
+
+        Where a grade costs something, an ideal may be 0 or less, and any sign is possible.
+        """
+        if self._costs:
+            return np.full(len(low), -1, np.int8), np.full(len(low), 1, np.int8)
+        return _sign(low), _sign(high)
 
     def _of_places(self, rank: Ints, n_retrieved: Ints) -> Floats:
         """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
@@ -527,8 +595,10 @@ def _joint(
         tables[system] = run.query[rows], run.document[rows], weight[rows]
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
     mine, theirs = np.zeros(n_documents), np.zeros(n_documents)
-    means = np.empty((2, len(left)))
-    queries = np.empty((2, n_queries, len(left))) if per_query else None
+    ends, robust = np.empty((2, len(left))), np.zeros(len(left), np.bool_)
+    kept = len(left) if per_query else 0
+    queries, signs = np.empty((2, kept, n_queries)), np.empty((2, kept, n_queries), np.int8)
+    fixed = one.method == "fixed ideal"
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
     first, second = np.minimum(left, right), np.maximum(left, right)
     order = np.lexsort((second, first))
@@ -551,12 +621,24 @@ def _joint(
             high = difference + (one.most * more + one.least * less)
             if left[pair] != i:
                 low, high = 0 - high, 0 - low
-            means[:, pair] = mean(low), mean(high)
-            if queries is not None:
-                queries[:, :, pair] = low, high
+            if fixed:
+                its_signs = one.signs(low, high)
+                robust[pair] = _of_one_sign(*its_signs)
+                low[one.gainless] = high[one.gainless] = 0.0
+            ends[:, pair] = mean(low), mean(high)
+            if per_query:
+                queries[:, pair] = low, high
+                if fixed:
+                    signs[:, pair] = its_signs
         mine[document] = 0
-    of_queries = None if queries is None else (queries[0], queries[1])
-    return PairBounds(means[0], means[1], one.method, of_queries)
+    return PairBounds(
+        ends[0],
+        ends[1],
+        one.method,
+        robust if fixed else _apart(*ends),
+        (queries[0].T, queries[1].T) if per_query else None,
+        (signs[0].T, signs[1].T) if per_query and fixed else None,
+    )
 
 
 # ---- measures that do not add up --------------------------------------------------------------
@@ -570,7 +652,6 @@ def _separate(
     query_ids: Sequence[str],
     left: Ints,
     right: Ints,
-    per_query: bool,
 ) -> PairBounds | None:
     """Return the differences of the runs' own bounds; None if these are not proved."""
     try:
@@ -589,5 +670,4 @@ def _separate(
     rows = [row[query] for query in query_ids]
     lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
     low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
-    mean_low, mean_high = (np.array([mean(column) for column in each.T]) for each in (low, high))
-    return PairBounds(mean_low, mean_high, "separate", (low, high) if per_query else None)
+    return PairBounds.of("separate", low, high)

@@ -1,0 +1,88 @@
+"""The same documents with other grades: judgments that are made of those that there are."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield.errors import MeasureError
+from cranfield.judge import judge_all
+from cranfield.judged import Judged
+from cranfield.measures import Measure, Plan
+from cranfield.qrels import Qrels
+from cranfield.ranked import Floats, Ints, Ranked
+from cranfield.runs import Run
+
+_CELLS = 1_000_000  # of a batch
+
+
+def on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
+    """Return the judgments of some queries, on a scale that ends at `top`."""
+    some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
+    some.top_grade = top
+    return some
+
+
+def batches(n: int, cells: int) -> Iterator[int]:
+    """Yield how many to look at at once, if each takes so many cells."""
+    step = max(1, _CELLS // max(cells, 1))
+    for begin in range(0, n, step):
+        yield min(step, n - begin)
+
+
+class Relabelled:
+    """Systems under qrels that have other grades: the runs are ranked once."""
+
+    def __init__(
+        self, qrels: Qrels, runs: Sequence[Run], measures: Sequence[Measure], top: int
+    ) -> None:
+        for one in measures:
+            if one.definition.takes_groups:
+                raise MeasureError(
+                    f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
+                )
+        self._qrels, self._plan, self._top = qrels, Plan(measures), top
+        self._n_measures = len(measures)
+        # Where a grade is the row of the judgment, the hits say which judgments they met.
+        numbered = copy.copy(qrels)
+        numbered.grade = np.arange(len(qrels))
+        for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
+            vars(numbered).pop(name, None)
+        costs = any(one.definition.takes_cost for one in measures)
+        self._systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
+
+    def scores(
+        self, rates: Mapping[int, Mapping[int, float]], n: int, seed: int
+    ) -> Iterator[Floats]:
+        """Yield scores (n_qrels, n_queries, n_systems, n_measures), some qrels at once."""
+        source = np.random.Generator(np.random.PCG64(seed))
+        true = self._qrels.grade
+        for size in batches(n, len(true)):
+            drawn = source.random((size, len(true)))
+            grades = np.empty(drawn.shape, np.int64)
+            for grade in np.unique(true).tolist():
+                rows = np.flatnonzero(true == grade)
+                given = np.array(list(rates[grade]))
+                ends = np.cumsum(list(rates[grade].values()))[:-1]
+                grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
+            yield self._under(grades)
+
+    def _under(self, grades: Ints) -> Floats:
+        """Return the scores under grades (n_qrels, rows), each query of each qrels one query."""
+        n, n_queries = len(grades), len(self._qrels.query_ids)
+        query = (np.arange(n)[:, None] * n_queries + self._qrels.query).ravel()
+        span = self._top - int(grades.min(initial=0)) + 1
+        below = np.sort(query * span + self._top - grades.ravel()) % span
+        ideal = Ranked(n * n_queries, query, np.zeros(0), self._top - below)
+        ideal = replace(ideal, rank=ideal.ordinal)
+        found = []
+        for one in self._systems:
+            of = (np.arange(n)[:, None] * n_queries + one.hits.query).ravel()
+            rank, grade = np.tile(one.hits.rank, n), grades[:, one.hits.grade].ravel()
+            cost = None if one.cost is None else np.tile(one.cost, n)
+            hits = Ranked(n * n_queries, of, rank, grade)
+            retrieved = np.tile(one.n_retrieved, (n, 1))
+            judged = Judged(hits, ideal, retrieved, self._top, cost=cost)
+            found.append(self._plan.values(judged).reshape(n, n_queries, self._n_measures))
+        return np.stack(found, axis=2)
