@@ -222,8 +222,9 @@ def joint_bounds(
     be below a low above 0. A query of which nothing judged gains anything has 0. `robust` is of
     nDCG itself: it asks that no query's difference can have the other sign.
 
-    For other measures of which each run has bounds that are proved, such as AP and RR, they are
-    "separate": the lowest value of the one less the highest of the other.
+    For other measures that no document moves but those of the run itself, as Success, RR and ERR,
+    they are "separate": the lowest value of the one less the highest of the other. Measures that
+    hang on how much there is to be found, as R and AP, have none.
 
     The options are those of `evaluate`; `ties` are by id, "document" or "ascending".
 
@@ -658,7 +659,9 @@ def _separate(
         check_bounded([measure], recipe["judged_only"], recipe["ties"])
     except MeasureError:
         return None
-    if measure.bounds == "none":
+    # What only the other run retrieved may be relevant, too, which changes how much there is to be
+    # found: a run's own bounds know nothing of it. Measures that this moves are not "extremes".
+    if measure.bounds != "extremes":
         return None
     options = {key: recipe[key] for key in ("order", "scores", "ties", "depth")}
     systems = evaluate(qrels, runs, measure, bounds=True, **options)
