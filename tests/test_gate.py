@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from vectors import CASE_A
+from vectors import CASE_E as E
 
 from cranfield import Gate, InputError, OptionError, demo, gate, topics
 from cranfield.cli import cli
 from cranfield.comparison.flips import Flips, one_sided
 from cranfield.comparison.gate import _tested
-from vectors import CASE_A
-from vectors import CASE_E as E
 
 A, B, C = CASE_A.values()
 PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}
