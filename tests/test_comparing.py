@@ -260,6 +260,7 @@ def test_case_e() -> None:
 def test_case_e_by_randomization() -> None:
     pair = case_e()
     exact = 20_299_048 / 2**30
+    assert pair.p is not None
     assert pair.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 100_000))
     assert round(pair.p, 8) == 0.01874981
     assert (pair.low, pair.high) == pytest.approx((0.00625, 0.06100), abs=0.0005)
