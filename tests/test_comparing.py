@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from scipy.special import fdtrc
@@ -712,3 +712,91 @@ def test_sixty_systems() -> None:
         assert bool(held[pair.system] & held[pair.other]) == (pair.verdict is None)
         told += pair.verdict is not None
     assert 0 < told < len(result.pairs)
+
+
+# ---- few flips, small alpha ---------------------------------------------------------------------
+
+
+def clearly_better(n: int) -> dict[str, dict[str, float]]:
+    old = np.random.default_rng(n).random(n).round(3)
+    return scores(old=old.tolist(), new=(old + 0.2 + 0.01 * (np.arange(n) % 3)).tolist())
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh", "maxt", "none"])
+@pytest.mark.parametrize("n", [15, 30])
+@pytest.mark.parametrize(
+    "options", [{"flips": 10}, {"flips": 1}, {"alpha": 1e-6}, {"flips": 99, "alpha": 0.001}]
+)
+def test_too_few_flips_for_any_p_are_said(options: dict[str, Any], n: int, correction: Any) -> None:
+    alpha = options.get("alpha", 0.05)
+    least = 2 / 2**n if n <= 20 else 1 / (options.get("flips", 100_000) + 1)
+    found = compare(clearly_better(n), correction=correction, **options)
+    pair = found["score"]["new"]
+    assert pair.p == pair.p_adjusted == least
+    json.dumps(found.to_dict(), allow_nan=False)
+    if least <= alpha:
+        assert pair.verdict == "better"
+        assert pair.low is not None
+        assert pair.low > 0
+        assert "nothing can be significant" not in str(found)
+    else:
+        assert (pair.low, pair.high, pair.verdict) == (None, None, None)
+        if n <= 20 or correction in ("holm", "bonferroni"):
+            assert "nothing can be significant" in str(found)
+
+
+@pytest.mark.parametrize("n", [7, 26])
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1, 19, 99, 999]),
+    st.sampled_from([0.001, 0.01, 0.05, 0.2]),
+)
+@settings(max_examples=15)
+def test_an_interval_leaves_0_out_if_and_only_if_p_is_at_most_alpha(
+    n: int, seed: int, flips: int, alpha: float
+) -> None:
+    values = np.random.default_rng(seed).integers(0, 5, (3, n)) / 4
+    values[2] = np.clip(values[0] + 0.25, 0, 1)
+    given = scores(a=values[0].tolist(), b=values[1].tolist(), c=values[2].tolist())
+    result = compare(given, all_pairs=True, correction="none", flips=flips, alpha=alpha)["score"]
+    for pair in result.pairs:
+        assert pair.p is not None
+        if pair.low is None or pair.high is None:
+            assert pair.p > alpha
+        else:
+            assert (pair.low > 0 or pair.high < 0) == (pair.p <= alpha)
+        assert (pair.verdict is None) == (pair.p > alpha)
+
+
+# ---- marks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("correction", ["holm", "maxt", "tukey", "rtukey", "bonferroni", "none"])
+@pytest.mark.parametrize("systems", [2, 4])
+def test_no_mark_contradicts_the_p_values_beside_it(systems: int, correction: Any) -> None:
+    """The last column of p tells."""
+    seen = set()
+    for seed in range(6):
+        chance = np.random.default_rng(seed)
+        of_query, rising = chance.random((12, 1)), np.linspace(0, 0.12 * seed, systems)
+        values = of_query + chance.normal(0, 0.3, (12, systems)) + rising
+        given = scores(**{f"s{i}": one.round(3).tolist() for i, one in enumerate(values.T)})
+        table = compare(given, correction=correction).tables()[0]
+        column = max(i for i, name in enumerate(table.header) if re.match(r"p\b", name))
+        for row in table.rows[1:]:
+            marked = row[table.header.index("diff")].endswith(("^", "v"))
+            assert marked == (float(row[column].lstrip("<")) <= 0.05)
+            seen.add(marked)
+        said = [one for one in table.notes if one.startswith("^ better")]
+        assert all(f": {table.header[column]} at most 0.05." in one for one in said)
+    assert seen == {False, True}
+
+
+def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
+    """It goes by another test than p, of as many comparisons: one."""
+    given = clearly_better(5)
+    table = compare(given, correction="tukey").tables()[0]
+    row = dict(zip(table.header, table.rows[1], strict=True))
+    assert row["p"] == "0.0625"  # 2 / 2^5: no flips are fewer
+    assert row["p Tukey"] == "<0.0001"
+    assert row["diff"].endswith("^")

@@ -330,7 +330,12 @@ def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
             or is_table(first)
             or is_sparse(first)
         ):
-            return {str(name): as_run(one, errors) for name, one in run.items()}
+            named = {}
+            for name, one in run.items():
+                named[str(name)] = made = as_run(one, errors)
+                if made is not one:
+                    made.name = str(name)
+            return named
     return None
 
 

@@ -14,11 +14,18 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.errors import (
+    DuplicateError,
+    InputError,
+    MeasureError,
+    NothingSharedError,
+    OptionError,
+    one_of,
+)
 from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
-from cranfield.formats.scores import WideColumns, file_name_of, score_rows
+from cranfield.formats.scores import SUMMARIES, WideColumns, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
@@ -71,9 +78,9 @@ class Aligned:
 
     @property
     def rising(self) -> tuple[bool, ...]:
-        """Whether more is better, for each measure; so it is taken to be if it is not known."""
+        """Whether more is better, for each measure; so it is taken to be if that is not known."""
         every = map(_known, self.measures)
-        return tuple(one is None or one.definition.higher_is_better for one in every)
+        return tuple(one is None or one.definition.higher_is_better is not False for one in every)
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
@@ -159,7 +166,7 @@ def _evaluated(
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
     notes = systems.notes(averaged=False)
-    columns = list(_of_systems(systems.items()))
+    columns = list(_of_systems(systems))
     aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
     m = len(wanted)  # without the shares
     compared = [
@@ -185,11 +192,14 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str
             return _saved(list(map(str, data)), values, columns)
         return _nested(data), [], {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
-        several = [pair for one in data for pair in _systems(one)]
-        notes = [note for one in data for note in _as_systems(one).notes(averaged=False)]
-        recipe = dict(several[0][1].recipe)
-        recipe["run"] = {name: one.recipe["run"] for name, one in several}
-        return _of_systems(several), list(dict.fromkeys(notes)), recipe
+        numbered = _numbering()
+        several = [
+            replace(scores, name=numbered(name)) for one in data for name, scores in _systems(one)
+        ]
+        recipe = dict(several[0].recipe)
+        recipe["run"] = {one.name: one.recipe["run"] for one in several}
+        systems = Systems(several)
+        return _of_systems(systems), systems.notes(averaged=False), recipe
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
@@ -198,19 +208,15 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str
 
 
 def _systems(data: Any) -> list[tuple[str, Scores]]:
-    if not isinstance(data, Scores | Systems):
+    if isinstance(data, Scores):
+        return [(data.name, data)]
+    if not isinstance(data, Systems):
         raise InputError(f"expected Scores among others, got {type(data).__name__}")
-    return list(_as_systems(data).items())
+    return list(data.items())
 
 
-def _as_systems(data: Scores | Systems) -> Systems:
-    return Systems([data]) if isinstance(data, Scores) else data
-
-
-def _of_systems(systems: Iterable[tuple[str, Scores]]) -> Iterator[_Column]:
-    numbered = _numbering()
-    for name, scores in systems:
-        system = numbered(name)
+def _of_systems(systems: Systems) -> Iterator[_Column]:
+    for system, scores in systems.items():
         for measure in scores.measures:
             if not measure.definition.is_text:
                 values = scores.columns[str(measure)][1]
@@ -219,16 +225,30 @@ def _of_systems(systems: Iterable[tuple[str, Scores]]) -> Iterator[_Column]:
 
 def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
     """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system."""
-    for name, of_system in data.items():
+    names = [as_text(name, "the systems") for name in data]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DuplicateError(f"the system {twice!r} stands twice")
+    inner = [
+        one for of_system in data.values() if isinstance(of_system, Mapping) for one in of_system
+    ]
+    if all(map(_is_measure, names[:5])) or (inner and all(map(_is_measure, inner[:5]))):
+        flat = not any(isinstance(one, Mapping) for one in next(iter(data.values())).values())
+        if flat:
+            raise InputError(
+                "these are scores of one system, by measure and query",
+                hint="Name the systems: {'old': scores, 'new': others}.",
+            )
+    for name, of_system in zip(names, data.values(), strict=True):
         if not isinstance(of_system, Mapping) or not of_system:
             raise InputError(
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                 f"{{query_id: value}}}}, got {of_system!r:.60}"
             )
         if any(isinstance(one, Mapping) for one in of_system.values()):
-            yield from _of_measures(str(name), _by_measure(str(name), of_system))
+            yield from _of_measures(name, _by_measure(name, of_system))
         else:
-            yield _column(str(name), "score", list(of_system.items()))
+            yield _column(name, "score", list(of_system.items()))
 
 
 def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -249,12 +269,18 @@ def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
+    # As in files, `all` is no query, but the value over all.
+    pairs = [pair for pair in pairs if pair[0] not in SUMMARIES] or pairs
     query_ids = [as_text(query, system) for query, _ in pairs]
-    values = [value for _, value in pairs]
+    if len(set(query_ids)) < len(query_ids):
+        twice = next(query for query in query_ids if query_ids.count(query) > 1)
+        raise DuplicateError(f"{system}: the query {twice!r} stands twice")
+    values: list[Any] = [value for _, value in pairs]
     for query, value in zip(query_ids, values, strict=True):
-        if isinstance(value, bool) or not isinstance(value, Real):
+        of_type: object = value
+        if isinstance(of_type, bool) or not isinstance(of_type, Real):
             raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
-        if not -_GREATEST <= value <= _GREATEST and value == value:
+        if not -_GREATEST <= value <= _GREATEST:
             raise _no_score(system, measure, query, value)
     return _Column(system, measure, query_ids, np.array(values, np.float64))
 
@@ -334,6 +360,8 @@ def _texts_of(measures: MeasuresLike) -> list[str]:
     if isinstance(measures, Measure):
         return [str(measures)]
     several = [measures] if isinstance(measures, str) else measures
+    if not isinstance(several, Iterable):
+        raise MeasureError(f"expected measures such as 'nDCG@10', got {measures!r:.80}")
     return [str(found) for one in several for found in _named(one)]
 
 
@@ -341,6 +369,8 @@ def _named(measure: str | Measure) -> Sequence[str | Measure]:
     """Return the measures of a text; a text that names none may be what a file calls one."""
     if isinstance(measure, Measure):
         return [measure]
+    if not isinstance(measure, str):
+        raise MeasureError(f"expected a measure such as 'nDCG@10', got {measure!r:.80}")
     try:
         return parse_all(measure)
     except MeasureError:
@@ -376,6 +406,8 @@ def _aligned(
                     f"{name}: there are no scores of {measure}",
                     hint="Every system needs a score for every measure; name those to compare.",
                 )
+    if not measures:
+        raise MeasureError("no measure is named")
     chosen = [cells[measure][name] for measure in measures for name in names]
     query_ids, notes = _queries(chosen, missing, [*notes])
     row = {query: i for i, query in enumerate(query_ids)}
@@ -401,6 +433,8 @@ def _queries(
     columns: Sequence[_Column], missing: Missing, notes: list[str]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the queries to compare on, and what to know of the others."""
+    if not any(len(one.query_ids) for one in columns):
+        raise InputError("there is no query")
     first = tuple(columns[0].query_ids)
     if all(tuple(one.query_ids) == first for one in columns):
         ordered = tuple(sorted(first, key=encode))

@@ -76,12 +76,13 @@ def randomised_tukey(
     """
     n, m = paired.values.shape
     source = np.random.Generator(np.random.PCG64(seed))
+    ordered = np.sort(paired.values, axis=1)  # so that the order of systems does not matter
     least = np.abs(paired.totals) - paired.slack
     counts = np.zeros(len(least), np.int64)
     step = max(1, _CELLS // (n * m))
     for begin in range(0, permutations, step):
         rows = min(step, permutations - begin)
-        sums = source.permuted(np.broadcast_to(paired.values, (rows, n, m)), axis=2).sum(axis=1)
+        sums = source.permuted(np.broadcast_to(ordered, (rows, n, m)), axis=2).sum(axis=1)
         spread = np.sort(sums.max(axis=1) - sums.min(axis=1))
         counts += rows - np.searchsorted(spread, least)
     return (counts + 1) / (permutations + 1)

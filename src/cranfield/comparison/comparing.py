@@ -18,13 +18,23 @@ from cranfield.comparison.corrections import (
     holm,
 )
 from cranfield.comparison.effects import effects_of
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, inverted, sign_flip, step_down
+from cranfield.comparison.flips import (
+    FLIPS,
+    MOST_FLIPS,
+    SEED,
+    Flips,
+    Paired,
+    inverted,
+    sign_flip,
+    step_down,
+)
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable, topics
 from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import (
     Correction,
     Family,
+    Outcome,
     Pair,
     Result,
     Settings,
@@ -46,7 +56,7 @@ from cranfield.comparison.significance import (
     wilcoxon,
 )
 from cranfield.comparison.unjudged import judged_shares, little_judged, on, unjudged_bounds
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
@@ -158,7 +168,7 @@ def compare(
     alpha = options.share("alpha", alpha, below=0.5)
     tie = options.number("tie", tie, least=0)
     rope = None if rope is None else options.number("rope", rope, least=0)
-    flips = options.whole("flips", flips, least=1)
+    flips = options.whole("flips", flips, least=1, most=MOST_FLIPS)
     seed = options.whole("seed", seed, least=0)
     if correction == "maxt" and test != "randomization":
         raise OptionError("correction='maxt' corrects the randomization test, and no other")
@@ -214,7 +224,7 @@ def _baseline(names: Sequence[str], baseline: str | None) -> str:
     if baseline not in names:
         raise InputError(
             f"there is no system {baseline!r} to be the baseline",
-            hint=f"There are {', '.join(names)}.",
+            hint=f"There are {', '.join(map(printable, names))}.",
         )
     return baseline
 
@@ -364,6 +374,12 @@ def _result(
         belief = beliefs(moments, settings.rope or 0.0)
         if not rising:
             belief = belief[::-1]
+    # Whichever the test is of: the mean, or the signs, or the ranks.
+    direction = moments.mean if rising else -moments.mean
+    if settings.test == "sign":
+        direction = (wins - losses) * 1.0
+    elif ranks is not None:
+        direction = ranks if rising else -ranks
     least = detectable(n, alpha=settings.alpha) if freedom else None
     means = [mean(column) for column in paired.values.T]
     pairs = []
@@ -389,7 +405,7 @@ def _result(
                 mean=means[a],
                 other_mean=means[b],
                 difference=difference,
-                percent=100 * difference / means[b] if means[b] else None,
+                percent=or_none(100 * (difference / means[b])) if means[b] else None,
                 low=or_none(low[i]),
                 high=or_none(high[i]),
                 interval=interval,
@@ -398,7 +414,7 @@ def _result(
                 p_t=or_none(p_t[i]),
                 p_error=None if p is None else error,
                 exact=exact,
-                verdict=("better" if (difference > 0) == rising else "worse") if told else None,
+                verdict=_outcome(direction[i]) if told else None,
                 sd=sd,
                 skewness=or_none(effects.skewness[i]),
                 d_z=d_z,
@@ -443,8 +459,14 @@ def _result(
         pairs,
         of_family,
         shared,
-        remarks_on(aligned.known(measure), pairs, flips, settings, of_family),
+        remarks_on(aligned.known(measure), pairs, flips, settings, of_family, rising),
     )
+
+
+def _outcome(direction: float) -> Outcome | None:
+    if direction == 0:
+        return None
+    return "better" if direction > 0 else "worse"
 
 
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:

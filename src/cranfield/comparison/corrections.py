@@ -57,7 +57,7 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 
 def _step_up(p: Floats, factor: float) -> Floats:
     order = np.argsort(p, kind="stable")
-    scaled = p[order] * factor / np.arange(1, len(p) + 1)
+    scaled = np.maximum(p[order] * factor / np.arange(1, len(p) + 1), p[order])
     return _back(order, np.minimum.accumulate(scaled[::-1])[::-1])
 
 

@@ -19,6 +19,7 @@ from cranfield.ranked import Floats, Ints
 ALL_UP_TO = 20  # queries: so many have all their flips tried
 FLIPS = 100_000
 SEED = 42
+MOST_FLIPS = 10_000_000  # intervals hold some numbers for each
 _CELLS = 1_000_000  # of a matrix at once: 8 MB
 _AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
 

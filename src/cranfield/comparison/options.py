@@ -33,11 +33,13 @@ def share(option: str, value: object, *, below: float = 1.0) -> float:
     return found
 
 
-def whole(option: str, value: object, *, least: int) -> int:
-    """Return a whole number of at least `least`."""
+def whole(option: str, value: object, *, least: int, most: int | None = None) -> int:
+    """Return a whole number of at least `least` and at most `most`."""
     found = least - 1
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
         found = operator.index(value)
     if found < least:
         raise OptionError(f"{option}={value!r:.40}: expected a whole number of at least {least}")
+    if most is not None and found > most:
+        raise OptionError(f"{option}={value!r:.40}: expected at most {most:,}")
     return found

@@ -32,6 +32,7 @@ def remarks_on(
     flips: Flips,
     settings: Settings,
     comparisons: int,
+    rising: bool,
 ) -> list[str]:
     """Return sentences on the comparison of some systems under one measure."""
     said = []
@@ -78,6 +79,16 @@ def remarks_on(
     ]
     if apart:
         said.append(f"The t-test is on the other side of alpha, before correction: {_some(apart)}.")
+    constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
+    if constant and settings.test in ("t", "bootstrap"):
+        said.append(f"The same difference on every query, which has no t: {_some(constant)}.")
+    against = [
+        _named(one, settings)
+        for one in pairs
+        if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
+    ]
+    if against:
+        said.append(f"By its mean, it is the other way round: {_some(against)}.")
     skewed = [
         _named(one, settings)
         for one in pairs

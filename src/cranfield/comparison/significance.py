@@ -97,7 +97,7 @@ def wilcoxon(paired: Paired, tie: float = TIE) -> Floats:
 
     found = []
     for difference in paired.differences.T:
-        kept = _rounded(difference[np.abs(difference) > tie])
+        kept = _rounded(difference, tie)
         if len(kept) == 0:
             found.append(1.0)
             continue
@@ -113,16 +113,18 @@ def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
 
     found = []
     for difference in paired.differences.T:
-        kept = _rounded(difference[np.abs(difference) > tie])
+        kept = _rounded(difference, tie)
         ranks = rankdata(np.abs(kept))
         every = len(kept) * (len(kept) + 1) / 2
         found.append(float((ranks * np.sign(kept)).sum()) / every if len(kept) else 0.0)
     return np.array(found)
 
 
-def _rounded(differences: Floats) -> Floats:
-    """Return differences such that those that differ by rounding alone are the same."""
-    return np.round(differences / TIE)
+def _rounded(differences: Floats, tie: float) -> Floats:
+    """Return the differences that are no ties, such that rounding alone makes none differ."""
+    rounded: Floats = np.round(differences[np.abs(differences) > tie] / TIE)
+    kept: Floats = rounded[rounded != 0]
+    return kept
 
 
 def bootstrap_test(
@@ -193,7 +195,8 @@ def accelerations(centred: Floats) -> Floats:
     `centred` are differences less their mean: (n_queries, n_pairs), of which some is not 0. The
     jackknife's estimate, which of a mean needs no resamples (Efron, JASA 1987).
     """
-    found: Floats = (centred**3).sum(axis=0) / (6 * (centred**2).sum(axis=0) ** 1.5)
+    scaled = centred / np.abs(centred).max(axis=0)  # whose powers are no smaller than numbers go
+    found: Floats = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
     return found
 
 

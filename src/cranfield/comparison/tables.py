@@ -201,19 +201,20 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
         )
         said += _power(results)
     said += _meanings(results, settings, bounds)
+    of_slices: dict[str, list[str]] = {}
     for result in results:
-        said += [f"{_of_slice(result)}{one}" for one in _judged_notes(result)]
-        said += [f"{_of_slice(result)}{one}" for one in result.remarks]
-    return list(dict.fromkeys(said))
+        for one in [*_judged_notes(result), *result.remarks]:
+            of_slices.setdefault(one, []).append(str(result.slice))
+    for one, names in of_slices.items():
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        where = "" if first.label is None else f"{', '.join(names[:5])}{more}: "
+        said.append(where + one)
+    return said
 
 
 def _told_by(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that tells whether a pair differs."""
     return f"p {_CORRECTIONS[settings.correction]}" if _corrected(result, settings) else "p"
-
-
-def _of_slice(result: Result) -> str:
-    return "" if result.label is None else f"{result.slice}: "
 
 
 def _power(results: Sequence[Result]) -> list[str]:

@@ -12,7 +12,7 @@ from cranfield.ranked import Floats, Texts, ratio
     "Judged",
     formula="judged documents in the first k / min(k, retrieved)",
     source="ir_measures Judged (MacAvaney et al., ECIR 2022)",
-    higher_is_better=False,
+    higher_is_better=None,
     exempt={
         "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
         "unjudged documents at the end": "they are what it counts",

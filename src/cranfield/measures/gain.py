@@ -358,7 +358,7 @@ def expected_dcg(
     aliases=("ideal_dcg",),
     translate=_translate,
     range=(0, None),
-    higher_is_better=False,
+    higher_is_better=None,
     exempt={
         "perfect is 1": "it is the maximum of DCG, which depends on the judgments",
         "0 without relevant documents with own gains": "grade 0 may be worth something",

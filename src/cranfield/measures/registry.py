@@ -58,7 +58,7 @@ class Definition:
     # subtopics of one need, which are cut together.
     takes_groups: TakesGroups
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
-    higher_is_better: bool  # of two systems, the one with the higher value
+    higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
     exempt: Mapping[str, str]  # properties that do not hold, each with its reason
     bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
     linear: Linear | Callable[[Parameters], Linear]  # may hang on parameters
@@ -176,7 +176,7 @@ def measure(
     aggregation: Aggregation = "mean",
     takes_groups: TakesGroups = False,
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = True,
     exempt: Mapping[str, str] | None = None,
     bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
     linear: Linear | Callable[[Parameters], Linear] = "no",
@@ -199,7 +199,7 @@ def measure(
     names); `alias_parameter` says which parameter a number behind a name is, `translate` turns
     other tools' parameters into ours. `aggregation` makes one value of all queries' ("none": the
     value is a text), `range` is that of a query's value, `higher_is_better` says which of two
-    systems wins. `takes_groups`: it reads `judged.groups` ("subtopics": `judged.subtopics`);
+    systems wins (None: neither). `takes_groups`: it reads `judged.groups` ("subtopics": `judged.subtopics`);
     `takes_cost`: it reads the run's costs. `fits` is given a Measure, and raises MeasureError if
     its cutoff and parameters do not go together. `exempt` names what the tests hold of all measures
     and does not hold of this one, each with its reason.

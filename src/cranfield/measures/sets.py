@@ -224,7 +224,7 @@ _COUNT = "it is a count: it has no maximum"
     source="trec_eval num_q",
     aliases=("num_q",),
     takes_groups=True,
-    higher_is_better=False,
+    higher_is_better=None,
     aggregation="sum",
     range=(1, 1),
     exempt={
@@ -251,7 +251,7 @@ def n_queries(judged: Judged) -> Floats:
     aliases=("num_ret",),
     takes_groups=True,
     translate=_with_level,
-    higher_is_better=False,
+    higher_is_better=None,
     aggregation="sum",
     range=(0, None),
     exempt={
@@ -276,7 +276,7 @@ def n_retrieved(judged: Judged) -> Floats:
     formula="relevant documents in the judgments",
     source="trec_eval num_rel",
     aliases=("num_rel",),
-    higher_is_better=False,
+    higher_is_better=None,
     aggregation="sum",
     range=(0, None),
     exempt={
