@@ -476,7 +476,7 @@ def test_the_command_prints_what_the_function_finds(files: list[str]) -> None:
         pair = ordering.pairs[0]
         wanted = ["pair", "AP(rel=2)", pair.left, pair.right, "same_sign", str(pair.same_sign)]
         assert wanted in rows
-    for form, mark in (("markdown", "\n| :--"), ("latex", "\\begin{tabular}")):
+    for form, mark in (("markdown", "\n| :--"), ("latex", "\\begin{tabular}"), ("html", "<table>")):
         assert invoke(*files, "--format", form).stdout.count(mark) == len(found.tables())
     assert "q3" in invoke(*files, "-q").stdout
     assert "q3" not in invoke(*files).stdout
@@ -500,13 +500,31 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[1]", "{1: 2}", "a,b\n1,2\n", "grade,given,rate\n1,x,2\n"]
+    ("content", "where", "said"),
+    [
+        (b"", "", "expected the columns grade, given and rate in its first line"),
+        (b"[1]", "", "element 0: expected a JSON object"),
+        (b"[]", "", "holds no rates"),
+        (b"{1: 2}", ":1", "is no JSON"),
+        (b'{"1": 2}', ":1", "expected the columns grade, given and rate, got 1"),
+        (b'{"1": {"0": -1}}', "", "a rate from 0 up, got '1', '0', -1"),
+        (b"\na,b\n1,2\n", ":2", "expected the columns grade, given and rate"),
+        (b"0,0,0.9\n0,1,0.1\n", ":1", "expected the columns grade, given and rate"),
+        (b"grade,given,rate\n1,x,2\n", ":2", "expected two whole grades and a rate"),
+        (b"grade,given,rate\n1,0,1\n1,0.5,2\n", ":3", "expected two whole grades and a rate"),
+        (b"grade,given,rate\n1,0,1\n1,0,2\n", ":3", "a second rate of grade 0 for grade 1"),
+        (b"grade,given,rate\n1,0\n", ":2", "expected 3 columns"),
+        (b"\xff", "", "is no text"),
+    ],
 )
-def test_rates_that_cannot_be_read(files: list[str], tmp_path: Path, content: str) -> None:
-    (tmp_path / "rates").write_text(content)
+def test_rates_that_cannot_be_read(
+    files: list[str], tmp_path: Path, content: bytes, where: str, said: str
+) -> None:
+    (tmp_path / "rates").write_bytes(content)
     done = invoke(files[0], "--confusion", str(tmp_path / "rates"))
     assert done.exit_code == 2
-    assert "rate" in done.stderr
+    assert f"{tmp_path / 'rates'}{where}: " in done.stderr
+    assert said in done.stderr
 
 
 def test_a_second_qrels_is_asked_for(files: list[str]) -> None:

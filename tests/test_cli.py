@@ -594,10 +594,165 @@ def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
     assert of_saved == of_runs
     failed = run("compare", "--saved", *saved, "--depth", "3")
     assert failed.returncode == 2
-    assert "--depth says how runs are judged; saved scores are as they are" in failed.stderr
+    assert "--depth says how judgments and runs are taken; saved scores" in failed.stderr
 
 
 def test_compare_needs_a_run(tmp_path: Path) -> None:
     failed = run(*comparing(tmp_path)[:2])
     assert failed.returncode == 2
     assert "Missing argument 'RUN...'" in failed.stderr
+
+
+# ---- what the commands that print reports share -------------------------------------------------
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, arguments)
+
+
+def saved(folder: Path) -> list[str]:
+    """Write the scores of two systems under two measures, and one file with both systems."""
+    scores = {"old": [0.1, 0.4, 0.3, 0.5, 0.2, 0.6], "new": [0.2, 0.5, 0.6, 0.5, 0.4, 0.7]}
+    for name, values in scores.items():
+        lines = [
+            f"{m} q{i} {v / n}" for m, n in (("map", 1), ("P_10", 2)) for i, v in enumerate(values)
+        ]
+        folder.joinpath(f"{name}.txt").write_text("\n".join(lines) + "\n")
+    rows = [f"q{i},{scores['old'][i]},{scores['new'][i]}" for i in range(6)]
+    folder.joinpath("wide.csv").write_text("\n".join(["query_id,old,new", *rows]) + "\n")
+    return [str(folder / name) for name in ("old.txt", "new.txt", "wide.csv")]
+
+
+WITHOUT_EFFECT: dict[str, list[str]] = {
+    "--qrels-format": ["trec"],
+    "--run-format": ["trec"],
+    "--qrels-columns": ["query_id=1"],
+    "--run-columns": ["query_id=1"],
+    "--errors": ["skip"],
+    "--depth": ["3"],
+    "--judged-only": [],
+    "--order": ["rank"],
+    "--scores": ["single"],
+    "--ties": ["best"],
+    "--rel": ["2"],
+}
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
+def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: str) -> None:
+    old, new, _ = saved(tmp_path)
+    more = ["--baseline", old, "--margin", "0.1"] if command == "gate" else []
+    own: dict[str, dict[str, list[str]]]
+    own = {"compare": {"--bounds": []}, "gate": {}, "correlate": {"--qrels": [old]}}
+    for option, value in {**WITHOUT_EFFECT, **own[command]}.items():
+        done = invoke(command, "--saved", old, new, *more, option, *value)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"{option} says how judgments and runs are taken" in done.stderr
+    done = invoke(command, old, new, *more, "--columns", "systems")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--columns is of a table of saved scores" in done.stderr
+    done = invoke(command, old, *more)
+    assert done.exit_code == 2
+    assert "Missing argument 'RUN...'; for saved scores, say --saved." in done.stderr
+
+
+def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> None:
+    old, new, wide = saved(tmp_path)
+    compared = ["compare", "--saved", "-m", "map", "--format", "json", "--baseline"]
+    by_name = json.loads(invoke(*compared, "new", old, new).stdout)["results"]
+    for path in (new, str(tmp_path / "." / ".." / tmp_path.name / "new.txt")):
+        found = json.loads(invoke(*compared, path, old, new).stdout)
+        assert found["settings"]["baseline"] == "new"
+        assert found["results"][0]["pairs"] == by_name[0]["pairs"]
+    done = invoke("compare", "--saved", wide, "--columns", "systems", "--baseline", wide)
+    assert done.exit_code == 2
+    assert "several systems; name the one that is meant: old, new" in done.stderr
+    done = invoke("compare", "--saved", old, "-", "--baseline", "-")
+    assert done.exit_code == 2
+    assert "can be read only once" in done.stderr
+
+
+def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
+    old, new, wide = saved(tmp_path)
+    expected = cranfield.gate([old, new], "map", baseline="old", margin=0.1)
+    judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
+    for arguments in ([old, new], [old, old, new]):
+        done = invoke(*judged, *arguments)
+        assert (done.exit_code, done.stdout) == (0, str(expected))
+    as_systems = ["gate", "--saved", wide, "--columns", "systems", "--margin", "0.1"]
+    done = invoke(*as_systems, "--baseline", "old", "--format", "json")
+    assert json.loads(done.stdout)["outcomes"] == {"new": "PASS"}
+    done = invoke(*as_systems, "--baseline", "elder")
+    assert done.exit_code == 2
+    assert "'elder' is none of the systems: old, new" in done.stderr
+    done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
+    expected_order = cranfield.correlate([old, new], "map P_10")
+    assert (done.exit_code, done.stdout) == (0, str(expected_order))
+
+
+def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
+    _, qrels, old, new = comparing(tmp_path)
+    judged = ["gate", "-m", "RR", "--margin", "0.1", "--baseline"]
+    other = str(tmp_path / ".." / tmp_path.name / "old.run")
+    alone = invoke(*judged, old, qrels, new)
+    assert invoke(*judged, old, qrels, old, new).stdout == alone.stdout
+    assert invoke(*judged, other, qrels, new, old).stdout == alone.stdout
+    done = invoke(*judged, old, qrels, other)
+    assert done.exit_code == 2
+    assert f"no run is left but the baseline, {old}: name what to judge" in done.stderr
+
+
+def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
+    _, qrels, old, new = comparing(tmp_path)
+    for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"], ["correlate"]):
+        files = [qrels, new] if command[0] == "gate" else [qrels, old, new]
+        found = [
+            json.loads(invoke(*command, *files, *more, "-m", "RR AP", "--format", "json").stdout)
+            for more in ([], ["--rel", "2"], ["--missing", "drop"])
+        ]
+        assert '"AP(rel=2)"' in json.dumps(found[1])
+        assert found[2] != found[0]
+        done = invoke(*command, *files, "--missing", "error")
+        assert done.exit_code == 2
+        assert "new: 1 of 8 queries have no results" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "correlate", "agreement"])
+def test_numbers_are_checked_the_same_way(command: str) -> None:
+    for option, value, said in (
+        ("--alpha", "0.5", "--alpha=0.5: expected a number above 0 and below 0.5"),
+        ("--alpha", "nan", "--alpha=nan: expected a number above 0 and below 0.5"),
+        ("--seed", "-1", "--seed=-1: expected a whole number of at least 0"),
+        ("--rel", "-1", "--rel=-1: expected a whole number of at least 0"),
+        ("--flips", "0", "--flips=0: expected a whole number of at least 1"),
+    ):
+        if (command, option) != ("agreement", "--flips"):
+            done = invoke(command, "a", "b", "c", option, value)
+            assert (done.exit_code, done.stdout) == (2, "")
+            assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--tie -1", "--tie=-1.0: expected a number of at least 0"),
+        ("--rope nan", "--rope=nan: expected a number of at least 0"),
+        ("--changes 0", "--changes=0: expected a whole number of at least 1"),
+        ("--all-pairs --baseline new", "--all-pairs compares with no baseline"),
+        ("--slices nowhere.csv", "nowhere.csv"),
+        ("-m nonsense", "nonsense"),
+        ("--baseline nobody", "There are old, new."),
+        ("--test bayes --correction holm", "has no p-values to correct"),
+    ],
+)
+def test_compare_says_what_is_wrong(tmp_path: Path, more: str, said: str) -> None:
+    done = invoke(*comparing(tmp_path), *more.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
+    done = invoke(*comparing(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
+    assert len(done.stdout.splitlines()) == 2
+    assert "note: new: 1 query without results" in done.stderr
+    assert "note: RR: Only 8 queries: take any of this as a hint." in done.stderr

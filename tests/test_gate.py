@@ -374,7 +374,7 @@ def test_margin_and_baseline_must_be_given() -> None:
         assert left_out in done.stderr
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "json", "markdown", "latex"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "markdown", "latex", "html"])
 def test_forms(form: str, tmp_path: Path) -> None:
     arguments = ["gate", QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--format", form]
     done = CliRunner().invoke(cli, arguments)
@@ -407,16 +407,25 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "said"),
     [
-        "",
-        "--effect 0.3 --margin 0.1",
-        "--difference 0.1",
-        "--width 1 --sd 1 --queries 9",
-        "--difference 1 --queries 9",
-        "--difference 1 --sd 0 --queries 9",
-        "--queries 1",
+        ("", "say one of --effect, --difference, --width and --margin, or how many --queries"),
+        ("--effect 0.3 --margin 0.1", "--width and --margin, not --effect and --margin"),
+        ("--difference 0.1", "--difference needs --sd"),
+        ("--width 1 --sd 1 --queries 9", "with --queries, say one of --effect"),
+        ("--difference 1 --queries 9", "--difference needs --sd"),
+        ("--difference 1 --sd 0 --queries 9", "--difference needs --sd"),
+        ("--effect 0.3 --sd 1", "--effect goes without --sd"),
+        ("--effect 0.3 --sd 1 --queries 9", "--effect goes without --sd"),
+        ("--effect 0", "--effect=0: no number of queries is enough"),
+        ("--effect nan", "--effect=nan: expected a number"),
+        ("--effect 1 --power 0.05", "--power=0.05: expected more than --alpha=0.05"),
+        ("--queries 9 --power 0.01", "--power=0.01: expected more than --alpha=0.05"),
+        ("--queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 1"),
+        ("--queries 1", "--queries=1: expected a whole number of at least 2"),
     ],
 )
-def test_questions_of_power_that_have_no_answer(arguments: str) -> None:
-    assert CliRunner().invoke(cli, ["power", *arguments.split()]).exit_code == 2
+def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> None:
+    done = CliRunner().invoke(cli, ["power", *arguments.split()])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr

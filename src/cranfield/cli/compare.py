@@ -1,48 +1,38 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import click
-from click.core import ParameterSource
 
-from cranfield.cli.data import (
-    DataOptions,
-    data_options,
-    judging_options,
-    refuse_two_inputs,
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.report import (
+    Format,
+    alpha_option,
+    check_inputs,
+    flips_option,
+    format_option,
+    measure_option,
+    measures_of,
+    missing_option,
+    number_option,
+    place_of,
+    rel_option,
+    saved_options,
+    saved_system,
+    seed_option,
+    show_report,
 )
-from cranfield.cli.terminal import as_json, say, show_tables
-from cranfield.comparison import (
-    FLIPS,
-    SEED,
-    TIE,
-    Correction,
-    Family,
-    Missing,
-    Test,
-    compare,
-)
+from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
-from cranfield.measures import parse_all
-
-Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 
 
 @click.command("compare")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="RUN...")
-@click.option(
-    "-m",
-    "--measure",
-    "names",
-    multiple=True,
-    metavar="MEASURE",
-    help=f"What to compare, as in -m nDCG@10 -m AP. May be repeated.  "
-    f"[default: {DEFAULT_MEASURES}, or all that were saved]",
-)
+@measure_option("What to compare", f"{DEFAULT_MEASURES}, or all that were saved")
 @click.option(
     "--baseline",
     metavar="NAME",
@@ -50,18 +40,7 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     "[default: the first]",
 )
 @click.option("--all-pairs", is_flag=True, help="Compare each system with each other, instead.")
-@click.option(
-    "--saved",
-    is_flag=True,
-    help="The files are saved scores of every query, of any tool: no judgments, no runs.",
-)
-@click.option(
-    "--columns",
-    type=click.Choice(get_args(WideColumns)),
-    default="measures",
-    show_default=True,
-    help="Of a table of saved scores: what its columns are.",
-)
+@saved_options
 @click.option(
     "--test",
     type=click.Choice(get_args(Test)),
@@ -82,31 +61,21 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     show_default=True,
     help="Correct over the comparisons of one measure, or of all.",
 )
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="The level of the test; intervals are 1 - alpha.",
-)
-@click.option(
-    "--flips",
-    type=int,
-    default=FLIPS,
-    show_default=True,
-    help="How many to draw; up to 20 queries, all flips are tried.",
-)
-@click.option("--seed", type=int, default=SEED, show_default=True, help="Of the flips.")
-@click.option(
+@alpha_option()
+@flips_option
+@seed_option
+@number_option(
     "--tie",
-    type=float,
+    check=options.number,
+    bounds={"least": 0},
     default=TIE,
     show_default=True,
     help="A query is tied where two scores differ by no more.",
 )
-@click.option(
+@number_option(
     "--rope",
-    type=float,
+    check=options.number,
+    bounds={"least": 0},
     help="A mean difference below this is practically none: shows how probable it is that a system "
     "is better, the same, worse.",
 )
@@ -121,41 +90,27 @@ Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
     is_flag=True,
     help="Show where each difference may lie, whatever the unjudged documents are.",
 )
-@click.option(
-    "--missing",
-    type=click.Choice(get_args(Missing)),
-    help="What to do with a query that a system has no score for: refuse it, count it as 0, "
-    "or drop it for all.  [default: zero; with --saved error]",
-)
+@missing_option
 @click.option("--means", is_flag=True, help="Show each system's mean with its own interval, too.")
-@click.option(
+@number_option(
     "--changes",
-    type=click.IntRange(min=1),
+    check=options.whole,
+    bounds={"least": 1},
     metavar="N",
     help="Show the N queries that change most, too.",
 )
-@click.option(
-    "-l",
-    "--rel",
-    type=click.IntRange(min=0),
-    help="The lowest grade that counts as relevant, for measures that state none.",
-)
+@rel_option()
 @judging_options
 @data_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="How to print. csv and tsv have a row for each pair, json has everything.",
-)
+@format_option
 def command(
     qrels: str,
     runs: tuple[str, ...],
     names: tuple[str, ...],
     baseline: str | None,
+    all_pairs: bool,
     saved: bool,
+    columns: WideColumns,
     slices: str | None,
     means: bool,
     changes: int | None,
@@ -164,7 +119,7 @@ def command(
     judging: Judging,
     data: DataOptions,
     form: Format,
-    **options: Any,
+    **more: Any,
 ) -> None:
     """Compare systems: is one better, by how much, how sure is that, and where.
 
@@ -178,40 +133,47 @@ def command(
     cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
     cranfield compare --saved old.txt new.txt -m map --format latex
     """  # noqa: D301 - click's mark for lines to keep
-    files = [qrels, *runs]
-    refuse_two_inputs(*files)
-    measures: Any = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
+    check_inputs(saved, runs)
+    refuse_two_inputs(qrels, *runs)
+    if all_pairs and baseline is not None:
+        raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
+    measures: Any
+    content: Any
     if saved:
-        context = click.get_current_context()
-        for name in (*judging, "rel"):
-            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                option = name.replace("_", "-")
-                raise OptionError(
-                    f"--{option} says how runs are judged; saved scores are as they are"
-                )
-        content: Any = files
-        measures = list(names) or None
-        judging = Judging()
+        measures, files = list(names) or None, [qrels, *runs]
+        at = None if baseline is None else place_of(baseline, files)
+        if at is not None:
+            refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
+            files.insert(0, files.pop(at))
+            baseline = saved_system(files[0], measures, columns)
+        content, judging = files, Judging()
     else:
-        if not runs:
-            raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
-        judgments = data.read_qrels(qrels)
+        measures = measures_of(names, DEFAULT_MEASURES, rel)
         named = data.read_runs(runs)
-        content = (judgments, named)
-        if baseline in runs and baseline not in [one.name for one in named]:
-            baseline = named[runs.index(baseline)].name
-    comparison = compare(
+        content = (data.read_qrels(qrels), named)
+        if baseline is not None and baseline not in [one.name for one in named]:
+            at = place_of(baseline, runs)
+            baseline = baseline if at is None else named[at].name
+    found = compare(
         content,
         measures,
         baseline=baseline,
+        all_pairs=all_pairs,
+        columns=columns,
         slices=slices,
         missing=missing,
-        **options,
+        **more,
         **judging,
     )
-    if form == "json":
-        say(as_json(comparison.to_dict(), indent=2) + "\n")
-    elif form in ("csv", "tsv"):
-        say(comparison.to_csv("," if form == "csv" else "\t"))
-    else:
-        show_tables(comparison.tables(means=means, changes=changes or 0), form)
+    remarks = [
+        f"{one.measure}{'' if one.slice is None else f', {one.slice}'}: {remark}"
+        for one in found.results
+        for remark in one.remarks
+    ]
+    show_report(
+        form,
+        tables=lambda: found.tables(means=means, changes=changes or 0),
+        document=found.to_dict,
+        separated=found.to_csv,
+        notes=[*found.notes, *remarks],
+    )

@@ -1,35 +1,44 @@
 """`cranfield correlate QRELS RUN RUN RUN...`."""
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any
 
 import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.terminal import as_json, note, say, show_tables
+from cranfield.cli.report import (
+    Format,
+    alpha_option,
+    check_inputs,
+    flips_option,
+    format_option,
+    measure_option,
+    measures_of,
+    missing_option,
+    number_option,
+    rel_option,
+    saved_options,
+    seed_option,
+    show_report,
+)
+from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
-from cranfield.comparison.flips import SEED
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
-from cranfield.measures import parse_all
+from cranfield.formats.scores import WideColumns
 from cranfield.render import delimited
 
-Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 _COLUMNS = ("reference", "ordering", "quantity", "value")
 
 
 @click.command("correlate")
 @click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m",
-    "--measure",
-    "names",
-    multiple=True,
-    metavar="MEASURE",
-    help="What to order the runs by. May be repeated.  [default: nDCG@10, and AP unless there "
-    "are other judgments]",
+@click.argument("runs", nargs=-1, metavar="RUN...")
+@measure_option(
+    "What to order the runs by",
+    "nDCG@10, and AP unless there are other judgments; with --saved all",
 )
+@saved_options
 @click.option(
     "--qrels",
     "others",
@@ -50,50 +59,37 @@ _COLUMNS = ("reference", "ordering", "quantity", "value")
     help="Add how many pairs of runs each measure tells apart, and how often two halves of the "
     "queries disagree.",
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="The level of the test; the interval is 1 - alpha.",
-)
-@click.option(
+@alpha_option()
+@flips_option
+@number_option(
     "--resamples",
-    type=click.IntRange(min=1),
+    check=options.whole,
+    bounds={"least": 1},
     default=RESAMPLES,
     show_default=True,
     help="How many resamples of the queries the interval comes from.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=SEED,
-    show_default=True,
-    help="Of all that is drawn by chance.",
-)
+@seed_option
+@missing_option
+@rel_option()
 @judging_options
 @data_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+@format_option
 def command(
     qrels: str,
     runs: tuple[str, ...],
     names: tuple[str, ...],
+    saved: bool,
+    columns: WideColumns,
     others: tuple[str, ...],
     reference: str | None,
     discrimination: bool,
-    alpha: float,
-    resamples: int,
-    seed: int,
+    missing: Missing | None,
+    rel: int | None,
     judging: Judging,
     data: DataOptions,
     form: Format,
+    **more: Any,
 ) -> None:
     """Say how alike measures, or judgments, order the same systems.
 
@@ -105,31 +101,39 @@ def command(
     cranfield correlate qrels.txt *.run -m nDCG@10 -m AP -m RR@10
     cranfield correlate qrels.txt *.run -m nDCG@10 --qrels other.txt --qrels third.txt
     cranfield correlate qrels.txt *.run -m nDCG@10 -m P@10 --reference nDCG@10 --discrimination
+    cranfield correlate --saved old.txt new.txt other.txt -m map -m recip_rank
     """  # noqa: D301 - click's mark for lines to keep
+    check_inputs(saved, runs)
     refuse_two_inputs(qrels, *others, *runs)
-    if others and "-" in runs:
-        raise InputError("the standard input, `-`, can be read only once: save the run in a file")
-    defaults = ("nDCG@10",) if others else ("nDCG@10 AP",)
-    measures = [one for name in names or defaults for one in parse_all(name)]
-    paths = list(dict.fromkeys((qrels, *others)))
-    names_of = [Path(path).name for path in paths]
-    labels = [path if names_of.count(Path(path).name) > 1 else Path(path).name for path in paths]
-    judgments = {label: data.read_qrels(path) for label, path in zip(labels, paths, strict=True)}
+    content: Any = [qrels, *runs]
+    measures: Any = list(names) or None
+    if not saved:
+        if others and "-" in runs:
+            raise InputError(
+                "the standard input, `-`, can be read only once: save the run in a file"
+            )
+        measures = measures_of(names, "nDCG@10" if others else "nDCG@10 AP", rel)
+        paths = list(dict.fromkeys((qrels, *others)))
+        files = [Path(path).name for path in paths]
+        judgments = {
+            path if files.count(file) > 1 else file: data.read_qrels(path)
+            for path, file in zip(paths, files, strict=True)
+        }
+        content = (judgments, data.read_runs(runs))
+    options_of_data: dict[str, Any] = {"columns": columns} if saved else dict(judging)
     found = correlate(
-        (judgments, data.read_runs(runs)),
+        content,
         measures,
         reference=reference,
-        alpha=alpha,
-        resamples=resamples,
-        seed=seed,
         discrimination=discrimination,
-        **judging,
+        missing=missing,
+        **more,
+        **options_of_data,
     )
-    if form == "json":
-        say(as_json(found.to_dict(), indent=2) + "\n")
-    elif form in ("csv", "tsv"):
-        say(delimited([_COLUMNS, *found.rows()], "," if form == "csv" else "\t"))
-        for line in found.notes:
-            note(line)
-    else:
-        show_tables(found.tables(), form)
+    show_report(
+        form,
+        tables=found.tables,
+        document=found.to_dict,
+        separated=lambda delimiter: delimited([_COLUMNS, *found.rows()], delimiter),
+        notes=found.notes,
+    )

@@ -1,25 +1,49 @@
 """`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
 
-from typing import Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.terminal import as_json, note, say, show_tables
+from cranfield.cli.report import (
+    Format,
+    alpha_option,
+    check_inputs,
+    flips_option,
+    format_option,
+    is_file,
+    measure_option,
+    measures_of,
+    missing_option,
+    place_of,
+    rel_option,
+    saved_options,
+    saved_system,
+    seed_option,
+    show_report,
+)
+from cranfield.comparison import Missing
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.flips import FLIPS, SEED
-from cranfield.comparison.gate import Test, gate
+from cranfield.comparison.gate import Test, Verdict, gate
+from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
+from cranfield.formats.scores import WideColumns
 from cranfield.render import delimited
 
-Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
 
 @click.command("gate")
 @click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--baseline", required=True, metavar="RUN", help="The run to hold the others to.")
+@click.argument("runs", nargs=-1, metavar="RUN...")
+@click.option(
+    "--baseline",
+    required=True,
+    metavar="FILE",
+    help="The run to hold the others to; among these, it is left out. With --saved, its scores, or "
+    "the name of a system in the other files.",
+)
 @click.option(
     "--margin",
     required=True,
@@ -27,22 +51,12 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
     help="By how much a run may be worse: a number in the unit of the measures, as 0.01, or a "
     "share of the baseline's mean, as 2%.",
 )
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="MEASURE",
-    help=f"What to judge by; every one must pass. May be repeated.  [default: {DEFAULT_MEASURES}]",
+@measure_option(
+    "What to judge by; every one must pass", f"{DEFAULT_MEASURES}, or all that were saved"
 )
+@saved_options
 @click.option("--equivalence", is_flag=True, help="A run may not be better by the margin, either.")
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="How likely a run that is worse by just the margin may be to pass.",
-)
+@alpha_option()
 @click.option(
     "--test",
     type=click.Choice(get_args(Test)),
@@ -50,16 +64,10 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
     show_default=True,
     help="Flip the signs of the queries' differences, or the paired t test.",
 )
-@click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=FLIPS,
-    show_default=True,
-    help="How many flips to draw; up to 20 queries, all are tried.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="Of the flips."
-)
+@flips_option
+@seed_option
+@missing_option
+@rel_option()
 @click.option(
     "--undecided",
     type=click.Choice(["pass", "fail"]),
@@ -67,66 +75,71 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 )
 @judging_options
 @data_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
-@click.pass_context
+@format_option
 def command(
-    ctx: click.Context,
     qrels: str,
     runs: tuple[str, ...],
     baseline: str,
     margin: str,
-    measures: tuple[str, ...],
-    equivalence: bool,
-    alpha: float,
-    test: Test,
-    flips: int,
-    seed: int,
+    names: tuple[str, ...],
+    saved: bool,
+    columns: WideColumns,
+    missing: Missing | None,
+    rel: int | None,
     undecided: Literal["pass", "fail"] | None,
     judging: Judging,
     data: DataOptions,
     form: Format,
+    **more: Any,
 ) -> None:
     """Fail if a run is worse than the baseline by a margin.
 
     A run passes if its mean difference from the baseline is shown to be above -margin, fails if it
-    is shown to be worse than the baseline and not within the margin, and is undecided otherwise.
+    is shown to be worse than the baseline and not within the margin, and is undecided otherwise. A
+    run that is worse by just the margin passes with a chance of alpha at most.
+
     The exit status is that of the worst run: 0 passed, 1 failed, 3 undecided; 2 is a wrong usage,
     or input that cannot be scored.
 
     \b
     cranfield gate qrels.txt new.run --baseline old.run --margin 0.01
-    cranfield gate qrels.txt new.run --baseline old.run --margin 2% -m nDCG@10 -m R@100
+    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10 -m R@100
+    cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, baseline, *runs)
-    old, *new = data.read_runs([baseline, *runs])
-    found = gate(
-        (data.read_qrels(qrels), [old, *new]),
-        measures or None,
-        baseline=old.name,
-        margin=margin,
-        equivalence=equivalence,
-        alpha=alpha,
-        test=test,
-        flips=flips,
-        seed=seed,
-        **judging,
-    )
-    if form == "json":
-        say(as_json(found.to_dict(), indent=2) + "\n")
-    elif form not in ("csv", "tsv"):
-        show_tables([found.table()], form)
+    check_inputs(saved, runs)
+    files = [qrels, *runs] if saved else list(runs)
+    named = saved and place_of(baseline, files) is None and not is_file(baseline)
+    if not named:
+        files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
+        if len(files) == 1:
+            raise OptionError(f"no run is left but the baseline, {baseline}: name what to judge")
+    measures: Any
+    content: Any
+    options: dict[str, Any]
+    if saved:
+        measures, content, options = list(names) or None, files, {"columns": columns}
+        if not named:
+            refuse_two_inputs(*files, baseline)  # for its name, and for its scores
+            baseline = saved_system(baseline, measures, columns)
     else:
-        rows = [vars(one) for one in found.verdicts]
-        lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-        say(delimited(lines, "," if form == "csv" else "\t"))
-        for line in found.notes:
-            note(line)
+        refuse_two_inputs(qrels, *files)
+        measures, options = measures_of(names, DEFAULT_MEASURES, rel), dict(judging)
+        opened = data.read_runs(files)
+        content, baseline = (data.read_qrels(qrels), opened), opened[0].name
+    found = gate(
+        content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
+    )
+    show_report(
+        form,
+        tables=lambda: [found.table()],
+        document=found.to_dict,
+        separated=lambda delimiter: delimited(_rows(found.verdicts), delimiter),
+        notes=found.notes,
+    )
     outcome = found.outcome
-    ctx.exit(_STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome])
+    status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]
+    click.get_current_context().exit(status)
+
+
+def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
+    return [list(vars(verdicts[0])), *(list(vars(one).values()) for one in verdicts)]

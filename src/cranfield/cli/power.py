@@ -1,49 +1,52 @@
 """`cranfield power`."""
 
-from typing import Literal, get_args
+from collections.abc import Callable
 
 import click
 
-from cranfield.cli.terminal import as_json, note, say, show_tables
+from cranfield.cli.report import Format, alpha_option, format_option, number_option, show_report
+from cranfield.comparison import options
 from cranfield.comparison.power import detectable, power, topics
 from cranfield.errors import OptionError
 from cranfield.render import Table, delimited
 
-Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
+_ASKED = {
+    "effect": "The effect to be found: a difference divided by --sd.",
+    "difference": "The mean difference to be found; needs --sd.",
+    "width": "How wide the confidence interval may be, from end to end; needs --sd.",
+    "margin": "The margin with which `cranfield gate` is to pass a run as good as the baseline; "
+    "needs --sd.",
+}
+
+
+def _asked_options(command: Callable[..., None]) -> Callable[..., None]:
+    for name, said in reversed(_ASKED.items()):
+        command = number_option(f"--{name}", check=options.number, bounds={}, help=said)(command)
+    return command
 
 
 @click.command("power")
-@click.option("--effect", type=float, help="A difference divided by --sd.")
-@click.option("--difference", type=float, help="A mean difference; needs --sd.")
-@click.option("--width", type=float, help="Of the confidence interval, end to end; needs --sd.")
-@click.option(
-    "--margin", type=float, help="Of `cranfield gate`, for a run that is as good; needs --sd."
+@_asked_options
+@number_option(
+    "--sd",
+    check=options.number,
+    bounds={"least": 0},
+    help="The standard deviation of the queries' differences.",
 )
-@click.option("--sd", type=float, help="The standard deviation of the queries' differences.")
-@click.option("--queries", type=click.IntRange(min=2), help="How many there are.")
-@click.option(
+@number_option(
+    "--queries", check=options.whole, bounds={"least": 2}, help="How many queries there are."
+)
+@number_option(
     "--power",
     "wanted",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    check=options.share,
+    bounds={},
     default=0.8,
     show_default=True,
     help="How likely the difference is to be found, or the run to pass.",
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="The level of the test, or what the interval leaves out.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
+@alpha_option(below=1)
+@format_option
 def command(
     effect: float | None,
     difference: float | None,
@@ -70,11 +73,14 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     asked = {"effect": effect, "difference": difference, "width": width, "margin": margin}
     given = {name: value for name, value in asked.items() if value is not None}
+    _check(given, sd, queries)
+    if wanted <= alpha and (queries is None or not given) and width is None:
+        raise OptionError(f"--power={wanted:g}: expected more than --alpha={alpha:g}, chance's own")
     row: dict[str, float] = dict(given)
     if sd is not None:
         row["sd"] = sd
     if queries is None:
-        said = _NEEDED.get(next(iter(given), ""), "")
+        said = _NEEDED[next(iter(given))]
         row["queries"] = topics(
             effect=effect,
             difference=difference,
@@ -96,10 +102,18 @@ def command(
         what = "find it" if margin is None else "let a run that is as good pass"
         said = f"power: how likely so many queries are to {what}."
         row["queries"] = queries
-        size = _effect(given, sd)
-        row["power"] = power(size, queries, alpha=alpha, sides=1 if margin is not None else 2)
+        (size,) = given.values()
+        effect = abs(size) / (1.0 if sd is None else sd)
+        row["power"] = power(effect, queries, alpha=alpha, sides=1 if margin is not None else 2)
     row["alpha"] = alpha
-    _print(row, said, form)
+    shown = [f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for value in row.values()]
+    show_report(
+        form,
+        tables=lambda: [Table(list(row), [shown], [said], 0)],
+        document=lambda: row,
+        separated=lambda delimiter: delimited([list(row), list(row.values())], delimiter),
+        notes=[said],
+    )
 
 
 _NEEDED = {
@@ -110,24 +124,22 @@ _NEEDED = {
 }
 
 
-def _effect(given: dict[str, float], sd: float | None) -> float:
-    """Return the one thing asked for in standard deviations."""
-    (name, value), *more = given.items()
-    if more or name == "width":
+def _check(given: dict[str, float], sd: float | None, queries: int | None) -> None:
+    """Raise OptionError for a question that has no answer, as the functions would, by options."""
+    named = " and ".join(f"--{name}" for name in given)
+    if queries is not None and ("width" in given or len(given) > 1):
         raise OptionError("with --queries, say one of --effect, --difference and --margin, or none")
-    if name == "effect":
-        return value
-    if sd is None or sd <= 0:
-        raise OptionError(f"--{name} needs --sd, a number above 0")
-    return value / sd
-
-
-def _print(row: dict[str, float], said: str, form: Format) -> None:
-    shown = [f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for value in row.values()]
-    if form == "json":
-        say(as_json(row) + "\n")
-    elif form in ("csv", "tsv"):
-        say(delimited([list(row), list(row.values())], "," if form == "csv" else "\t"))
-        note(said)
-    else:
-        show_tables([Table(list(row), [shown], [said], 0)], form)
+    if queries is None and len(given) != 1:
+        raise OptionError(
+            "say one of --effect, --difference, --width and --margin"
+            + (f", not {named}" if given else ", or how many --queries there are")
+        )
+    for name, value in given.items():
+        if name == "effect" and sd is not None:
+            raise OptionError("--effect goes without --sd: it has been divided by it")
+        if name != "effect" and (sd is None or (sd == 0 and queries is not None)):
+            raise OptionError(
+                f"--{name} needs --sd, the standard deviation of the queries' differences, above 0"
+            )
+        if value == 0 and queries is None:
+            raise OptionError(f"--{name}=0: no number of queries is enough for it")

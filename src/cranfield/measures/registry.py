@@ -199,10 +199,10 @@ def measure(
     names); `alias_parameter` says which parameter a number behind a name is, `translate` turns
     other tools' parameters into ours. `aggregation` makes one value of all queries' ("none": the
     value is a text), `range` is that of a query's value, `higher_is_better` says which of two
-    systems wins (None: neither). `takes_groups`: it reads `judged.groups` ("subtopics": `judged.subtopics`);
-    `takes_cost`: it reads the run's costs. `fits` is given a Measure, and raises MeasureError if
-    its cutoff and parameters do not go together. `exempt` names what the tests hold of all measures
-    and does not hold of this one, each with its reason.
+    systems wins (None: neither). `takes_groups`: it reads `judged.groups` ("subtopics":
+    `judged.subtopics`); `takes_cost`: it reads the run's costs. `fits` is given a Measure, and
+    raises MeasureError if its cutoff and parameters do not go together. `exempt` names what the
+    tests hold of all measures and does not hold of this one, each with its reason.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
