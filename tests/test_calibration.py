@@ -97,9 +97,11 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
     ("n", "drawn", "repetitions", "alpha"),
     [
         (12, 1, 4_000, 0.05),
-        (20, 1, 200, 0.05),  # all 2^19 flips take their time
+        (20, 1, 400, 0.05),  # all 2^19 flips take their time
         (50, 1_999, 4_000, 0.05),
         (50, 1_999, 4_000, 0.2),
+        (500, 1_999, 2_000, 0.05),
+        (1_000, 999, 2_000, 0.05),  # above, the interval is Student's
     ],
 )
 def test_intervals_hold_the_true_difference(
@@ -115,12 +117,13 @@ def test_intervals_hold_the_true_difference(
     assert within(held, repetitions, 1 - alpha)
 
 
-def test_intervals_of_tied_data_hold_the_true_difference() -> None:
-    chance = np.random.default_rng(3_000)
+@pytest.mark.parametrize("n", [30, 500])
+def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
+    chance = np.random.default_rng(3_000 + n)
     missed = 0
     for seed in range(BLOCKS):
-        d = 0.3 + symmetric("tied", chance, (30, 250))
-        low, high = inverted(Paired.of(d), Flips(30, 1_999, seed), ALPHA)
+        d = 0.3 + symmetric("tied", chance, (n, 250))
+        low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
         missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
     assert at_most(missed, 250 * BLOCKS)
 

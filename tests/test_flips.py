@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import permutation_test
+from vectors import CASE_A, CASE_C, CASE_D, CASE_E
 
 from cranfield.comparison import flips as module
 from cranfield.comparison.corrections import holm
@@ -21,19 +22,9 @@ from cranfield.comparison.flips import (
 )
 from cranfield.ranked import Floats
 
-# Cases A, C, D and E of the design's test vectors. A is from Sakai's Laboratory Experiments in
-# Information Retrieval, 2018.
-A = np.array(
-    [
-        [70, 30, 20, 60, 40, 40, 0, 70, 10, 30, 50, 40, 0, 60, 50, 30, 10, 50, 20, 10],
-        [50, 10, 0, 20, 40, 30, 0, 50, 30, 30, 40, 40, 10, 40, 20, 10, 10, 60, 30, 20],
-        [0, 0, 20, 10, 30, 30, 10, 20, 40, 40, 40, 30, 30, 20, 20, 20, 10, 50, 40, 30],
-    ]
-).T.astype(np.float64)
-A /= 100
-D = np.array([0.3, -0.1, 0.2, 0.05, 0.15, -0.02, 0.25, 0.1])
-E = np.array([-4, 6, -14, 16, 9, 1, 1, 6, 1, 1, 10, 8, 3, 3, 5, -2, 0, 8, 2, -9, -1, 9, 1, 2, 9])
-E = np.append(E, [20, -3, 16, -8, 5]) / 100
+A = np.array(list(CASE_A.values())).T / 100
+C = np.array(CASE_C).T
+D, E = np.array(CASE_D) / 100, np.array(CASE_E) / 100
 
 
 def greater_than_0(paired: Paired, flips: Flips) -> Floats:
@@ -83,8 +74,7 @@ def test_case_a() -> None:
 
 
 def test_case_c_differences_that_are_one_but_for_rounding() -> None:
-    x = np.array([0.1, 0.2, 0.3, 0.7, 0.9, 0.5, 0.2, 0.4])
-    y = np.array([0.0, 0.1, 0.2, 0.6, 0.8, 0.4, 0.1, 0.3])
+    x, y = C.T
     assert len(set((x - y).tolist())) > 1
     values = np.stack((x, y, x), axis=1)
     paired = every_pair(values)
@@ -219,14 +209,14 @@ def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -
         assert not (end == 0 and np.signbit(end))
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.25])
+@pytest.mark.parametrize("alpha", [1e-6, 0.001, 0.01, 0.05, 0.25])
 @pytest.mark.parametrize("kind", ["tied", "untied"])
 @settings(max_examples=30)
-@given(st.integers(0, 2**32), st.integers(1, 30))
+@given(st.integers(0, 2**32), st.integers(1, 30), st.sampled_from([1, 10, 99, 199, 999]))
 def test_zero_is_outside_if_and_only_if_significant(
-    kind: str, alpha: float, seed: int, n: int
+    kind: str, alpha: float, seed: int, n: int, drawn: int
 ) -> None:
-    flips = Flips(n if n > 20 else min(n, 12), 199)
+    flips = Flips(n if n > 20 else min(n, 12), drawn)
     chance, shape = np.random.default_rng(seed), (flips.n_queries, 20)
     d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
     paired = Paired.of(d)

@@ -11,20 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from vectors import CASE_A
+from vectors import CASE_E as E
 
 from cranfield import Gate, InputError, OptionError, demo, gate, topics
 from cranfield.cli import cli
 from cranfield.comparison.flips import Flips, one_sided
 from cranfield.comparison.gate import _tested
 
-# Case A of the design: three systems, 20 queries; here in twentieths or less.
-A = [70, 30, 20, 60, 40, 40, 0, 70, 10, 30, 50, 40, 0, 60, 50, 30, 10, 50, 20, 10]
-B = [50, 10, 0, 20, 40, 30, 0, 50, 30, 30, 40, 40, 10, 40, 20, 10, 10, 60, 30, 20]
-C = [0, 0, 20, 10, 30, 30, 10, 20, 40, 40, 40, 30, 30, 20, 20, 20, 10, 50, 40, 30]
+A, B, C = CASE_A.values()
 PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}
-# Case E: 30 differences, in hundredths.
-E = [-4, 6, -14, 16, 9, 1, 1, 6, 1, 1, 10, 8, 3, 3, 5, -2, 0, 8, 2, -9, -1, 9, 1, 2, 9, 20, -3]
-E += [16, -8, 5]
 
 
 def scores(hundredths: Sequence[float]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from vectors import CASE_A, parts
 
 import cranfield
 from cranfield import (
@@ -29,13 +30,9 @@ from cranfield.comparison import discrimination, significance
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
-# Case A: 20 queries, three systems (Sakai's example).
-A = [.70, .30, .20, .60, .40, .40, .00, .70, .10, .30, .50, .40, .00, .60, .50, .30, .10, .50, .20, .10]  # noqa: E501  # fmt: skip
-B = [.50, .10, .00, .20, .40, .30, .00, .50, .30, .30, .40, .40, .10, .40, .20, .10, .10, .60, .30, .20]  # noqa: E501  # fmt: skip
-C = [.00, .00, .20, .10, .30, .30, .10, .20, .40, .40, .40, .30, .30, .20, .20, .20, .10, .50, .40, .30]  # noqa: E501  # fmt: skip
-SAKAI = {
-    name: {f"q{i:02}": value for i, value in enumerate(values)}
-    for name, values in zip("abc", (A, B, C), strict=True)
+SAKAI = {  # case A: 20 queries, three systems
+    name: {f"q{i:02}": value for i, value in enumerate(parts(of_system))}
+    for name, of_system in CASE_A.items()
 }
 
 

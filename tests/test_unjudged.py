@@ -214,8 +214,6 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
 SEPARATE = parse_all(
     "Success@3 Success@1 RR RR@2 ERR ERR@2 R@9 AP Rprec F@3 Bpref R@3 LastRel AUC NumRel"
 )
-    "Success@3 Success RR RR@2 ERR ERR@2 R AP Rprec F@3 Bpref R@3 LastRel AUC NumRel"
-)
 
 
 def test_separate_bounds_hold_whatever_either_run_retrieved() -> None:

@@ -1,16 +1,133 @@
-"""Against statsmodels: power of the paired t test, two one-sided tests."""
+"""Against statsmodels and scipy.stats: tests, intervals, corrections, power of paired scores."""
 
 import math
+from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
+from statsmodels.stats.anova import AnovaRM
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
+from vectors import CASE_A, parts
 
-from cranfield import gate, power, topics
+from cranfield import compare, gate, power, topics
+from cranfield.comparison.anova import Anova, tukey
+from cranfield.comparison.corrections import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    bonferroni,
+    holm,
+)
+from cranfield.comparison.flips import Paired
+from cranfield.comparison.significance import Moments, sign_test, t_interval, t_test, wilcoxon
+from cranfield.ranked import Floats
 
-A = [14, 6, 4, 12, 8, 8, 0, 14, 2, 6, 10, 8, 0, 12, 10, 6, 2, 10, 4, 2]
-B = [10, 2, 0, 4, 8, 6, 0, 10, 6, 6, 8, 8, 2, 8, 4, 2, 2, 12, 6, 4]
+A, B = (parts(CASE_A[name]) for name in "ab")
+
+
+def scores(n: int, m: int, seed: int, *, digits: int = 12) -> Floats:
+    """Return scores of m systems on n queries, some harder than others: (n, m)."""
+    chance = np.random.default_rng(seed)
+    found: Floats = chance.normal(0.5, 0.15, (n, 1)) + chance.normal(0, 0.1, (n, m))
+    return np.clip(found + np.linspace(0, 0.05, m), 0, 1).round(digits)
+
+
+def every_pair(values: Floats) -> Paired:
+    left, right = np.array(list(combinations(range(values.shape[1]), 2))).T
+    return Paired(values, left, right)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("holm", holm),
+        ("bonferroni", bonferroni),
+        ("fdr_bh", benjamini_hochberg),
+        ("fdr_by", benjamini_yekutieli),
+    ],
+)
+@pytest.mark.parametrize("m", [1, 2, 15, 300])
+def test_corrections(name: str, ours: Callable[[Floats], Floats], m: int) -> None:
+    chance = np.random.default_rng(m)
+    for power_of in (1, 3, 9):  # few small ones, and many
+        p = chance.random(m) ** power_of
+        for some in (p, p.round(1).clip(0.1), np.sort(p)):  # with equal ones, and in order
+            np.testing.assert_allclose(ours(some), multipletests(some, method=name)[1], 1e-13)
+
+
+def analysis(values: Floats) -> "pd.Series[float]":
+    """Return statsmodels' F of the systems, and its degrees of freedom."""
+    query, system = np.indices(values.shape)
+    columns = {"query": query.ravel(), "system": system.ravel(), "score": values.ravel()}
+    found = AnovaRM(pd.DataFrame(columns), "score", "query", within=["system"]).fit()
+    of_systems: pd.Series[float] = found.anova_table.loc["system"]
+    return of_systems
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (43, 12), (500, 4)])
+def test_analysis_of_variance(n: int, m: int) -> None:
+    values = scores(n, m, n)
+    ours, theirs = Anova.of(values), analysis(values)
+    assert ours is not None
+    assert (m - 1, ours.degrees) == (theirs["Num DF"], theirs["Den DF"])
+    assert ours.systems / ours.residual == pytest.approx(theirs["F Value"], rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 3), (43, 6)])
+def test_tukey(n: int, m: int) -> None:
+    """By the residual that is in F, the variance of the systems' means beside that of a mean."""
+    values = scores(n, m, n)
+    means = values.mean(axis=0)
+    error = math.sqrt(means.var(ddof=1) / analysis(values)["F Value"])  # of a mean
+    expected = [
+        stats.studentized_range.sf(abs(x - y) / error, m, (n - 1) * (m - 1))
+        for x, y in combinations(means, 2)
+    ]
+    np.testing.assert_allclose(tukey(every_pair(values)), expected, 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 20, 43, 1_000])
+def test_student(n: int) -> None:
+    values = scores(n, 4, 100 + n)
+    paired = every_pair(values)
+    moments = Moments.of(paired)
+    p, low, high = t_test(moments), *t_interval(moments, 0.1)
+    for i, (x, y) in enumerate(combinations(values.T, 2)):
+        theirs = stats.ttest_rel(x, y)
+        assert moments.t[i] == pytest.approx(theirs.statistic, rel=1e-9)
+        assert p[i] == pytest.approx(theirs.pvalue, rel=1e-9)
+        interval = theirs.confidence_interval(0.9)
+        assert (low[i], high[i]) == pytest.approx((interval.low, interval.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("digits", [1, 12], ids=["tied", "untied"])
+@pytest.mark.parametrize("n", [5, 43, 60, 1_000])
+def test_ranks_and_signs(n: int, digits: int) -> None:
+    values = scores(n, 4, 200 + n, digits=digits)
+    paired = every_pair(values)
+    ours = zip(wilcoxon(paired), sign_test(paired), strict=True)
+    for (of_ranks, of_signs), (x, y) in zip(ours, combinations(values.T, 2), strict=True):
+        d = (x - y).round(9)
+        d = d[d != 0]
+        tied = len(set(np.abs(d))) < len(d)
+        method = "asymptotic" if tied or len(d) > 50 else "exact"
+        assert of_ranks == pytest.approx(stats.wilcoxon(d, method=method).pvalue, rel=1e-12)
+        theirs = stats.binomtest(int((d > 0).sum()), len(d)).pvalue
+        assert of_signs == pytest.approx(theirs, rel=1e-9)
+
+
+def test_they_are_what_compare_shows() -> None:
+    values = scores(43, 3, 7)
+    given = {f"s{j}": {str(i): x for i, x in enumerate(one)} for j, one in enumerate(values.T)}
+    pairs = compare(given, all_pairs=True, test="t")["score"].pairs
+    theirs = [stats.ttest_rel(x, y).pvalue for x, y in combinations(values.T, 2)]
+    assert [one.p for one in pairs] == pytest.approx(theirs, rel=1e-9)
+    corrected = multipletests(theirs, method="holm")[1]
+    assert [one.p_adjusted for one in pairs] == pytest.approx(corrected.tolist(), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 5, 20, 50, 200, 6_980])
@@ -35,7 +152,7 @@ def test_numbers_of_queries(effect: float) -> None:
 
 @pytest.mark.parametrize("margin", [0.05, 0.1])
 def test_equivalence(margin: float) -> None:
-    a, b = np.array(A) / 20, np.array(B) / 20
+    a, b = np.array(A), np.array(B)
     theirs = ttost_paired(a, b, -margin, margin)
     scores = {name: {str(i): x for i, x in enumerate(of)} for name, of in (("a", a), ("b", b))}
     ours = gate(scores, baseline="b", margin=margin, equivalence=True, test="t").verdicts[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from cranfield.comparison.anova import Anova
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.significance import Moments
+from cranfield.comparison.significance import TIE, Moments
 from cranfield.ranked import Floats
 
 
@@ -46,6 +46,22 @@ def effects_of(paired: Paired, moments: Moments) -> Effects:
         es_e=_by(mean, np.sqrt(residual)),
         skewness=_skewness(paired, moments),
     )
+
+
+def cliff(paired: Paired, tie: float = TIE) -> Floats:
+    """Return Cliff's delta of each pair: (n_pairs,), -1 to 1.
+
+    The share of the scores of the left system, each beside each of the right one, that are greater,
+    less the share of those that are less (Cliff, Psychological Bulletin 1993). Which query a score
+    is of does not count: it is no effect size of paired queries.
+    """
+    rising, n = np.sort(paired.values, axis=0), paired.n_queries
+    found = []
+    for ours, theirs in zip(rising.T[paired.left], rising.T[paired.right], strict=True):
+        below = np.searchsorted(theirs, ours - tie).sum()
+        above = n * n - np.searchsorted(theirs, ours + tie, side="right").sum()
+        found.append((int(below) - int(above)) / n**2)
+    return np.array(found)
 
 
 def _by(mean: Floats, spread: Floats) -> Floats:

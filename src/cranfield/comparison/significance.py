@@ -191,13 +191,23 @@ def bca_interval(
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2
         bias = ndtri(np.clip(below, 0.5, resamples - 0.5) / resamples)
-        scaled = centred / moments.sd[some]  # whose powers are no smaller than numbers go
-        acceleration = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
+        acceleration = accelerations(centred)
         for end, z in (low, ndtri(alpha / 2)), (high, ndtri(1 - alpha / 2)):
             share = ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
             for i, column in enumerate(some.tolist()):
                 end[column] += np.quantile(means[:, i], share[i])
     return low + 0.0, high + 0.0
+
+
+def accelerations(centred: Floats) -> Floats:
+    """Return how fast the standard error of each mean changes with the mean: (n_pairs,).
+
+    `centred` are differences less their mean: (n_queries, n_pairs), of which some is not 0. The
+    jackknife's estimate, which of a mean needs no resamples (Efron, JASA 1987).
+    """
+    scaled = centred / np.abs(centred).max(axis=0)  # whose powers are no smaller than numbers go
+    found: Floats = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
+    return found
 
 
 def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:

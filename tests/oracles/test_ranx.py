@@ -1,0 +1,54 @@
+"""Against ranx, for what it does rightly: the paired t-test, and Fisher's randomization test.
+
+Not held against it (version 0.3.21): its Tukey test, which takes paired queries for independent
+samples; the seed of its randomization test, which does nothing; its p-value of 0, for which ours is
+at least 1 / (flips + 1); and that of systems that are the same, which is none.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from ranx.statistical_tests.fisher_randomization_test import fisher_randomization_test
+from ranx.statistical_tests.paired_student_t_test import paired_student_t_test
+
+from cranfield import compare
+from cranfield.ranked import Floats
+
+PERMUTATIONS = 20_000
+
+
+def systems(seed: int, n: int = 43) -> Floats:
+    """Return scores of six systems on as many queries as of TREC DL 2019: (6, n), 0 to 1."""
+    chance = np.random.default_rng(seed)
+    of_query = chance.beta(3, 2, n)
+    noise = chance.normal(0, 0.12, (6, n)) + np.linspace(-0.15, 0.05, 6)[:, None]
+    return np.clip(of_query + noise, 0, 1).round(4)
+
+
+def compared(values: Floats, flips: int) -> list[tuple[float, float]]:
+    """Return p and p_t of each system with the first."""
+    given = {f"s{j}": {f"q{i}": x for i, x in enumerate(one)} for j, one in enumerate(values)}
+    pairs = compare(given, flips=flips)["score"].pairs
+    return [(pair.p or 1.0, pair.p_t or 1.0) for pair in pairs]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_student(seed: int) -> None:
+    values = systems(seed)
+    theirs = [paired_student_t_test(values[0], other)[0] for other in values[1:]]
+    ours = [p_t for _, p_t in compared(values, 99)]
+    assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_randomization(seed: int) -> None:
+    """Within 5 standard errors of two draws, theirs of 20,000 and ours of 100,000 flips.
+
+    As their seed does nothing, theirs are others each time: 20 of them pass once in 10^5 times.
+    """
+    values = systems(seed)
+    for other, (p, _) in zip(values[1:], compared(values, 100_000), strict=True):
+        theirs, _ = fisher_randomization_test(values[0], other, PERMUTATIONS)
+        error = math.sqrt(p * (1 - p) * (1 / PERMUTATIONS + 1 / 100_000))
+        assert theirs == pytest.approx(p, abs=5 * error + 1 / 100_000)
