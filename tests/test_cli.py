@@ -684,7 +684,7 @@ def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["outcomes"] == {"new": "PASS"}
     done = invoke(*as_systems, "--baseline", "elder")
     assert done.exit_code == 2
-    assert "'elder' is none of the systems: old, new" in done.stderr
+    assert "no system 'elder' to be the baseline" in done.stderr
     done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
     expected_order = cranfield.correlate([old, new], "map P_10")
     assert (done.exit_code, done.stdout) == (0, str(expected_order))

@@ -199,7 +199,7 @@ def test_identical_runs_pass(test: Any) -> None:
 def test_few_queries() -> None:
     """All differences 0: the exact p-value is 1 / 2^n."""
     for n, outcome in ((1, "UNDECIDED"), (2, "UNDECIDED"), (4, "UNDECIDED"), (5, "PASS")):
-        found = differing([0] * n, 0.1)
+        found = judged([50] * n, [50] * n, 0.1)
         one = found.verdicts[0]
         assert one.outcome == outcome
         assert one.p == (None if n == 1 else 2.0**-n)
@@ -209,6 +209,17 @@ def test_few_queries() -> None:
         assert "nan" not in str(found)
         assert "-0.0000" not in str(found)
     assert differing([3], 0.1, test="t").verdicts[0].outcome == "UNDECIDED"
+
+
+def test_nothing_is_shown_where_every_score_is_0() -> None:
+    found = differing([0] * 50, 0.1)
+    assert found.outcome == "UNDECIDED"
+    assert "Every score is 0, also the baseline's, which shows nothing: left (score)." in str(found)
+
+
+def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
+    assert judged([49] * 2, [50] * 2, 0.1, test="t").outcome == "UNDECIDED"
+    assert judged([49] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
 
 
 def test_few_flips_give_no_limit() -> None:

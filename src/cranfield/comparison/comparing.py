@@ -17,7 +17,7 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
-from cranfield.comparison.effects import effects_of
+from cranfield.comparison.effects import cliff, effects_of
 from cranfield.comparison.flips import (
     FLIPS,
     MOST_FLIPS,
@@ -364,6 +364,7 @@ def _result(
     n, freedom = paired.n_queries, paired.n_queries > 1
     low, high, interval = _interval(paired, moments, flips, settings)
     effects = effects_of(paired, moments)
+    deltas = cliff(paired, settings.tie)
     wins, ties, losses = signs(paired, settings.tie)
     if not rising:
         wins, losses = losses, wins
@@ -425,6 +426,7 @@ def _result(
                 wins=int(wins[i]),
                 ties=int(ties[i]),
                 losses=int(losses[i]),
+                cliff=float(deltas[i]) if rising else 0.0 - float(deltas[i]),
                 dominance=int(wins[i] - losses[i]) / n,
                 superiority=int(2 * wins[i] + ties[i]) / (2 * n),
                 rank_biserial=None if ranks is None else float(ranks[i]),

@@ -341,6 +341,10 @@ def _verdict(
         failed = below[0] or above[2]
         p = np.maximum(p, tested.p_below[2, i])
     outcome: Outcome = "PASS" if passed else "FAIL" if failed else "UNDECIDED"
+    # Nothing is relevant, or nothing varies: a t test would be sure of two queries.
+    nothing = not any(means) and not sd
+    if nothing or (math.isnan(p) and 2.0**-tested.moments.n > asked.alpha):
+        outcome = "UNDECIDED"
     return Verdict(
         system,
         measure,
@@ -412,6 +416,15 @@ def _notes(
         said.append(
             f"-: no limit: so few queries, or flips, cannot give a p of {recipe['alpha']:g} or "
             "less, whatever the differences."
+        )
+    empty = [
+        f"{one.system} ({one.measure})"
+        for one in verdicts
+        if not (one.mean or one.baseline_mean or one.sd)
+    ]
+    if empty:
+        said.append(
+            f"Every score is 0, also the baseline's, which shows nothing: {', '.join(empty)}."
         )
     if any(one.p is None and one.lower is not None for one in verdicts):
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair, Settings
+from cranfield.comparison.shown import probability
 from cranfield.measures import Measure
 
 _SKEWED = 2.0
@@ -68,12 +69,20 @@ def remarks_on(
             said.append(
                 f"{n} queries: no corrected p can be below {floor:.2g}; nothing can be significant."
             )
+    drawn = settings.test == "bootstrap" or (settings.test == "randomization" and not flips.exact)
+    if drawn and settings.correction not in ("holm", "bonferroni"):
+        least = 1 / (flips.drawn + 1)
+        if least > alpha:
+            said.append(
+                f"{flips.drawn:,} were drawn, so that no p can be below {least:.2g}, and nothing "
+                "can be significant. Draw more."
+            )
     if settings.test in _OTHER_QUESTIONS:
         said.append(_OTHER_QUESTIONS[settings.test])
     if settings.correction in _OF_CORRECTIONS and comparisons > 1 and settings.test != "bayes":
         said.append(_OF_CORRECTIONS[settings.correction])
     apart = [
-        f"{_named(one, settings)} (p {one.p:.4f}, t-test {one.p_t:.4f})"
+        f"{_named(one, settings)} (p {probability(one.p)}, t-test {probability(one.p_t)})"
         for one in pairs
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
     ]

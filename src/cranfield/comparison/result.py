@@ -73,6 +73,7 @@ class Pair:
     wins: int
     ties: int
     losses: int
+    cliff: float  # Cliff's delta, of all scores of either, however they are paired
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
     rank_biserial: float | None  # of Wilcoxon's ranks, with that test
