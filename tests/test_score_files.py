@@ -4,8 +4,6 @@ import csv
 import gzip
 import io
 import json
-import subprocess
-import sys
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
@@ -116,32 +114,6 @@ def test_ir_measures(write: Write) -> None:
 
 QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}
 RUN = {"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}, "q2": {"d2": 0.7, "d1": 0.2}}
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("form", ["tsv", "jsonl"])
-def test_ir_measures_command_line(form: str, tmp_path: Path) -> None:
-    pytest.importorskip("ir_measures")
-    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
-    qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, of in QRELS.items() for d, g in of.items()))
-    run.write_text("".join(f"{q} Q0 {d} 0 {s} t\n" for q, of in RUN.items() for d, s in of.items()))
-    command = [
-        sys.executable,
-        "-m",
-        "ir_measures",
-        str(qrels),
-        str(run),
-        "AP P@2",
-        "-q",
-        "-o",
-        form,
-    ]
-    (tmp_path / "out").write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
-    found = scores(tmp_path / "out")
-    own = evaluate(QRELS, RUN, "AP P@2")
-    assert set(found) == {(None, "AP"), (None, "P@2")}
-    for (_, measure), values in found.items():
-        assert values == {q: pytest.approx(v, abs=5e-5) for q, v in own.per_query(measure).items()}
 
 
 def test_pytrec_eval(write: Write) -> None:
