@@ -542,6 +542,8 @@ def test_a_score_that_is_no_number_is_refused(value: float) -> None:
         ({"correction": "tukey", "family": "all"}, "family='all'"),
         ({"all_pairs": True, "baseline": "a"}, "all_pairs"),
         ({"depth": 3}, "depth"),
+        ({"all_pairs": "no"}, "all_pairs='no': expected True or False"),
+        ({"bounds": "x"}, "bounds='x': expected True or False"),
         ({"missing": "ignore"}, "missing='ignore' is not known"),
     ],
 )
@@ -827,7 +829,9 @@ def test_dicts_of_one_system_are_not_taken_for_systems() -> None:
 
 def test_the_value_over_all_queries_is_no_query() -> None:
     given = {"a": {"q1": 0.1, "q2": 0.5, "all": 0.3}, "b": {"q1": 0.2, "q2": 0.5, "all": 0.35}}
-    assert compare(given)["score"].query_ids == ["q1", "q2"]
+    found = compare(given)
+    assert found["score"].query_ids == ["q1", "q2"]
+    assert "a: 1 of 'all' left out: the value over all queries." in str(found)
 
 
 def test_what_is_the_same_as_text_stands_twice() -> None:
@@ -852,6 +856,19 @@ def sakais_baseline() -> Any:
 def test_measures_are_named(measures: Any) -> None:
     with pytest.raises(MeasureError):
         compare(SAKAI, measures)
+    with pytest.raises(MeasureError):
+        compare(({"q": {"d": 1}}, {"a": {"q": ["d"]}}), measures)
+
+
+def test_measures_of_texts_are_said_to_be_left_out() -> None:
+    given = {"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}
+    assert "Not compared, since they are texts: RelString." in str(compare(given, "RR RelString"))
+
+
+@pytest.mark.parametrize("value", [3, None, [1.0]])
+def test_what_is_no_dict_of_scores_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="expected the scores of a system"):
+        compare({"AP": value, "RR": value})
 
 
 def test_no_query_is_nothing_to_compare() -> None:

@@ -1,7 +1,7 @@
 """Run: one system's ranking, read whenever it is evaluated."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Union, get_args
 
@@ -308,17 +308,26 @@ def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     return Run(data, errors=errors)
 
 
+def numbering() -> Callable[[str], str]:
+    """Return what names systems: a number is added where two have the same name."""
+    taken: set[str] = set()
+
+    def numbered(name: str) -> str:
+        found, n = name, 1
+        while found in taken:
+            n += 1
+            found = f"{name} ({n})"
+        taken.add(found)
+        return found
+
+    return numbered
+
+
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
-        runs: dict[str, Run] = {}
-        for one in [as_run(one, errors) for one in run]:
-            name, n = one.name, 1
-            while name in runs:  # a number is added where two have the same name
-                n += 1
-                name = f"{one.name} ({n})"
-            runs[name] = one
-        return runs
+        numbered = numbering()
+        return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
         first = next((one for one in run.values() if is_sparse(one) or not _is_empty(one)), None)
         nested = isinstance(first, Mapping) and any(

@@ -6,7 +6,7 @@ queries.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
@@ -32,7 +32,7 @@ from cranfield.measures import Measure, parse, parse_all
 from cranfield.pairs import judged_measure
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
-from cranfield.runs import Run, as_run, several_runs
+from cranfield.runs import Run, as_run, numbering, several_runs
 from cranfield.scores import Scores, Systems
 from cranfield.version import __version__
 
@@ -133,12 +133,13 @@ def align(
         one_of("missing", missing, get_args(Missing))
     one_of("columns", columns, get_args(WideColumns))
     if isinstance(data, tuple) and len(data) == 2:
-        return _evaluated(*data, measures or DEFAULT_MEASURES, missing or "zero", judging)
+        wanted = DEFAULT_MEASURES if measures is None else measures
+        return _evaluated(*data, wanted, missing or "zero", judging)
     if judging:
         raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
     found, notes, recipe = _given(data, columns)
-    wanted = None if measures is None else _texts_of(measures)
-    return _aligned(found, wanted, missing or "error", notes, recipe)
+    names = None if measures is None else _texts_of(measures)
+    return _aligned(found, names, missing or "error", notes, recipe)
 
 
 def _evaluated(
@@ -166,6 +167,9 @@ def _evaluated(
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
     notes = systems.notes(averaged=False)
+    texts = [str(one) for one in measures_of(measures) if one.definition.is_text]
+    if texts:
+        notes.append(f"Not compared, since they are texts: {', '.join(texts)}.")
     columns = list(_of_systems(systems))
     aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
     m = len(wanted)  # without the shares
@@ -190,9 +194,10 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str
             return _given([replace(one, name=str(name)) for name, one in data.items()], columns)
         if all(isinstance(one, str | os.PathLike) for one in values):
             return _saved(list(map(str, data)), values, columns)
-        return _nested(data), [], {"scores": "dict"}
+        notes: list[str] = []
+        return iter(list(_nested(data, notes))), notes, {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
-        numbered = _numbering()
+        numbered = numbering()
         several = [
             replace(scores, name=numbered(name)) for one in data for name, scores in _systems(one)
         ]
@@ -223,8 +228,11 @@ def _of_systems(systems: Systems) -> Iterator[_Column]:
                 yield _Column(system, str(measure), scores.query_ids, np.asarray(values, float))
 
 
-def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
-    """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system."""
+def _nested(data: Mapping[Any, Any], notes: list[str]) -> Iterator[_Column]:
+    """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system.
+
+    As in files, `all` is no query, but the value over all: it is left out, and noted.
+    """
     names = [as_text(name, "the systems") for name in data]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -233,8 +241,12 @@ def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
         one for of_system in data.values() if isinstance(of_system, Mapping) for one in of_system
     ]
     if all(map(_is_measure, names[:5])) or (inner and all(map(_is_measure, inner[:5]))):
-        flat = not any(isinstance(one, Mapping) for one in next(iter(data.values())).values())
-        if flat:
+        one_level = all(
+            isinstance(of_system, Mapping)
+            and not any(isinstance(one, Mapping) for one in of_system.values())
+            for of_system in data.values()
+        )
+        if one_level:
             raise InputError(
                 "these are scores of one system, by measure and query",
                 hint="Name the systems: {'old': scores, 'new': others}.",
@@ -245,10 +257,16 @@ def _nested(data: Mapping[Any, Any]) -> Iterator[_Column]:
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                 f"{{query_id: value}}}}, got {of_system!r:.60}"
             )
-        if any(isinstance(one, Mapping) for one in of_system.values()):
-            yield from _of_measures(name, _by_measure(name, of_system))
-        else:
-            yield _column(name, "score", list(of_system.items()))
+        nested = any(isinstance(one, Mapping) for one in of_system.values())
+        columns = _by_measure(name, of_system) if nested else {None: of_system}
+        kept = {
+            measure: {query: value for query, value in of_one.items() if query not in SUMMARIES}
+            for measure, of_one in columns.items()
+        }
+        over_all = sum(map(len, columns.values())) - sum(map(len, kept.values()))
+        if over_all:
+            notes.append(f"{name}: {over_all:,} of 'all' left out: the value over all queries.")
+        yield from _of_measures(name, kept)
 
 
 def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -269,8 +287,6 @@ def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
-    # As in files, `all` is no query, but the value over all.
-    pairs = [pair for pair in pairs if pair[0] not in SUMMARIES] or pairs
     query_ids = [as_text(query, system) for query, _ in pairs]
     if len(set(query_ids)) < len(query_ids):
         twice = next(query for query in query_ids if query_ids.count(query) > 1)
@@ -298,7 +314,7 @@ def _saved(
     """Return the columns of saved scores; a system is named by its file if that names none."""
     found: list[_Column] = []
     notes: list[str] = []
-    numbered = _numbering()
+    numbered = numbering()
     for name, file in zip(names, files, strict=True):
         rows = score_rows(file, _is_measure, columns)
         is_path = isinstance(file, str | os.PathLike)
@@ -328,21 +344,6 @@ def _of_measures(system: str, values: Mapping[Any, Mapping[str, float]]) -> Iter
 
 def _is_measure(text: Any) -> bool:
     return _known(str(text)) is not None
-
-
-def _numbering() -> Callable[[str], str]:
-    """Return what names systems: a number is added where two have the same name."""
-    taken: set[str] = set()
-
-    def numbered(name: str) -> str:
-        found, n = name, 1
-        while found in taken:
-            n += 1
-            found = f"{name} ({n})"
-        taken.add(found)
-        return found
-
-    return numbered
 
 
 def _known(text: str) -> Measure | None:

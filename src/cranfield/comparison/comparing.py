@@ -165,6 +165,8 @@ def compare(
         ("family", family, Family),
     ):
         one_of(option, value, get_args(known))
+    options.flag("all_pairs", all_pairs)
+    options.flag("bounds", bounds)
     alpha = options.share("alpha", alpha, below=0.5)
     tie = options.number("tie", tie, least=0)
     rope = None if rope is None else options.number("rope", rope, least=0)

@@ -195,8 +195,7 @@ def gate(
     ('PASS', 0.03125, 0.0)
 
     """
-    if not isinstance(equivalence, bool):
-        raise OptionError(f"equivalence={equivalence!r:.40}: expected True or False")
+    options.flag("equivalence", equivalence)
     alpha = options.share("alpha", alpha, below=0.5)
     one_of("test", test, get_args(GateTest))
     flips = options.whole("flips", flips, least=1)

@@ -33,6 +33,13 @@ def share(option: str, value: object, *, below: float = 1.0) -> float:
     return found
 
 
+def flag(option: str, value: object) -> bool:
+    """Return a truth value."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{option}={value!r:.40}: expected True or False")
+    return value
+
+
 def whole(option: str, value: object, *, least: int, most: int | None = None) -> int:
     """Return a whole number of at least `least` and at most `most`."""
     found = least - 1
