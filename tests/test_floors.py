@@ -62,6 +62,8 @@ FLOORS = [
     "bounds",
     "scores",
     "evaluation",
+    "explanation.scene",
+    "explanation",
     "nuggets",
     "pairs.overlap",
     "pairs.unjudged",

@@ -327,11 +327,18 @@ class Qrels:
         return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
 
     def of(self, query_ids: Iterable[str]) -> "Qrels":
-        """Return the judgments of some queries, all of which are judged; plain judgments only."""
+        """Return the judgments of some queries, all of which are judged."""
         codes = sorted(self.codes[encode(query)] for query in query_ids)
+        some = Qrels.__new__(Qrels)
+        some.form = self.form
+        if self._groups is not None:
+            ids = [self.query_ids[code] for code in codes]
+            weights = self._weights and {query: self._weights[query] for query in ids}
+            some._take_groups({query: self._groups[query] for query in ids}, weights)
+            some.__dict__["top_grade"] = self.top_grade
+            return some
         lists, starts = self.doc_lists, self.starts
         rows = [slice(int(starts[code]), int(starts[code + 1])) for code in codes]
-        some = Qrels.__new__(Qrels)
         some.query_ids = [self.query_ids[code] for code in codes]
         some._lists = [lists[code] for code in codes]
         some.starts = np.cumsum([0, *(row.stop - row.start for row in rows)])

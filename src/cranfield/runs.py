@@ -17,8 +17,19 @@ from cranfield.formats.objects import Nested, NestedRows, nested_run, without_fa
 from cranfield.formats.source import Source
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
-from cranfield.ids import decode
-from cranfield.ranking import grouped, ranks, regrouped, sorting_scores
+from cranfield.ids import decode, encode
+from cranfield.ranked import Floats, Ints
+from cranfield.ranking import (
+    Precision,
+    Ties,
+    grouped,
+    in_threads,
+    joined,
+    placed,
+    ranks,
+    regrouped,
+    sorting_scores,
+)
 
 RunLike = Union[
     "Run",
@@ -48,6 +59,57 @@ class Written:
     left_out: LeftOut
     without_rank: bool  # whether the run has a rank column that the format has no place for
     without_cost: bool = False  # likewise its costs
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The documents of one query, best rank first, and where each stands among equal scores."""
+
+    docs: Sequence[str]
+    tie_first: Ints  # (documents,) the first rank of its score
+    tie_size: Ints  # (documents,) how many documents have that score
+    scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Rows of another source, held in memory."""
+
+    block: Block
+    of: Rows
+
+    @property
+    def form(self) -> str:
+        return self.of.form
+
+    @property
+    def numbers(self) -> frozenset[Number]:
+        return self.of.numbers
+
+    @property
+    def is_ranking(self) -> bool:
+        return self.of.is_ranking
+
+    def blocks(
+        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        kept = set(wanted)
+        yield lambda: replace(
+            self.block,
+            value=self.block.value if "score" in kept else None,
+            rank=self.block.rank if "rank" in kept else None,
+            cost=self.block.cost if "cost" in kept else None,
+        )
+
+
+def _rows_of(block: Block, query: bytes) -> Block:
+    """Return the rows of one query, and what was left out of all."""
+    begins = block.query.begins()
+    ends = np.append(begins, len(block))
+    mine = [i for i, one in enumerate(block.query.take(begins).to_list()) if one == query]
+    rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(ends[i], ends[i + 1]) for i in mine)])
+    found = block.take(rows)
+    return replace(found, doc=found.doc.compact(), left_out=block.left_out)
 
 
 class _ApartError(Exception):
@@ -246,6 +308,45 @@ class Run:
         left_out = sum((one for _, one in parts), LeftOut())
         lost = self.numbers - kept
         return Written(sum(n for n, _ in parts), left_out, "rank" in lost, "cost" in lost)
+
+    def of(self, query: str, progress: Progress | None = None) -> "Run":
+        """Return the run of one query alone, in memory; it retrieves nothing if it has no rows."""
+        one = Run.__new__(Run)
+        one.__dict__.update(self.__dict__)
+        if self.nested is None:
+            wanted = encode(query)
+            loads = self.every_row(sorted(self.numbers), progress)
+            blocks = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
+            found = joined(blocks) if blocks else None
+            if found is not None and len(found):
+                one._rows = _Held(found, self._rows)
+                return one
+            one.left_out = sum((block.left_out for block in blocks), LeftOut())
+        one.nested = {query: (self.nested or {}).get(query, {})}
+        one._rows = NestedRows(one.nested, "a run")
+        return one
+
+    def ranking(
+        self, order: Order = "score", scores: Precision = "double", ties: Ties = "document"
+    ) -> "Ranking":
+        """Return the ranking of a run of one query: see `of`."""
+        none = Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+        blocks = [load() for load in self.blocks(order)]
+        blocks = [block for block in blocks if len(block)]
+        if not blocks:
+            return none
+        block = grouped(joined(blocks), self.errors)
+        by = sorting_scores(block.block, order, scores)
+        every = np.arange(len(block.block))
+        # Where grades are to rank equal scores, or none is to: see `judge`.
+        rule = ties if ties in ("document", "ascending") else "document"
+        place, tie = (placed(block, by, one, every) for one in (rule, "expected"))
+        rows = place.rank.argsort()
+        docs = list(map(decode, block.block.doc.take(rows).to_list()))
+        assert tie.tie_first is not None  # noqa: S101 - placed() gives both
+        assert tie.tie_size is not None  # noqa: S101
+        values = None if by is None or block.block.value is None else block.block.value[rows]
+        return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.

@@ -1,0 +1,1 @@
+"""Why a score is what it is: the measure itself, run on values that remember how they were made."""
