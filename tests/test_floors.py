@@ -12,6 +12,7 @@ FLOORS = [
     "version",
     "errors",
     "render",
+    "derivation",
     "ranked",
     "ids",
     "formats.source",

@@ -219,6 +219,10 @@ class Groups:
         """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
         return np.column_stack([np.bincount(self.query, column) for column in values.T])
 
+    def count(self) -> Ints:
+        """Count each query's groups: (n_queries, 1)."""
+        return np.bincount(self.query)[:, None]
+
     def expected(self, values: Floats, rel: int = 1) -> Floats:
         """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
 
@@ -229,7 +233,7 @@ class Groups:
 
     def mean(self, values: Floats) -> Floats:
         """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
-        return ratio(self.total(values), np.bincount(self.query)[:, None])
+        return ratio(self.total(values), self.count())
 
 
 @dataclass(eq=False, repr=False)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.ranked import Bools, Floats, Ints, Numbers
 
 _ROWS = 512  # of a matrix of documents by documents, looked at in one go
@@ -37,7 +38,10 @@ class Counted:
     def of(self, over: Over) -> tuple[Numbers, Numbers]:
         """Return how many are fulfilled and how many possible, as columns (n, 1)."""
         fulfilled, possible = {"retrieved": (0, 0), "implied": (1, 1), "all": (1, 2)}[over]
-        return self.fulfilled[:, [fulfilled]], self.possible[:, [possible]]
+        return (
+            named("preferences fulfilled", self.fulfilled[:, [fulfilled]]),
+            named("preferences", self.possible[:, [possible]]),
+        )
 
 
 @dataclass(eq=False, repr=False)

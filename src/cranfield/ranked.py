@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.derivation import step
+
 # What an array holds, for the reader: numpy's own types lose it in almost every operation.
 Ints = NDArray[Any]  # 64-bit
 Floats = NDArray[Any]  # doubles
@@ -22,6 +24,7 @@ Texts = NDArray[Any]  # objects
 Numbers = NDArray[Any]  # whole numbers or doubles
 
 
+@step
 def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     """Divide; 0/0 is 0.
 
@@ -38,6 +41,7 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     return np.divide(numerator, denominator, out=result, where=denominator != 0)
 
 
+@step
 def log2(x: Numbers) -> Floats:
     """Return the binary logarithm of x >= 1, as the C library has it.
 
@@ -54,11 +58,13 @@ def log2(x: Numbers) -> Floats:
     return _one_by_one(math.log2, x)
 
 
+@step
 def log(x: Floats) -> Floats:
     """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
     return _one_by_one(math.log, x)
 
 
+@step
 def exp(x: Floats) -> Floats:
     """Return the exponential function of x < 709, as the C library has it: see `log2`."""
     return _one_by_one(math.exp, x)
@@ -68,6 +74,7 @@ def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
     return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
 
 
+@step
 def powers(base: float, exponents: Ints) -> Floats:
     """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
 
@@ -78,6 +85,16 @@ def powers(base: float, exponents: Ints) -> Floats:
     return np.multiply.accumulate(factors).take(exponents)
 
 
+@step
+def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
+    """Return what stands in a table (n,) at some places, 0 to n - 1: as these.
+
+    `words` say what that is, with {} for the place, to whoever explains the measure.
+    """
+    return table.take(at)
+
+
+@step
 def raised(x: Numbers, exponent: float) -> Floats:
     """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
     return _one_by_one(lambda one: math.pow(one, exponent), x)
@@ -393,7 +410,10 @@ class Ranked:
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
         order = np.lexsort((-by, self.query))
-        return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order])
+        sampling = {name: each[order] for name, each in self.sampling.items()}
+        return Ranked(
+            self.n_queries, self.query, self.ordinal, self.grade[order], sampling=sampling
+        )
 
 
 def _from_the_end(values: Floats, axis: int = 0) -> Floats:

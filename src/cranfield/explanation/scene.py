@@ -44,7 +44,23 @@ class Scene:
     @cached_property
     def ideal(self) -> Sequence[str]:
         """The judged documents, in the order of `judged.ideal`."""
-        return sorted(sorted(self.grades, reverse=True), key=lambda doc: -self.grades[doc])
+        # Of a sample, a document's stratum stands beside its grade: there the order is the file's.
+        docs = list(self.grades) if self.qrels.sampling else sorted(self.grades, reverse=True)
+        return sorted(docs, key=lambda doc: -self.grades[doc])
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        """The judgment groups, in their order."""
+        return self.qrels.levels.names
+
+    @cached_property
+    def ideal_of_groups(self) -> Sequence[str]:
+        """The judged documents group by group, the highest grade first: as Judged.groups has it."""
+        levels, docs = self.qrels.levels, self.qrels.doc_lists[0]
+        if not self.qrels.in_groups:
+            return self.ideal
+        best = np.lexsort((-levels.level, levels.group))
+        return [docs[row] for row in levels.row[best].tolist()]
 
     @property
     def scores(self) -> Floats | None:

@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import measure
-from cranfield.ranked import Floats, Ints, powers, ratio
+from cranfield.ranked import Floats, Ints, looked_up, powers, ratio
 
 
 def _flag(value: Any) -> bool:
@@ -46,10 +46,11 @@ def compatibility(
     hits, ideal = judged.hits.relevant(1), judged.ideal.relevant(1)
     # A document in both counts at every depth from the later of its two ranks on.
     weight = _weights_from(p, depth)
+    words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
     met = np.minimum(np.maximum(hits.rank, hits.places(ideal)), depth + 1)
-    best = ideal.total(weight.take(np.minimum(ideal.rank, depth + 1)))
+    best = ideal.total(looked_up(words, weight, np.minimum(ideal.rank, depth + 1)))
     most = best if normalize else np.cumsum(powers(p, np.arange(depth)))[-1:, None]
-    return ratio(hits.total(weight.take(met)), most)
+    return ratio(hits.total(looked_up(words, weight, met)), most)
 
 
 def _weights_from(p: float, depth: int) -> Floats:

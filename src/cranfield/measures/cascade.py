@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import (
@@ -106,8 +107,9 @@ def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> s
 
 def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
-    stops = chance(ranked)
-    return ranked.total(ranked.before(1 - stops) * stops / ranked.rank)
+    stops = named("stops", chance(ranked))
+    reached = named("reached", ranked.before(1 - stops))
+    return ranked.total(reached * stops / ranked.rank)
 
 
 @measure(

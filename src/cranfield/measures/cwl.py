@@ -9,15 +9,15 @@ Azzopardi, Thomas & Craswell, SIGIR 2018). A user model is one function under `@
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Judged
-from cranfield.measures.gain import check_gain, gains
+from cranfield.measures.gain import check_gain, worth
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
     Cutoff,
@@ -230,7 +230,7 @@ def cwl(
         _check_within(int(k.max()), depth)
     every = judged.every(np.array([[depth]]), padded=True)
     top = judged.top_grade if top is None else top
-    gained = np.where(every.judged, _gains(every, gain, top), unjudged)
+    gained = named("gain", np.where(every.judged, _gains(every, gain, top), unjudged))
     n_gaining = judged.ideal.where(_gains(judged.ideal, gain, top) > 0).count()
     if unjudged:
         n_gaining = np.maximum(n_gaining, every.where(gained > 0).count())
@@ -243,13 +243,13 @@ def cwl(
 def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
     every = seen.every
     if user.gives_weights:
-        weight = user.function(seen, **parameters)
+        weight = named("weight", user.function(seen, **parameters))
         reached = weight / every.spread(every.first(weight))
         last = reached - every.below(reached)
     else:
-        going_on = user.function(seen, **parameters)
-        reached = every.before(going_on)
-        weight = reached / every.spread(every.total(reached))
+        going_on = named("goes on", user.function(seen, **parameters))
+        reached = named("reached", every.before(going_on))
+        weight = named("weight", reached / every.spread(every.total(reached)))
         last = reached * (1 - going_on)
     match value:
         case "EU":
@@ -268,11 +268,10 @@ def _gains(ranked: Ranked, gain: str | Mapping[int, float], top: int) -> Floats:
     """Return each row's gain, from 0 to 1: (rows,)."""
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
-    clipped = replace(ranked, grade=np.minimum(ranked.grade, top))
-    most = replace(ranked, grade=np.full(len(ranked.grade), top))
-    result = ratio(gains(clipped, kind, top), gains(most, kind, top))
-    for grade, worth in own.items():
-        result = np.where(ranked.grade == grade, worth, result)
+    most = worth(np.full(len(ranked.grade), top), kind, top)
+    result = ratio(worth(np.minimum(ranked.grade, top), kind, top), most)
+    for grade, gained in own.items():
+        result = np.where(ranked.grade == grade, gained, result)
     return result
 
 

@@ -15,7 +15,7 @@ from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
 from cranfield.measures.precision import average_precision, precision
 from cranfield.measures.registry import measure
-from cranfield.ranked import Floats, Ints, Ranked, log2, powers, ratio
+from cranfield.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
 
 Alpha = Annotated[
     float,
@@ -76,7 +76,8 @@ def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
-    return np.append(so_far, 0.0)[k - 1]  # at -1, of no rank, stands the 0
+    words = "(what {} documents are worth that are relevant to all)"
+    return looked_up(words, np.concatenate(([0.0], so_far)), k)
 
 
 @measure(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
@@ -101,7 +102,12 @@ _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
 def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
-    linear = np.maximum(ranked.grade, 0)
+    return named("gain", worth(ranked.grade, gain, top_grade))
+
+
+def worth(grades: Ints, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
+    """Return what grades are worth: as grades."""
+    linear = np.maximum(grades, 0)
     if gain == "linear":
         return linear
     if gain == "exp2":
@@ -114,7 +120,7 @@ def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Nu
     if isinstance(gain, Mapping):
         result = linear * 1.0
         for grade, value in gain.items():
-            result = np.where(ranked.grade == grade, value, result)
+            result = np.where(grades == grade, value, result)
         return result
     return linear
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
@@ -246,7 +247,8 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel).top(k)
-    return ratio(hits.total(hits.ordinal / hits.rank), judged.n_relevant(rel))
+    precision_here = named("precision", hits.ordinal / hits.rank)
+    return ratio(hits.total(precision_here), judged.n_relevant(rel))
 
 
 @expected("AP")

@@ -240,7 +240,7 @@ def n_queries(judged: Judged) -> Floats:
 
     Unjudged documents play no part.
     """
-    return np.ones(judged.n_retrieved.shape)
+    return np.ones_like(judged.n_retrieved) * 1.0
 
 
 @expected("NumRet")

@@ -9,7 +9,7 @@ from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
 from cranfield.measures.registry import Bounded, Linear, measure
-from cranfield.ranked import Floats, Ints, Numbers, Ranked, powers, ratio
+from cranfield.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 
 
 def _gain_or_none(value: Any) -> Any:
@@ -187,4 +187,5 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
 def _so_far(p: float, n: Ints) -> Floats:
     """Return the sum of p^(i - 1) over i <= n: as n."""
     weights = powers(p, np.arange(int(n.max(initial=0))))
-    return np.concatenate(([0.0], np.cumsum(weights)))[n]
+    words = f"(sum of {p:.10g}^(i - 1), i = 1 to {{}})"
+    return looked_up(words, np.concatenate(([0.0], np.cumsum(weights))), n)

@@ -1,0 +1,605 @@
+"""Worksheet: the steps of a measure as tables and lines that a reader can redo by hand."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cranfield.derivation import Derived, Step, plain
+from cranfield.explanation.following import GroupSpace, Rows
+
+# What binds: an expression of a lower number stands in brackets beside one of a higher.
+_LOOSE, _COMPARED, _SUM, _PRODUCT, _POWER, _ATOM = range(6)
+
+_BINARY = {
+    "add": ("+", _SUM),
+    "subtract": ("-", _SUM),
+    "multiply": ("*", _PRODUCT),
+    "divide": ("/", _PRODUCT),
+    "ratio": ("/", _PRODUCT),
+    "floor_divide": ("//", _PRODUCT),
+    "power": ("^", _POWER),
+    "powers": ("^", _POWER),
+    "raised": ("^", _POWER),
+    "greater": (">", _COMPARED),
+    "greater_equal": (">=", _COMPARED),
+    "less": ("<", _COMPARED),
+    "less_equal": ("<=", _COMPARED),
+    "equal": ("=", _COMPARED),
+    "not_equal": ("is not", _COMPARED),
+    "logical_and": ("and", _LOOSE),
+    "bitwise_and": ("and", _LOOSE),
+    "logical_or": ("or", _LOOSE),
+    "bitwise_or": ("or", _LOOSE),
+}
+_FUNCTIONS = {"minimum": "min", "maximum": "max", "log": "ln", "absolute": "abs"}
+_NOTHING = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "ratio": 1}  # changes no value
+# Columns of their own: what a calculator has no key for, or what comes from other rows.
+_OWN_COLUMN = frozenset(
+    {"running", "before", "above", "below", "remaining", "at", "places", "steps"}
+    | {"log2", "log", "exp", "powers", "raised", "looked_up"}
+)
+_OTHER_ROWS = {
+    "running": "{} so far",
+    "before": "product of {} above",
+    "above": "{} one above",
+    "below": "{} one below",
+    "remaining": "{} from here down",
+    "steps": "{} changes below",
+}
+_WORDS = {  # what a Judged and its rankings hold
+    "ordinal": "nth",
+    "n_retrieved": "documents retrieved",
+    "costs": "cost",
+    "judged": "judged",
+    "top_grade": "top grade",
+    "n_groups": "groups",
+    "weight": "weight",
+    "held": "worth of the tie",
+    "size": "size of the tie",
+    "nth": "nth of the tie",
+    "above": "worth above the tie",
+    "n_relevant": "relevant",
+    "n_relevant_retrieved": "relevant retrieved",
+    "n_nonrelevant": "nonrelevant",
+    "n_nonrelevant_retrieved": "nonrelevant retrieved",
+    "is_ordered": "in one order",
+}
+_BASES = {  # what stands before the grades, and what behind
+    "hits": "judged documents retrieved",
+    "ideal": "judged documents{}, retrieved or not, highest grade first",
+    "every": "documents retrieved",
+    "filled": "the top grade of the collection at every rank",
+    "novel_first": "relevant documents, the one that adds most to what stands above it first",
+    "most_first": "relevant documents, the one worth most to all subtopics together first",
+    "ranked": "places that a document of value may take among equal scores",
+}
+_SHORT = {"hits": "the ranking's", "ideal": "ideal"}
+_AGGREGATED = {"total": "sum of", "first": "first", "maximum": "highest"}
+_LONGEST_HEADER = 26
+
+
+# What a node is called, and how tightly that binds; None: it is to be written out.
+_Label = Callable[[Derived], tuple[str, int] | None]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number for each row; `made` says of what, where the header does not."""
+
+    header: str
+    values: Sequence[Any]
+    made: str = ""
+
+
+@dataclass(frozen=True)
+class Total:
+    """What becomes of a column: its sum, or its first or its highest value; or a count of rows."""
+
+    symbol: str
+    words: str
+    values: Sequence[float | str]  # one, or one for each group
+    column: str = ""  # the header
+    running: Sequence[float] | None = None  # of a sum: how it adds up, row by row
+
+
+@dataclass
+class Sheet:
+    """Rows of a ranking, or the groups of a query, with the columns that matter."""
+
+    title: str
+    labels: dict[str, Sequence[Any]]
+    columns: list[Column] = field(default_factory=list)
+    totals: list[Total] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A number and how it comes of others: in words or symbols, then in numbers."""
+
+    symbol: str
+    words: str
+    numbers: str
+    value: float | str
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """What a value was made of, in the order in which it is to be read.
+
+    `result` is the last line: the value itself. `lost` says that the measure lost some of it.
+    """
+
+    entries: Sequence[Sheet | Line]
+    result: Line
+    lost: bool = False
+    divided_by_nothing: bool = False  # 0/0 counted as 0
+
+
+def number(value: Any) -> str:
+    """Return a number as it is shown: whole ones as they are, others with six decimals."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6f}" if abs(value) >= 1e-3 else f"{value:.6g}"
+
+
+@dataclass
+class _Writing:
+    """Writes the worksheet of one value."""
+
+    symbols: Iterator[str]
+    entries: dict[str, Sheet | Line] = field(default_factory=dict)  # by symbol
+    # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
+    needs: dict[int, Any] = field(default_factory=dict)
+    refers: list[Any] = field(default_factory=lambda: [_Ordered()])
+    sheets: dict[Any, Sheet] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict)  # (sheet, key of a node) -> its label
+    keys: dict[int, Any] = field(default_factory=dict)
+    uses: dict[Any, int] = field(default_factory=dict)
+    alive: list[Any] = field(default_factory=list)  # so that no id is given twice
+    lost: bool = False
+    divided_by_nothing: bool = False
+
+    # ---- which nodes are the same ---------------------------------------------------------------
+
+    def key(self, node: Any) -> Any:
+        """Return what is equal for what was made in the same way."""
+        if isinstance(node, Rows):
+            if id(node) not in self.keys:
+                self.alive.append(node)
+                rows = node.ranked.sampling["row"].tobytes(), node.ranked.rank.tobytes()
+                whole_rows = node.base, node.home is None, rows, self.described(node)
+                self.keys[id(node)] = self.known.setdefault(("rows", whole_rows), len(self.known))
+            return self.keys[id(node)]
+        if isinstance(node, GroupSpace):
+            return id(node)
+        if isinstance(node, np.ndarray) and not isinstance(node, Derived):
+            return node.shape, node.tobytes()
+        if not isinstance(node, Derived):
+            return repr(node)
+        if id(node) not in self.keys:
+            made = node.step
+            self.alive.append(node)
+            inputs = tuple(self.key(one) for one in made.inputs)
+            space = self.key(made.space) if isinstance(made.space, Rows) else made.space
+            # A number for each way, so that keys of keys stay short.
+            values = b"" if made.inputs else node.values.tobytes()
+            whole = made.op, made.name, inputs, space if space is None else str(space), values
+            self.keys[id(node)] = self.known.setdefault(("key", whole), len(self.known))
+        return self.keys[id(node)]
+
+    def count_uses(self, node: Any) -> None:
+        """Count how often each way is used."""
+        key = self.key(node)
+        self.uses[key] = self.uses.get(key, 0) + 1
+        if self.uses[key] == 1:
+            for one in node.step.inputs:
+                if isinstance(one, Derived):
+                    self.count_uses(one)
+
+    def ordered(self, refers: Mapping[Any, Any]) -> list[Sheet | Line]:
+        """Return the entries so that what one refers to stands above it, where that can be."""
+        found: list[Sheet | Line] = []
+        met: set[int] = set()
+
+        def visit(needed: Mapping[Any, Any]) -> None:
+            for one in needed.values():
+                entry = self.entries[one] if isinstance(one, str) else one
+                if id(entry) not in met:
+                    met.add(id(entry))
+                    visit(self.needs.get(id(entry), {}))
+                    found.append(entry)
+
+        visit(refers)
+        return found
+
+    # ---- expressions ----------------------------------------------------------------------------
+
+    def written(self, node: Any, label: _Label) -> tuple[str, int]:
+        """Return an expression, and how tightly it binds; `label` names what stays closed."""
+        if not isinstance(node, Derived):
+            return self._constant(node), _ATOM
+        known = label(node)
+        if known is not None:
+            return known
+        op, inputs = node.step.op, node.step.inputs
+        if op == "item" and np.size(inputs[0]) != node.size:  # a column of several
+            return node.step.name or "item", _ATOM
+        if op in ("item", "spread"):  # the same number, elsewhere
+            return self.written(inputs[-1] if op == "spread" else inputs[0], label)
+        if op == "ldexp":  # x times 2^n
+            power = self._bracketed(inputs[1], label, _POWER)
+            if _is(inputs[0], 1):
+                return f"2^{power}", _POWER
+            return f"{self._bracketed(inputs[0], label, _PRODUCT)} * 2^{power}", _PRODUCT
+        if op in _NOTHING:
+            if _is(inputs[1], _NOTHING[op]):
+                return self.written(inputs[0], label)
+            if op in ("add", "multiply") and _is(inputs[0], _NOTHING[op]):
+                return self.written(inputs[1], label)
+        if op in ("ratio", "divide") and np.size(node):
+            below = np.asarray(inputs[1])
+            self.divided_by_nothing |= bool((below == 0).any())
+        if op in _BINARY:
+            sign, binds = _BINARY[op]
+            left = self._bracketed(inputs[0], label, binds + (binds == _COMPARED))
+            # As it was reckoned: a * (b / c) and a * b / c differ in the last bit.
+            right = self._bracketed(inputs[1], label, binds + 1)
+            return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
+        if op == "where":
+            yes, no = (self._bracketed(one, label, _COMPARED) for one in inputs[1:])
+            condition = self._bracketed(inputs[0], label, _LOOSE)
+            if no == "0":
+                return f"{yes} if {condition}, else 0", _LOOSE
+            return f"{yes} if {condition}, else {no}", _LOOSE
+        if op in ("invert", "logical_not"):
+            return f"not {self._bracketed(inputs[0], label, _ATOM)}", _LOOSE
+        if op == "negative":
+            return f"-{self._bracketed(inputs[0], label, _POWER)}", _SUM
+        if op == "exp":
+            return f"e^{self._bracketed(inputs[0], label, _ATOM)}", _POWER
+        if op == "square":
+            return f"{self._bracketed(inputs[0], label, _ATOM)}^2", _POWER
+        if op == "looked_up":
+            return inputs[0].format(self.written(inputs[2], label)[0]), _ATOM
+        inside = ", ".join(self.written(one, label)[0] for one in inputs)
+        if op == "unknown":
+            self.lost = True
+        return f"{_FUNCTIONS.get(op, op)}({inside})", _ATOM
+
+    def _bracketed(self, node: Any, label: _Label, least: int) -> str:
+        text, binds = self.written(node, label)
+        return text if binds >= least else f"({text})"
+
+    def _constant(self, value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            if value.size == 0:
+                return "0"
+            if (value != value.flat[0]).any():
+                self.lost = True
+                return "(numbers of unknown origin)"
+            value = value.flat[0]
+        if isinstance(value, bool | np.bool_):
+            return number(value)
+        if isinstance(value, int | float | np.number):
+            return f"{value:.10g}"
+        return str(value)
+
+    # ---- the query's numbers --------------------------------------------------------------------
+
+    def symbol(self, node: Derived) -> tuple[str, int] | None:
+        """Return the symbol of a number of the query; None if it is to be written out."""
+        key = self.key(node)
+        if ("symbol", key) not in self.known:
+            op, inputs = node.step.op, node.step.inputs
+            leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
+            if inputs and isinstance(inputs[0], Rows | GroupSpace):
+                self._aggregated(node, key)
+            elif leaf or node.step.name or (self.uses.get(key, 0) > 1 and op != "item"):
+                self._line(node, key, leaf)
+            else:
+                return None
+        found: str = self.known["symbol", key]
+        self.refers[-1].add(found)
+        return found, _ATOM
+
+    def _line(self, node: Derived, key: Any, leaf: bool) -> None:
+        """Write a line for a number of the query."""
+        with self._referring() as refers:
+            words = self._words(node, self.symbol)
+            numbers = "" if leaf else self._numbers(node)
+        if words in self.entries:  # the same number, but for a factor of 1, say
+            self.known["symbol", key] = words
+            return
+        symbol = self.known["symbol", key] = next(self.symbols)
+        line = Line(symbol, words, numbers, node.values.flat[0].item())
+        self.entries[symbol] = line
+        self.needs[id(line)] = refers
+
+    @contextmanager
+    def _referring(self) -> Iterator[dict[str, None]]:
+        """Note which symbols are referred to meanwhile."""
+        self.refers.append(_Ordered())
+        yield self.refers[-1]
+        self.refers.pop()
+
+    def _words(self, node: Derived, label: _Label) -> str:
+        """Return how a node is made: its name, if it has one, and the expression."""
+        made = node.step
+        if not made.inputs:
+            return made.name or _WORDS.get(made.op, made.op)
+        opened = False
+
+        def inside(one: Derived) -> tuple[str, int] | None:
+            nonlocal opened
+            if one is node and not opened:
+                opened = True
+                return None
+            return label(one)
+
+        text, _ = self.written(node, inside)
+        return f"{made.name} = {text}" if made.name else text
+
+    def _numbers(self, node: Derived) -> str:
+        """Return the expression of a node with numbers in the place of symbols."""
+
+        def shown(one: Derived) -> tuple[str, int] | None:
+            if one is node or self.symbol(one) is None:
+                return None
+            value = number(one.values.flat[0].item())
+            return value, _SUM if value.startswith("-") else _ATOM
+
+        return self.written(node, shown)[0]
+
+    def _aggregated(self, node: Derived, key: Any) -> None:
+        """Write what becomes of a column into the sheet of its rows."""
+        op, (of, *inputs) = node.step.op, node.step.inputs
+        values = node.values.ravel().tolist()
+        if op == "count" and isinstance(of, Rows) and of.base != "hits" and of.home is None:
+            symbol = self.known["symbol", key] = next(self.symbols)
+            words = f"number of {self.described(of).replace(', highest grade first', '')}"
+            self.entries[symbol] = Line(symbol, words, "", values[0])
+            return
+        rows = of if isinstance(of, Rows) else None
+        sheet = self.sheet(of) if rows else self.group_sheet(of)
+        if op in ("count", "n_groups"):
+            words, header, running = "number of these" if rows else "number of groups", "", None
+        else:
+            with self._referring() as refers:
+                header = self.column(sheet, inputs[0], rows)
+            self.needs.setdefault(id(sheet), _Ordered()).update(refers)
+            words, running = f"{_AGGREGATED.get(op, op)} {header}", None
+            if any(sign in header for sign in "<>=") and " " in header:
+                words = f"{_AGGREGATED.get(op, op)} ({header})"
+            if op == "total":
+                terms = plain(inputs[0]) * 1.0
+                summed = rows.ranked.running(terms) if rows else np.cumsum(np.ravel(terms))
+                running = summed.tolist()
+        symbol = self.known["symbol", key] = next(self.symbols)
+        self.entries[symbol] = sheet
+        sheet.totals.append(Total(symbol, words, values, header, running))
+
+    def described(self, rows: Rows) -> str:
+        """Return what the rows of a ranking are, in words."""
+        said: list[str] = []
+        one = rows
+        while one.subset is not None:
+            above, how, what = one.subset
+            if how == "relevant":
+                said.append(f"of grade {what} or more")
+            elif how == "top":
+                said.append(f"down to rank {number(np.asarray(what).flat[0].item())}")
+            else:
+                text = self._condition(what, above)
+                said.append(f"where {text}" if how == "where" else f"in the order of {text}")
+            one = above
+        said = list(dict.fromkeys(reversed(said)))
+        base = _BASES.get(rows.base, rows.base)
+        if "{}" in base:
+            grades = [one for one in said if one.startswith("of grade")]
+            said = [one for one in said if one not in grades]
+            base = base.format("".join(f" {one}" for one in grades))
+        if any(one.startswith("in the order") for one in said):
+            base = base.removesuffix(", highest grade first")
+        return ", ".join([base, *said])
+
+    def _condition(self, node: Derived, rows: Rows) -> str:
+        """Write out what is asked of the rows of a ranking."""
+        labels = {"rank": rows.ranked.rank.tolist(), "grade": _grades(rows)}
+        sheet = Sheet("", labels)
+        self.alive.append(sheet)
+        with self._referring():
+            text, _ = self.written(node, lambda one: self._label(sheet, one, rows))
+        return text
+
+    # ---- sheets ---------------------------------------------------------------------------------
+
+    def sheet(self, rows: Rows) -> Sheet:
+        """Return the sheet of a ranking's rows."""
+        key = self.key(rows)
+        if key not in self.sheets:
+            ranked = rows.ranked
+            labels: dict[str, Sequence[Any]] = {}
+            if rows.home is not None:
+                names = rows.home.names
+                labels["group"] = [names[i] for i in ranked.query.tolist()]
+            labels["rank"] = ranked.rank.tolist()
+            if rows.base not in ("filled", "ranked"):
+                labels["document"] = rows.documents
+            if rows.base != "ranked":
+                labels["grade"] = _grades(rows)
+            self.sheets[key] = Sheet(self.described(rows), labels)
+        return self.sheets[key]
+
+    def group_sheet(self, groups: GroupSpace) -> Sheet:
+        """Return the sheet of a query's groups."""
+        key = "groups", id(groups)
+        if key not in self.sheets:
+            self.sheets[key] = Sheet("the groups of the query", {"group": groups.names})
+        return self.sheets[key]
+
+    def column(self, sheet: Sheet, node: Any, rows: Rows | None) -> str:
+        """Return the header of the node's column in the sheet, which it gets if it has none."""
+        if not isinstance(node, Derived):
+            node = Derived.of(np.broadcast_to(node, (_length(sheet),)), Step("constant", (node,)))
+        label = self._label(sheet, node, rows)
+        if label is not None and (label[0] in sheet.labels or _has(sheet, label[0])):
+            return label[0]
+        return self._added(sheet, node, rows)[0]
+
+    def _label(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int] | None:
+        """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
+        made = node.step
+        first = made.inputs[0] if made.inputs else None
+        if made.space is None and made.op != "constant":
+            return self.symbol(node)
+        known = id(sheet), self.key(node)
+        if known in self.known:
+            found: tuple[str, int] = self.known[known]
+            return found
+        if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
+            return made.op, _ATOM
+        if made.op == "spread":
+            column = made.inputs[-1]
+            if not isinstance(column, Derived) or column.step.space is None:
+                return None
+            # A number of the row's group: it stands in the sheet of groups, too.
+            self.column(self.group_sheet(column.step.space), column, None)
+            return self._added(sheet, node, rows)
+        shared = self.uses.get(self.key(node), 0) > 1 and made.op not in ("item", "where")
+        aggregated = rows is None and isinstance(first, Rows)
+        if not made.inputs or made.name or made.op in _OWN_COLUMN or shared or aggregated:
+            return self._added(sheet, node, rows)
+        return None
+
+    def _added(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+        """Add the column of a node; return its header."""
+        made, inputs = node.step, node.step.inputs
+        first = inputs[0] if inputs else None
+        values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
+        text, binds = "", _ATOM
+        if rows is None and isinstance(first, Rows):  # of each group
+            if ("symbol", self.key(node)) not in self.known:
+                self._aggregated(node, self.key(node))
+            text = self.known["symbol", self.key(node)]
+            self.refers[-1].add(text)
+        elif made.op == "spread" and isinstance(first, Rows):
+            home = self.group_sheet(inputs[1].step.space)
+            text = f"{self.column(home, inputs[1], None)} of the group"
+        elif made.op in _OTHER_ROWS and isinstance(first, Rows):
+            of = self._bracketed(inputs[1], lambda one: self._label(sheet, one, rows), _ATOM)
+            text = _OTHER_ROWS[made.op].format(of)
+        elif made.op == "at":
+            source, _, there = inputs
+            other = self.sheet(source)
+            text = f"{_SHORT.get(source.base, 'its')} {self.column(other, there, source)}"
+            self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
+        elif made.op == "places":
+            text = "place in the ideal"
+        elif made.op == "constant":
+            text = self._constant(inputs[0])
+        elif not inputs:
+            text = _WORDS.get(made.op, made.op)
+        else:
+            opened = [node]
+            text, binds = self.written(
+                node,
+                lambda one: (
+                    None if opened and one is opened.pop() else self._label(sheet, one, rows)
+                ),
+            )
+        header, spelled = (made.name, text) if made.name else (text, "")
+        if spelled == header:
+            spelled = ""
+        if any(header == column.header and values == column.values for column in sheet.columns):
+            label = header, _ATOM if made.name else binds  # but for a factor of 1, say
+        else:
+            taken = {column.header for column in sheet.columns} | sheet.labels.keys()
+            if len(header) > _LONGEST_HEADER or header in taken:
+                letters = (chr(i) for i in range(ord("a"), ord("z")) if chr(i) not in taken)
+                header, spelled = next(letters), text
+            label = header, _ATOM if spelled else binds
+            sheet.columns.append(Column(header, values, spelled))
+        self.known[id(sheet), self.key(node)] = label
+        return label
+
+
+class _Ordered(dict[Any, Any]):
+    """A set that keeps the order."""
+
+    def add(self, one: Any) -> None:
+        self[one] = one
+
+
+def _has(sheet: Sheet, header: str) -> bool:
+    return any(column.header == header for column in sheet.columns)
+
+
+def _is(value: Any, constant: int) -> bool:
+    """Tell whether a value is a constant that is this number everywhere."""
+    if isinstance(value, Derived | str | Rows):
+        return False
+    return bool(np.size(value) and np.all(np.asarray(value) == constant))
+
+
+def _length(sheet: Sheet) -> int:
+    return len(next(iter(sheet.labels.values())))
+
+
+def _grades(rows: Rows) -> list[int | None]:
+    judged = rows.ranked.judged.tolist()
+    return [
+        grade if is_judged else None
+        for grade, is_judged in zip(rows.ranked.grade.tolist(), judged, strict=True)
+    ]
+
+
+def _letters() -> Iterator[str]:
+    every = [chr(i) for i in range(ord("A"), ord("Z") + 1)]
+    yield from every
+    n = 2
+    while True:
+        yield from (f"{letter}{n}" for letter in every)
+        n += 1
+
+
+def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
+    """Return the steps of a value that `follow` returned, for the measure of that name."""
+    result = np.asarray(value).flat[0]
+    shown = result if isinstance(result, str) else result.item()
+    if not isinstance(value, Derived):
+        return Worksheet([], Line(name, "", "", shown), lost=True)
+    writing = _Writing(_letters())
+    writing.count_uses(value)
+    with writing._referring() as refers:
+        first = value.step.inputs[0] if value.step.inputs else None
+        if first is None or isinstance(first, Rows | GroupSpace):
+            label = writing.symbol(value)
+            words, numbers = label[0] if label else "", ""
+        else:
+            words, numbers = writing._words(value, writing.symbol), writing._numbers(value)
+    line = Line(name, words, numbers, shown)
+    entries = writing.ordered(refers)
+    return Worksheet(entries, line, writing.lost, writing.divided_by_nothing)
+
+
+def sheets(of: Worksheet) -> list[Sheet]:
+    """Return the tables of a worksheet."""
+    return [entry for entry in of.entries if isinstance(entry, Sheet)]
+
+
+def values_of(of: Worksheet) -> Mapping[str, float | str]:
+    """Return {symbol: value} of the numbers of the query."""
+    found: dict[str, float | str] = {}
+    for entry in of.entries:
+        if isinstance(entry, Line):
+            found[entry.symbol] = entry.value
+        else:
+            found |= {one.symbol: one.values[0] for one in entry.totals if len(one.values) == 1}
+    return found
