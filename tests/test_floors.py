@@ -62,6 +62,8 @@ FLOORS = [
     "bounds",
     "scores",
     "evaluation",
+    "explanation.mean",
+    "explanation",
     "nuggets",
     "pairs.overlap",
     "pairs.unjudged",

@@ -1,0 +1,1 @@
+"""Explanations: where a number comes from, so that it can be reckoned again by hand."""
