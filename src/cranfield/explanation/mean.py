@@ -281,7 +281,7 @@ def explain_mean(
     open (ties="expected"), not both.
 
     >>> print(explain_mean("demo/qrels.txt", "demo/dense.run", "nDCG@10").formula)
-    mean = (0.8616 + 0.5258 + ... + 0.9134) / 40 = 26.616306216955266 / 40 = 0.6654076554238817
+    mean = (1.0000 + 0.9291 + ... + 0.8262) / 40 = 26.616306216955266 / 40 = 0.6654076554238817
     """
     wanted = _a_number(measure)
     judgments = as_qrels(qrels, errors)
