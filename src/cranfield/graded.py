@@ -73,6 +73,7 @@ def grades(
     >>> qrels, run = grades({"q1": [1, 0], "q2": [0, None, 1]})
     >>> evaluate(qrels, run, "RR").per_query("RR")
     {'q1': 1.0, 'q2': 0.3333333333333333}
+
     """
     named = _by_query(lists, "the grades")
     if not named:
@@ -92,18 +93,19 @@ def grades(
             judged[query] |= _not_retrieved(judged[query], one, where)
         remarks = ["The ideal ranking: the grades stated for the collection, sorted."]
     qrels = Qrels(judged)
-    qrels.form = "lists of grades"
+    run = Run(rankings, "grades")
+    qrels.form = run.form = "lists of grades"
     if top is not None:
         whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
         if not whole or not qrels.top_grade <= top <= LARGEST_GRADE:
             raise OptionError(
-                f"top={top!r:.40}: expected the highest grade of the scale, a whole number from "
-                f"{qrels.top_grade} up, the highest of these grades"
+                f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a whole "
+                f"number from {qrels.top_grade} up, the highest of these grades"
             )
         qrels.top_grade = int(top)
         remarks.append(f"The highest grade of the scale: {top}, as stated.")
     qrels.remarks = tuple(remarks)
-    return Graded(qrels, Run(rankings, "grades"))
+    return Graded(qrels, run)
 
 
 def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:

@@ -274,9 +274,9 @@ def read_inputs(
     InputError for what cannot be read.
     """
     if not listed.lists:
-        for option, given in (("collection", listed.collection), ("top-grade", listed.top)):
-            if given:
-                raise click.UsageError(f"--{option} is said of lists of grades: add --grades.")
+        if listed.collection or listed.top is not None:
+            option = "--collection" if listed.collection else "--top-grade"
+            raise click.UsageError(f"{option} is said of lists of grades: add --grades.")
         if qrels is None or not runs:
             missing = "QRELS" if qrels is None else "RUN..."
             raise click.UsageError(
@@ -290,11 +290,11 @@ def read_inputs(
             "list is one argument, as in --grades '5 2 4'.)"
         )
     context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if given and option.name in _NOT_OF_GRADES:
+    for one in context.command.params:
+        given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+        if given and one.name in _NOT_OF_GRADES:
             raise OptionError(
-                f"{option.opts[-1]} has no effect on --grades: a list of grades is ranked as it "
+                f"{one.opts[-1]} has no effect on --grades: a list of grades is ranked as it "
                 "stands, and every list counts"
             )
     refuse_two_inputs(*listed.lists, *listed.collection)

@@ -17,18 +17,20 @@ _HINT = (
 def grade_lists(
     texts: Iterable[str], what: str, names: Sequence[str] = ()
 ) -> dict[str, list[int | None]]:
-    """Return {query: grades} of texts, each a list or the path of a file of lists; `-`, standard in.
+    """Return {query: grades} of texts, each a list, or the path of a file of lists.
 
-    A list without a name has that of its place in `names`, or the number of its place, from 1. In
-    a file, blank lines, and lines that begin with `#`, are left out. `what` says in errors whose
-    texts they are. Raises InputError for what is no list, with the line if it is of a file;
-    DuplicateError for a second list of a query.
+    `-` is the standard input. A list without a name has that of its place in `names`, or the
+    number of its place, from 1. In a file, blank lines, and lines that begin with `#`, are left
+    out. `what` says in errors whose texts they are. Raises InputError for what is no list, with
+    the line if it is of a file; DuplicateError for a second list of a query.
     """
     found: dict[str, list[int | None]] = {}
     for source, number, line in _lines(texts, what):
         name, colon, listed = line.rpartition(":")
         place = len(found)
-        query = name.strip() if colon else (*names, *map(str, range(len(names) + 1, place + 2)))[place]
+        query = names[place] if place < len(names) else str(place + 1)
+        if colon:
+            query = name.strip()
         try:
             if query in found:
                 raise DuplicateError(f"a second list of query {query!r:.80}")

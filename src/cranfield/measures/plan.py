@@ -150,8 +150,8 @@ class Measure:
             lists = documents_of(lists[0], f"{self} of a list of grades")
         if len(lists) != 2 or parameters:
             raise TypeError(
-                f"{self}(truth, ranking) or {self}(grades) scores one list, "
-                f"{self.name}(parameter=value) sets parameters; use one of these"
+                f"{self}(truth, ranking), or {self}(grades), scores one list, "
+                f"{self.name}(parameter=value) sets parameters; use one of the two"
             )
         truth, ranking = lists
         graded = truth if isinstance(truth, Mapping) else graded_one(truth)
