@@ -275,10 +275,12 @@ def explain_mean(
 ) -> MeanExplanation:
     """Explain a run's value over all queries: which of them pull it down.
 
-    The arguments are those of `evaluate`, with one run and one measure. Documents retrieved,
-    relevant, and both are counted beside it, by the grade that the measure takes for relevant; not
-    for judgments in groups, where a document has several; and of documents whose place is left
-    open (ties="expected"), not both.
+    The arguments are those of `evaluate`, with one run and one measure. Beside it are counted the
+    documents retrieved, those relevant (by the grade that the measure takes for that), and the
+    relevant ones retrieved; the last not with ties="expected", where a cut by `depth` leaves open
+    which they are; none for judgments in groups, where a document has several grades.
+
+    Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
 
     >>> print(explain_mean("demo/qrels.txt", "demo/dense.run", "nDCG@10").formula)
     mean = (1.0000 + 0.9291 + ... + 0.8262) / 40 = 26.616306216955266 / 40 = 0.6654076554238817
