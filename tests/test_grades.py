@@ -243,7 +243,7 @@ def test_what_is_no_top_grade(top: Any) -> None:
 
 
 def test_a_measure_refuses_what_is_no_list_of_grades() -> None:
-    with pytest.raises(InputError, match="AP of a list of grades, rank 1: .*, got 'd1'"):
+    with pytest.raises(InputError, match=r"AP of a list of grades, rank 1: .*, got 'd1'"):
         AP(["d1", "d2"])  # type: ignore[list-item]
     for other in ({"d1"}, {"d1": 1}, "d1"):
         with pytest.raises(TypeError, match=r"AP\(truth, ranking\), or AP\(grades\), scores one"):
@@ -268,7 +268,7 @@ def test_the_ways_to_write_a_list(write: Any) -> None:
         ["--grades", path],
     ):
         run = document(*arguments, "-m", "AP", "-m", "DCG")
-        lists = {"1": [5, 2, None, 4], "q:9": [1, 0]}
+        lists: dict[str, list[int | None]] = {"1": [5, 2, None, 4], "q:9": [1, 0]}
         assert run["queries"] == evaluate(*grades(lists), "AP DCG").to_dict()
         assert run["read_as"] == "lists of grades"
     run = document("--grades", "-", "-m", "AP", stdin="a: 0 1")
@@ -291,11 +291,14 @@ def test_a_collection_by_place_or_by_name(write: Any) -> None:
 def test_the_options_that_have_an_effect() -> None:
     run = document(
         *("--grades", "- 2 1 0", "--top-grade", "4", "-m", "nDCG(ideal='top')", "-m", "P@2"),
-        *("--judged-only", "--depth", "3", "-l", "2", "--bounds"),
+        *("--judged-only", "--depth", "3", "-l", "2"),
     )
     assert run["all"]["P(rel=2)@2"] == 1 / 2
     best = run["all"]["nDCG(ideal='top')"]
     assert best == pytest.approx(dcg([2, 1]) / dcg([4, 4]))
+    run = document("--grades", "- 2 1 0", "--top-grade", "4", "-m", "DCG", "--bounds")
+    assert run["bounds"]["highest_grade"] == 4
+    assert run["all"]["DCG high"] == pytest.approx(dcg([4, 2, 1]))
 
 
 HINT = "A list is written '5 2 4 - 1', best rank first"

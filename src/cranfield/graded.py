@@ -61,7 +61,7 @@ def grades(
         OptionError: a top grade that is none, or below a grade.
 
     >>> from cranfield import evaluate
-    >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"))
+    >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")
      run      nDCG@5      P@5
      ────────────────────────
      grades   0.9659   0.8000
@@ -69,7 +69,7 @@ def grades(
     1 query averaged.
     The ideal ranking: these grades, sorted (nothing else was judged).
     >>> evaluate(*grades([5, 2, 4, 0, 1], collection=[5, 5, 4, 3, 2, 1, 0]), "nDCG@5")["nDCG@5"]
-    0.7410062297682926
+    0.7077283557012497
     >>> qrels, run = grades({"q1": [1, 0], "q2": [0, None, 1]})
     >>> evaluate(qrels, run, "RR").per_query("RR")
     {'q1': 1.0, 'q2': 0.3333333333333333}
