@@ -17,6 +17,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
+
+
 def transcripts(page: Path) -> list[tuple[str, str]]:
     """Return (command, output) of every `$ cranfield ...` in a console block."""
     found = []
@@ -33,7 +36,7 @@ def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
     for command, output in transcripts(page):
         words = shlex.split(command)
         assert words[0] == "cranfield", f"{page.name}: {command} would not be tested"
-        if any(word.startswith("dl19/") for word in words) != shared:
+        if any(word.startswith(SHARED) for word in words) != shared:
             continue
         arguments = [
             str(path.relative_to(folder)) if "*" in word else word
@@ -51,8 +54,9 @@ def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path)
     prints_what_is_shown(page, demo_folder, shared=False)
 
 
-def test_the_commands_on_dl_2019_print_what_is_shown(data: Path) -> None:
-    assert sum(prints_what_is_shown(page, data, shared=True) for page in PAGES) == 2
+def test_the_commands_on_shared_data_print_what_is_shown(data: Path) -> None:
+    counts = {page.name: prints_what_is_shown(page, data, shared=True) for page in PAGES}
+    assert {name: n for name, n in counts.items() if n} == {"comparing.md": 2, "examples.md": 2}
 
 
 MODULES = [

@@ -22,6 +22,7 @@ _HOME = {
     "DiscriminativePower": "comparison.discrimination",
     "Finding": "checking",
     "Gate": "comparison.gate",
+    "Graded": "graded",
     "InputError": "errors",
     "JointBounds": "pairs",
     "Kendall": "comparison.correlation",
@@ -52,6 +53,7 @@ _HOME = {
     "discriminative_power": "comparison.discrimination",
     "evaluate": "evaluation",
     "gate": "comparison.gate",
+    "grades": "graded",
     "joint_bounds": "pairs",
     "kendall": "comparison.correlation",
     "measure": "measures",
@@ -81,6 +83,7 @@ __all__ = [
     "DiscriminativePower",
     "Finding",
     "Gate",
+    "Graded",
     "InputError",
     "JointBounds",
     "Kendall",
@@ -111,6 +114,7 @@ __all__ = [
     "discriminative_power",
     "evaluate",
     "gate",
+    "grades",
     "joint_bounds",
     "kendall",
     "measure",
@@ -154,6 +158,7 @@ if TYPE_CHECKING:
     from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
+    from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.nuggets import NuggetScores, nugget_recall

@@ -8,7 +8,7 @@ from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, Order, Progress
 from cranfield.judge import Queries, judge_all
 from cranfield.measures import Measure, Plan, parse_all
-from cranfield.qrels import QrelsLike, as_qrels
+from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import Scores, Systems
@@ -136,6 +136,8 @@ def evaluate(
         "judged_only": judged_only,
     }
 
+    ideals = _other_ideals(wanted, judgments) if judgments.remarks else []
+
     def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
         costs = any(one.definition.takes_cost for one in wanted)
         meetings = judge_all(
@@ -145,7 +147,7 @@ def evaluate(
             values = plan.values(meeting.judged)
             data = {"qrels": judgments.form, "run": one.form}
             recipe = {"cranfield": __version__, **options, **data}
-            remarks, found = meeting.remarks, None
+            remarks, found = (*meeting.remarks, *ideals), None
             if bounds:
                 recipe["bounds"] = True
                 found = bounds_of(wanted, meeting.judged)
@@ -166,6 +168,19 @@ def evaluate(
         one = as_run(cast(RunLike, run), errors)
         return next(scored({one.name: one}))
     return Systems(list(scored(several)))
+
+
+def _other_ideals(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
+    """Say of each measure whose ideal ranking is not that of all judged documents what it is."""
+    said = {
+        "top": f"has the top grade, {qrels.top_grade}, at every rank",
+        "retrieved": "is what was retrieved, sorted",
+    }
+    return [
+        f"{one}: the ideal ranking {said[ideal]}."
+        for one in measures
+        if (ideal := one.parameters.get("ideal")) in said
+    ]
 
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:

@@ -352,6 +352,7 @@ _TIES: Mapping[Ties, str] = {
 def _remarks(
     qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties, n_hits: int
 ) -> Iterator[str]:
+    yield from qrels.remarks
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield left_out.said(name)

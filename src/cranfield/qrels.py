@@ -83,6 +83,7 @@ class Qrels:
     form = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text = False  # whether these are lines of text
+    remarks: tuple[str, ...] = ()  # what every result of them says
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
     columns: Mapping[Number, Any] = MappingProxyType({})
     _groups: Grouping | None = None

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Union, get_args
 
 import numpy as np
@@ -167,7 +168,7 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.name!r})"
 
-    @property
+    @cached_property
     def form(self) -> str:
         """What the data were understood to be, in words."""
         return self._rows.form

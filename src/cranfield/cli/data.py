@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import click
+from click.core import ParameterSource
 
 from cranfield.cli.terminal import Reading
-from cranfield.errors import InputError
+from cranfield.errors import InputError, OptionError
 from cranfield.evaluation import Judging
 from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
 from cranfield.formats.block import Errors, Order
 from cranfield.formats.columns import ColumnsLike
+from cranfield.formats.grades import grade_lists
 from cranfield.formats.source import Source
+from cranfield.graded import grades
 from cranfield.qrels import Qrels, read_qrels
 from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, read_run
@@ -197,6 +200,108 @@ def judging_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_JUDGING):
         with_judging = option(with_judging)
     return with_judging
+
+
+@dataclass(frozen=True)
+class GradesOptions:
+    """Lists of grades that stand for judgments and a run, and what was said of them."""
+
+    lists: Sequence[str]
+    collection: Sequence[str]
+    top: int | None
+
+
+_GRADES = (
+    click.option(
+        "--grades",
+        "lists",
+        multiple=True,
+        metavar="LIST",
+        help="In place of QRELS and RUN: the grades of what was retrieved, best rank first, as in "
+        "'5 2 4 - 1', - being unjudged; of a named query, 'q1: 5 2 4'; or a file of such lines. "
+        "May be repeated, for several queries.",
+    ),
+    click.option(
+        "--collection",
+        multiple=True,
+        metavar="LIST",
+        help="With --grades, written in the same way: the grades of all documents judged for the "
+        "query, retrieved or not, of which the ideal ranking is then made.",
+    ),
+    click.option(
+        "--top-grade",
+        type=int,
+        metavar="GRADE",
+        help="With --grades: the highest grade of the scale, if no document has it.",
+    ),
+)
+
+
+def grades_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of lists of grades, as one argument `listed`.
+
+    Its arguments QRELS and RUN may be missing then: `read_inputs` sees to them.
+    """
+
+    @functools.wraps(command)
+    def with_grades(
+        *args: Any,
+        lists: Sequence[str],
+        collection: Sequence[str],
+        top_grade: int | None,
+        **rest: Any,
+    ) -> None:
+        command(*args, listed=GradesOptions(lists, collection, top_grade), **rest)
+
+    for option in reversed(_GRADES):
+        with_grades = option(with_grades)
+    return with_grades
+
+
+# What says how files are read, how scores rank, or what to do with a query that a run has not.
+_NOT_OF_GRADES = {
+    *("qrels_format", "run_format", "qrels_columns", "run_columns", "errors"),
+    *("order", "scores", "ties", "queries"),
+}
+
+
+def read_inputs(
+    qrels: str | None, runs: Sequence[str], data: DataOptions, listed: GradesOptions
+) -> tuple[Qrels, list[Run]]:
+    """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
+
+    Raises click.UsageError if there is neither or both, OptionError for an option without effect,
+    InputError for what cannot be read.
+    """
+    if not listed.lists:
+        if listed.collection or listed.top is not None:
+            option = "--collection" if listed.collection else "--top-grade"
+            raise click.UsageError(f"{option} is said of lists of grades: add --grades.")
+        if qrels is None or not runs:
+            missing = "QRELS" if qrels is None else "RUN..."
+            raise click.UsageError(
+                f"Missing argument '{missing}'; for a list of grades alone, say --grades."
+            )
+        refuse_two_inputs(qrels, *runs)
+        return data.read_qrels(qrels), data.read_runs(runs)
+    if qrels is not None:
+        raise click.UsageError(
+            "--grades stands for judgments and a run: leave out QRELS and RUN, or --grades. (A "
+            "list is one argument, as in --grades '5 2 4'.)"
+        )
+    context = click.get_current_context()
+    for one in context.command.params:
+        given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+        if given and one.name in _NOT_OF_GRADES:
+            raise OptionError(
+                f"{one.opts[-1]} has no effect on --grades: a list of grades is ranked as it "
+                "stands, and every list counts"
+            )
+    refuse_two_inputs(*listed.lists, *listed.collection)
+    lists = grade_lists(listed.lists, "--grades")
+    collection = grade_lists(listed.collection, "--collection", [*lists])
+    judgments, run = grades(lists, collection=collection or None, top=listed.top)
+    return judgments, [run]
 
 
 def refuse_two_inputs(*paths: str) -> None:

@@ -7,9 +7,11 @@ import click
 
 from cranfield.cli.data import (
     DataOptions,
+    GradesOptions,
     data_options,
+    grades_options,
     judging_options,
-    refuse_two_inputs,
+    read_inputs,
     size_of,
 )
 from cranfield.cli.terminal import PAGES, Reading, as_json, is_terminal, note, say, show_tables
@@ -23,8 +25,8 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "h
 
 
 @click.command("evaluate")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("qrels", required=False, metavar="QRELS")
+@click.argument("runs", nargs=-1, metavar="RUN...")
 @click.option(
     "-m",
     "--measure",
@@ -54,6 +56,7 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "h
     show_default=True,
     help="Average over all queries with judgments, or over those that the run has, too.",
 )
+@grades_options
 @judging_options
 @data_options
 @click.option(
@@ -63,13 +66,14 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "h
     help="How to print.  [default: table on a terminal, else tsv]",
 )
 def command(
-    qrels: str,
+    qrels: str | None,
     runs: tuple[str, ...],
     names: tuple[str, ...],
     per_query: bool,
     rel: int | None,
     bounds: bool,
     queries: Queries,
+    listed: GradesOptions,
     judging: Judging,
     data: DataOptions,
     form: Format | None,
@@ -79,18 +83,17 @@ def command(
     QRELS holds judgments (TREC: query_id iteration doc_id grade), RUN what a system returned (TREC:
     query_id Q0 doc_id rank score tag). BEIR, MS MARCO, CSV, TSV, JSON, JSON lines, Parquet and
     Arrow are recognised, too, compressed or not; a folder or a quoted glob is one table; `-` reads
-    the standard input. Several runs make one table.
+    the standard input. Several runs make one table. Or grades alone stand for both: --grades.
 
     \b
     cranfield evaluate qrels.txt bm25.run
     cranfield evaluate qrels.tsv *.parquet -m nDCG@10 -m AP -m 'P(rel=2)@5'
     cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item,score=pred
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
+    cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, *runs)
     measures = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
-    judgments = data.read_qrels(qrels)
-    named = data.read_runs(runs)
+    judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
         systems = evaluate(
             judgments,

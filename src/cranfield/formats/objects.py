@@ -56,7 +56,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
     if not any(map(_has_groups, data.values())):
         return None
     found: Grouping = {}
-    for query, groups in _with_text_ids(data, "the qrels").items():
+    for query, groups in with_text_ids(data, "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
                 f"the qrels: query {query!r} has no groups, and others have",
@@ -68,7 +68,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
                 _levels(part, f"{where}, group {name!r}")
                 for part in (parts if isinstance(parts, list | tuple) else [parts])
             ]
-            for name, parts in _with_text_ids(groups, where).items()
+            for name, parts in with_text_ids(groups, where).items()
         }
     return found
 
@@ -83,7 +83,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
         raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
     if not part:
         raise InputError(f"{where}: holds no judgment")
-    levels = _with_text_ids(part, where)
+    levels = with_text_ids(part, where)
     for doc, level in levels.items():
         if not is_number(level) or abs(level) > LARGEST_GRADE:
             raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
@@ -132,8 +132,8 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     if _are_ids(data) and all(map(_are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {
-        query: _with_text_ids(docs, f"{what}: query {query!r}")
-        for query, docs in _with_text_ids(data, what).items()
+        query: with_text_ids(docs, f"{what}: query {query!r}")
+        for query, docs in with_text_ids(data, what).items()
     }
 
 
@@ -145,7 +145,8 @@ def _are_ids(keys: Mapping[Any, Any]) -> bool:
         return False
 
 
-def _with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
+def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return the dict with text ids; InputError if two are the same, or one may be none."""
     texts = {as_text(key, where): value for key, value in data.items()}
     if len(texts) < len(data):
         raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")
@@ -201,6 +202,31 @@ def grades_of(values: Iterable[Any]) -> Ints | None:
         except (ValueError, OverflowError):
             return None
     return whole_numbers(grades)
+
+
+def is_list(value: object) -> bool:
+    """Tell whether the value holds others one after the other: no text, no dict, no set."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
+
+
+def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
+    """Return {document: grade} and the ranking of a list of grades, best rank first.
+
+    The documents are called "rank 1", "rank 2", ...; None is the grade of an unjudged one.
+    """
+    if not is_list(grades):
+        raise InputError(f"{where}: expected a list of grades, best rank first, got {grades!r:.80}")
+    listed = list(grades)
+    ranking = [f"rank {i}" for i in range(1, len(listed) + 1)]
+    judged = {doc: one for doc, one in zip(ranking, listed, strict=True) if one is not None}
+    found = grades_of(judged.values())
+    if found is None:
+        doc, wrong = next((d, one) for d, one in judged.items() if grades_of([one]) is None)
+        raise InputError(
+            f"{where}, {doc}: expected a whole number as the grade, or None for an unjudged "
+            f"document, got {wrong!r:.80}"
+        )
+    return dict(zip(judged, found.tolist(), strict=True)), ranking
 
 
 def without_faults(data: Nested, what: What) -> tuple[Nested, LeftOut]:

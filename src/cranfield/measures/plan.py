@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.formats.objects import by_position, graded_one
+from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
 from cranfield.judge import judge
 from cranfield.judged import ENDLESS, Judged
 from cranfield.measures.parameters import NUMBER, Depth, Gains, finite, written
@@ -35,12 +35,15 @@ class Measure:
     """A measure with its parameters: a value, hashable, equal by meaning.
 
     Written as `nDCG@10`, `P(rel=2)@5`, in Python as in text. `str()` gives the text, which
-    `parse()` takes. Called with a truth and a ranking, it scores a single list:
+    `parse()` takes. Called with a truth and a ranking, it scores a single list; called with a
+    list of grades alone, best rank first, that list against these grades, sorted:
 
     >>> from cranfield import nDCG, AP, P, parse
     >>> AP({"d3"}, ["d1", "d2", "d3"])
     0.3333333333333333
     >>> (nDCG@5)({"d1": 3, "d2": 2}, ["d1", "d4", "d2"])
+    0.9385574520455129
+    >>> (nDCG@5)([3, 0, 2])
     0.9385574520455129
     >>> P(rel=2)@5 == parse("P(rel=2)@5")
     True
@@ -128,21 +131,27 @@ class Measure:
         ranking: Mapping[Any, float] | Sequence[Any],
         /,
     ) -> float: ...
+    @typing.overload
+    def __call__(self, grades: Iterable[int | None], /) -> float: ...
     def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
         """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
 
         The truth is a dict {document: grade} or a set of relevant documents; the ranking a list
-        of documents, best first, or a dict {document: score}. Returns a number.
+        of documents, best first, or a dict {document: score}. Or one list of grades, best rank
+        first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then, see
+        `cranfield.grades`. Returns a number.
         """
         if not lists:
             return self.with_parameters(parameters)
         unnamed = self.definition.unnamed
         if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
             return self.with_parameters({unnamed: lists[0], **parameters})
+        if len(lists) == 1 and not parameters and is_list(lists[0]):
+            lists = documents_of(lists[0], f"{self} of a list of grades")
         if len(lists) != 2 or parameters:
             raise TypeError(
-                f"{self}(truth, ranking) scores one list, {self.name}(parameter=value) sets "
-                "parameters; use one of the two"
+                f"{self}(truth, ranking), or {self}(grades), scores one list, "
+                f"{self.name}(parameter=value) sets parameters; use one of the two"
             )
         truth, ranking = lists
         graded = truth if isinstance(truth, Mapping) else graded_one(truth)

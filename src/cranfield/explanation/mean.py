@@ -1,0 +1,378 @@
+"""The value over all queries explained: which queries pull it down, and how far."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from cranfield.errors import MeasureError, OptionError
+from cranfield.evaluation import Judging, evaluate
+from cranfield.formats.block import Errors, Progress
+from cranfield.judge import Queries
+from cranfield.measures import Measure, definitions, parse
+from cranfield.qrels import QrelsLike, as_qrels
+from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
+from cranfield.render import Table, text, to_html
+from cranfield.runs import RunLike, as_run
+from cranfield.scores import Scores, Systems, shown
+
+# What a query contributes: what it lacks to 1; how far it is from the mean; its own value, of a
+# sum; how far its logarithm is from the mean of the logarithms.
+Kind = Literal["missing", "difference", "sum", "logarithm"]
+
+_SHOWN_TERMS = 4
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """One query's part of the value over all. What does not apply, or was not counted, is None."""
+
+    query_id: str
+    value: float
+    term: float  # what is added up: the value, or ln(max(value, 0.00001)) of a geometric mean
+    part: float  # 1 - value, value - mean, value, or term - mean of the terms
+    share: float | None  # of the sum of the parts, 0 to 1, if their sum says something
+    so_far: float | None  # the share of this query and those above it
+    retrieved: int | None
+    relevant: int | None  # judged so, retrieved or not
+    relevant_retrieved: int | None
+    marks: tuple[str, ...]  # what explains the value
+
+
+@dataclass(frozen=True, eq=False)
+class MeanExplanation:
+    """The value over all queries, as the sum of what its queries contribute.
+
+    `queries` has them all, the most harmful first; queries that are equal in this stand in the
+    order of their ids. `kind` says what their `part` is:
+
+    "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
+    "difference": part is value - mean, and all parts add up to 0 (but for rounding).
+    "sum": the value over all is a sum, and part is the query's own value.
+    "logarithm": of a geometric mean; part is ln(max(value, 0.00001)) less the mean of these.
+
+    `total` is the sum of the queries' terms, in the order of the bytes of their ids, from left to
+    right; `value` is total / n, for a sum the total, for a geometric mean exp(total / n): to the
+    last bit what `evaluate` returns.
+
+    >>> from cranfield import evaluate
+    >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}}
+    >>> run = {"q1": ["d1"], "q2": ["d1", "d2"], "q3": ["d1", "d2"]}
+    >>> found = MeanExplanation.of(evaluate(qrels, run, "RR"), "RR")
+    >>> [(one.query_id, one.part, round(one.share, 4)) for one in found.queries]
+    [('q3', 1.0, 0.6667), ('q2', 0.5, 0.3333), ('q1', 0.0, 0.0)]
+    >>> found.total / found.n == found.value == 0.5
+    True
+    """
+
+    name: str  # of the run
+    measure: Measure
+    kind: Kind
+    value: float
+    total: float
+    terms: Sequence[float]  # in the order in which they are added
+    queries: Sequence[QueryPart]
+    level: int  # the lowest grade that was counted as relevant
+    rows: int  # how many a table shows
+    recipe: Mapping[str, Any]
+    remarks: Sequence[str]  # what else to know of the scores
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
+    @classmethod
+    def of(cls, scores: Scores, measure: Measure | str, rows: int = 10) -> "MeanExplanation":
+        """Explain one measure's value over all queries.
+
+        What `scores` also has of NumRet, NumRel and NumRelRet is shown beside, and marks queries
+        without results, without relevant documents, and those for which none of them was found.
+
+        Args:
+            scores: what `evaluate` returned for one run.
+            measure: one that was evaluated.
+            rows: how many queries a table shows.
+
+        Raises:
+            MeasureError: the measure was not evaluated, or its values are texts.
+            OptionError: rows is no number of rows.
+
+        """
+        _check_rows(rows)
+        wanted = _a_number(measure)
+        value = scores[wanted]
+        values = scores.columns[str(wanted)][1].astype(np.float64)
+        kind = _kind(wanted, values)
+        terms = floored_log(values) if kind == "logarithm" else values
+        parts, order = _parts(kind, terms, wanted.definition.higher_is_better)
+        shares: Sequence[float | None] = [None] * len(values)
+        so_far = shares
+        whole = total(parts[order])
+        if kind in ("missing", "sum") and whole != 0:
+            shares = (parts[order] / whole).tolist()
+            so_far = (np.cumsum(parts[order]) / whole).tolist()
+        level = _level(wanted)
+        counted = [
+            scores.per_query(one) if str(one) in scores.columns else {} for one in _counts(level)
+        ]
+        found = []
+        for row, share, until in zip(order.tolist(), shares, so_far, strict=True):
+            query = scores.query_ids[row]
+            retrieved, relevant, both = (
+                int(column[query]) if column else None for column in counted
+            )
+            found.append(
+                QueryPart(
+                    query,
+                    float(values[row]),
+                    float(terms[row]),
+                    float(parts[row]) + 0.0,
+                    share,
+                    until,
+                    retrieved,
+                    relevant,
+                    both,
+                    _marks(retrieved, relevant, both, judged_only=scores.recipe["judged_only"]),
+                )
+            )
+        return cls(
+            scores.name,
+            wanted,
+            kind,
+            value,
+            total(terms),
+            terms.tolist(),
+            found,
+            level,
+            rows,
+            scores.recipe,
+            Systems([scores]).notes(),
+        )
+
+    def table(self, rows: int | None = None) -> Table:
+        """Return the most harmful queries as a table to be shown; None: as many as was asked."""
+        if rows is not None:
+            _check_rows(rows)
+        first = self.queries[: self.rows if rows is None else rows]
+        label = {
+            "missing": "1 - value",
+            "difference": "value - mean",
+            "logarithm": "ln - mean ln",
+        }.get(self.kind)
+        columns = [
+            ("query_id", [one.query_id for one in first]),
+            (str(self.measure), [shown(self.measure, one.value) for one in first]),
+        ]
+        if self.kind == "logarithm":
+            columns.append(("ln", [_plain(one.term) for one in first]))
+        if label:
+            form = _plain if self.kind == "missing" else _signed
+            columns.append((label, [form(one.part) for one in first]))
+        if self.queries[0].share is not None:
+            columns.append(("share", [_percent(one.share, 1) for one in first]))
+            columns.append(("so far", [_percent(one.so_far, 1) for one in first]))
+        for name, counts in (
+            ("retrieved", [one.retrieved for one in first]),
+            ("relevant", [one.relevant for one in first]),
+            ("found", [one.relevant_retrieved for one in first]),
+        ):
+            if None not in counts:
+                columns.append((name, [f"{count:,}" for count in counts]))
+        if any(one.marks for one in first):
+            columns.append(("why", [", ".join(one.marks) for one in first]))
+        header, cells = zip(*columns, strict=True)
+        title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
+        title += f"{self.measure.definition.over_queries} of {_queries(self.n)}"
+        return Table(header, list(zip(*cells, strict=True)), self._notes(len(first)), title=[title])
+
+    def _notes(self, n_shown: int) -> list[str]:
+        whole = total(np.array([one.part for one in self.queries]))
+        until = self.queries[n_shown - 1].so_far
+        said = []
+        if self.kind == "missing" and until is None:
+            said.append("Nothing is missing: every query has 1.")
+        elif self.kind == "missing":
+            said.append(f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries.")
+            said += [f"A perfect ranking may have less than 1, too: {why}." for why in self._why]
+        elif self.kind in ("difference", "logarithm"):
+            first = {
+                True: "The lowest",
+                False: "The highest, here the worst,",
+                None: "The farthest",
+            }
+            stand = first[self.measure.definition.higher_is_better]
+            said.append(f"{stand} first; over all queries the differences add up to 0.")
+        if self.kind == "logarithm":
+            said.append(f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.")
+        if self.n > n_shown:
+            if until is not None:
+                of = "what is missing" if self.kind == "missing" else "the sum"
+                said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
+            said.append(f"Not shown: {_queries(self.n - n_shown)}.")
+        if self.queries[0].relevant_retrieved is not None:
+            least = "" if self.level == 1 else f" (of grade {self.level} or more)"
+            said.append(f"found: relevant documents{least} that were retrieved, at any rank.")
+        return [*said, *self.remarks, "Added up in the order of the query ids:", self.formula]
+
+    @property
+    def _why(self) -> list[str]:
+        """Why a perfect ranking may have less than 1."""
+        exempt = self.measure.definition.exempt
+        at_k = [] if self.measure.cutoff is None else ["perfect is 1 at k"]
+        return [exempt[what] for what in ["perfect is 1", *at_k] if what in exempt]
+
+    @property
+    def formula(self) -> str:
+        """How the value came about: the terms, in the order in which they are added."""
+        terms = [_plain(one) for one in self.terms]
+        if self.measure.definition.aggregation == "sum":
+            terms = [shown(self.measure, one) for one in self.terms]
+        if self.n > _SHOWN_TERMS:
+            terms = [*terms[: _SHOWN_TERMS - 2], "...", terms[-1]]
+        added = " + ".join(terms).replace("+ -", "- ")
+        if self.kind == "sum":
+            return f"sum = {added} = {self.total!r}"
+        average, value = f"({added}) / {self.n}", f"{self.total!r} / {self.n}"
+        if self.kind == "logarithm":
+            return f"geometric mean = exp({average}) = exp({value}) = {self.value!r}"
+        return f"mean = {average} = {value} = {self.value!r}"
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as for JSON: every query, and all numbers in full."""
+        return {
+            "run": self.name,
+            "measure": str(self.measure),
+            "over_queries": self.measure.definition.over_queries,
+            "value": self.value,
+            "total": self.total,
+            "n": self.n,
+            "formula": self.formula,
+            "kind": self.kind,
+            "rel": self.level,
+            "queries": [{**asdict(one), "marks": list(one.marks)} for one in self.queries],
+            "recipe": dict(self.recipe),
+            "remarks": list(self.remarks),
+        }
+
+
+def explain_mean(
+    qrels: QrelsLike,
+    run: RunLike,
+    measure: Measure | str,
+    *,
+    queries: Queries = "judged",
+    errors: Errors = "strict",
+    progress: Progress | None = None,
+    **judging: Unpack[Judging],
+) -> MeanExplanation:
+    """Explain a run's value over all queries: which of them pull it down.
+
+    The arguments are those of `evaluate`, with one run and one measure. Beside it are counted the
+    documents retrieved, those relevant (by the grade that the measure takes for that), and the
+    relevant ones retrieved; the last not with ties="expected", where a cut by `depth` leaves open
+    which they are; none for judgments in groups, where a document has several grades.
+
+    Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
+
+    >>> print(explain_mean("demo/qrels.txt", "demo/dense.run", "nDCG@10").formula)
+    mean = (1.0000 + 0.9291 + ... + 0.8262) / 40 = 26.616306216955266 / 40 = 0.6654076554238817
+    """
+    wanted = _a_number(measure)
+    judgments = as_qrels(qrels, errors)
+    beside = [] if judgments.in_groups else _counts(_level(wanted))
+    if judging.get("ties") == "expected":
+        beside = beside[:2]
+    scores = evaluate(
+        judgments,
+        as_run(run, errors),
+        [wanted, *beside],
+        queries=queries,
+        errors=errors,
+        progress=progress,
+        **judging,
+    )
+    return MeanExplanation.of(scores, wanted)
+
+
+def _a_number(measure: Measure | str) -> Measure:
+    one = parse(measure) if isinstance(measure, str) else measure
+    if one.definition.is_text:
+        raise MeasureError(
+            f"{one} is a text for each query: there is no mean to be explained; ask for a measure "
+            "that is a number, such as nDCG@10"
+        )
+    return one
+
+
+def _check_rows(rows: int) -> None:
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
+
+
+def _kind(measure: Measure, values: Floats) -> Kind:
+    of = measure.definition
+    if of.aggregation == "sum":
+        return "sum"
+    if of.aggregation == "geometric":
+        return "logarithm"
+    ends_at_1 = of.range[1] == 1 and of.higher_is_better is True
+    return "missing" if ends_at_1 and values.max() <= 1 else "difference"
+
+
+def _parts(kind: Kind, terms: Floats, rising: bool | None) -> tuple[Floats, Ints]:
+    """Return each query's part (n,), and the rows (n,) from the most harmful on."""
+    if kind == "sum":
+        return terms, np.argsort(-terms, kind="stable")
+    parts = 1 - terms if kind == "missing" else terms - mean(terms)
+    key = -np.abs(parts) if rising is None else terms if rising else -terms
+    return parts, np.argsort(key, kind="stable")
+
+
+_REL = next(one for one in definitions() if one.name == "NumRel").parameters["rel"]
+
+
+def _level(measure: Measure) -> int:
+    """Return the lowest grade that the measure takes for relevant, 1 if it has none."""
+    takes = measure.definition.parameters.get("rel") == _REL
+    return int(measure.parameters["rel"]) if takes else 1
+
+
+def _counts(level: int) -> list[Measure]:
+    return [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
+
+
+def _marks(
+    retrieved: int | None, relevant: int | None, both: int | None, *, judged_only: bool
+) -> tuple[str, ...]:
+    marks = []
+    if retrieved == 0:
+        marks.append("no judged results" if judged_only else "no results")
+    if relevant == 0:
+        marks.append("no relevant document")
+    if retrieved and relevant and both == 0:
+        marks.append("nothing relevant retrieved")
+    return tuple(marks)
+
+
+def _queries(n: int) -> str:
+    return f"{n:,} {'query' if n == 1 else 'queries'}"
+
+
+def _plain(number: float) -> str:
+    return f"{round(number, 4) + 0.0:.4f}"
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.4f}" if round(number, 4) else "0.0000"
+
+
+def _percent(share: float | None, decimals: int = 0) -> str:
+    return "-" if share is None else f"{100 * share + 0.0:.{decimals}f} %"

@@ -1,0 +1,73 @@
+"""Lists of grades as text: `5 2 4 0 1`, or `q1: 5 2 4 0 1`, one on a line."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.lines import BYTE_ORDER_MARK
+from cranfield.formats.source import Source
+
+_HINT = (
+    "A list is written '5 2 4 - 1', best rank first, - being unjudged; of a query that has a name, "
+    "'q1: 5 2 4 - 1'. In its place may stand a file of such lines."
+)
+
+
+def grade_lists(
+    texts: Iterable[str], what: str, names: Sequence[str] = ()
+) -> dict[str, list[int | None]]:
+    """Return {query: grades} of texts, each a list, or the path of a file of lists.
+
+    `-` is the standard input. A list without a name has that of its place in `names`, or the
+    number of its place, from 1. In a file, blank lines, and lines that begin with `#`, are left
+    out. `what` says in errors whose texts they are. Raises InputError for what is no list, with
+    the line if it is of a file; DuplicateError for a second list of a query.
+    """
+    found: dict[str, list[int | None]] = {}
+    for source, number, line in _lines(texts, what):
+        name, colon, listed = line.rpartition(":")
+        place = len(found)
+        query = names[place] if place < len(names) else str(place + 1)
+        if colon:
+            query = name.strip()
+        try:
+            if query in found:
+                raise DuplicateError(f"a second list of query {query!r:.80}")
+            if not query:
+                raise InputError("expected a query before the colon")
+            found[query] = _grades(listed, may_be_empty=bool(colon))
+        except InputError as error:
+            raise error.at(source, number, line) from None
+    return found
+
+
+def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, str]]:
+    """Yield each list's source, its line there if that is a file, and the list."""
+    for text in texts:
+        if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
+            yield what, None, text
+            continue
+        source = Source(text)
+        with source.open() as stream:
+            raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+        try:
+            lines = raw.decode().split("\n")
+        except UnicodeDecodeError:
+            raise InputError("is no text in UTF-8", source=source.name) from None
+        some = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
+        if not some:
+            raise InputError("holds no list of grades", source=source.name, hint=_HINT)
+        for number, line in some:
+            yield source.name, number, line.rstrip("\r")
+
+
+def _grades(text: str, *, may_be_empty: bool) -> list[int | None]:
+    fields = re.split(r"\s*,\s*|\s+", text.strip()) if text.strip() else []
+    if not fields and not may_be_empty:
+        problem = "holds no grade; where nothing was retrieved, say of which query, as in 'q1:'"
+        raise InputError(problem, hint=_HINT)
+    wrong = next((one for one in fields if not re.fullmatch(r"-|[+-]?[0-9]{1,15}", one)), None)
+    if wrong is not None:
+        raise InputError(f"expected whole numbers or -, got {wrong!r:.80}", hint=_HINT)
+    return [None if one == "-" else int(one) for one in fields]

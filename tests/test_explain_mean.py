@@ -1,0 +1,254 @@
+"""The value over all queries explained, against slow loops of the definition."""
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+from markdown_it import MarkdownIt
+
+from cranfield import Measure, MeasureError, OptionError, Qrels, definitions, evaluate, measure
+from cranfield.explanation.mean import MeanExplanation, explain_mean
+from cranfield.measures import example_of
+from cranfield.render import text, to_html, to_latex, to_markdown
+
+NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
+SEEDS = range(4)
+
+
+@cache  # three tests look at each
+def explained(seed: int, one: Measure) -> MeanExplanation:
+    return explain_mean(*oracle.collection(seed), one)
+
+
+def left_to_right(values: list[float]) -> float:
+    added = 0.0
+    for one in values:
+        added += one
+    return added
+
+
+def in_byte_order(values: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(values.items(), key=lambda item: item[0].encode())
+
+
+@pytest.mark.parametrize("one", NUMBERS, ids=str)
+def test_the_value_is_that_of_evaluate_to_the_last_bit(one: Measure) -> None:
+    for seed in SEEDS:
+        qrels, run = oracle.collection(seed)
+        scores = evaluate(qrels, run, one)
+        found = explained(seed, one)
+        values = in_byte_order(scores.per_query(one))
+        logs = [math.log(max(value, 1e-5)) for _, value in values]
+        geometric = one.definition.aggregation == "geometric"
+        terms = logs if geometric else [value for _, value in values]
+        total = left_to_right(terms)
+        if geometric:
+            assert found.total == pytest.approx(total, rel=1e-14)
+            assert found.total == left_to_right(list(found.terms))
+            assert found.value == math.exp(found.total / found.n) == scores[one]
+        else:
+            assert found.total == total
+            expected = total if found.kind == "sum" else total / len(values)
+            assert found.value == scores[one] == expected
+        assert found.formula.endswith(f" = {scores[one]!r}")
+        assert repr(found.total) in found.formula
+        assert {part.query_id: part.value for part in found.queries} == dict(values)
+        assert sorted(found.terms) == sorted(part.term for part in found.queries)
+
+
+@pytest.mark.parametrize("one", NUMBERS, ids=str)
+def test_the_parts_are_those_of_the_definition(one: Measure) -> None:
+    of = one.definition
+    for seed in SEEDS:
+        qrels, run = oracle.collection(seed)
+        values = evaluate(qrels, run, one).per_query(one)
+        found = explained(seed, one)
+        if of.aggregation == "sum":
+            assert found.kind == "sum"
+            parts = values
+        elif of.aggregation == "geometric":
+            assert found.kind == "logarithm"
+            logs = {query: math.log(max(value, 1e-5)) for query, value in values.items()}
+            parts = {query: ln - sum(logs.values()) / len(logs) for query, ln in logs.items()}
+        elif of.range[1] == 1 and of.higher_is_better:
+            assert found.kind == "missing"
+            parts = {query: 1 - value for query, value in values.items()}
+        else:
+            assert found.kind == "difference"
+            mean = sum(values.values()) / len(values)
+            parts = {query: value - mean for query, value in values.items()}
+        assert {each.query_id: each.part for each in found.queries} == pytest.approx(
+            parts, rel=1e-12, abs=1e-12
+        )
+        if found.kind in ("missing", "sum") and sum(parts.values()):
+            whole, so_far = sum(parts.values()), 0.0
+            for each in found.queries:
+                so_far += parts[each.query_id] / whole
+                assert each.share == pytest.approx(parts[each.query_id] / whole, rel=1e-12)
+                assert each.so_far == pytest.approx(so_far, rel=1e-12)
+            assert found.queries[-1].so_far == 1
+        else:
+            assert all(each.share is each.so_far is None for each in found.queries)
+            scale = max(map(abs, values.values()), default=1.0) + 12
+            if found.kind != "sum":
+                assert abs(sum(each.part for each in found.queries)) < 1e-12 * scale
+
+
+@pytest.mark.parametrize("one", NUMBERS, ids=str)
+def test_the_most_harmful_query_stands_first(one: Measure) -> None:
+    of = one.definition
+    for seed in SEEDS:
+        found = explained(seed, one)
+        if of.aggregation == "sum":
+            key = [-each.value for each in found.queries]
+        elif of.higher_is_better is None:
+            key = [-abs(each.part) for each in found.queries]
+        else:
+            key = [each.term if of.higher_is_better else -each.term for each in found.queries]
+        order = [(k, each.query_id.encode()) for k, each in zip(key, found.queries, strict=True)]
+        assert order == sorted(order)
+
+
+def test_counts_and_marks_say_why() -> None:
+    marks = set()
+    for seed in range(8):
+        qrels, run = oracle.collection(seed)
+        found = explain_mean(qrels, run, "P(rel=2)@5")
+        assert found.level == 2
+        for each in found.queries:
+            grades = qrels[each.query_id]
+            retrieved = run.get(each.query_id, {})
+            relevant = {doc for doc, grade in grades.items() if grade >= 2}
+            counts = len(retrieved), len(relevant), len(relevant & set(retrieved))
+            assert (each.retrieved, each.relevant, each.relevant_retrieved) == counts
+            expected = []
+            if not retrieved:
+                expected.append("no results")
+            if not relevant:
+                expected.append("no relevant document")
+            if retrieved and relevant and not relevant & set(retrieved):
+                expected.append("nothing relevant retrieved")
+            assert list(each.marks) == expected
+            marks |= set(expected)
+    assert len(marks) == 3  # all of them were seen
+
+
+def test_the_options_are_those_of_evaluate() -> None:
+    qrels, run = oracle.collection(3)
+    options: list[dict[str, Any]] = [
+        {"queries": "both"},
+        {"ties": "expected"},
+        {"ties": "best", "depth": 3},
+        {"judged_only": True},
+        {"scores": "single"},
+    ]
+    for each in options:
+        found = explain_mean(qrels, run, "nDCG@5", **each)
+        scores = evaluate(qrels, run, "nDCG@5", **each)
+        assert found.value == scores["nDCG@5"]
+        assert {q.query_id: q.value for q in found.queries} == scores.per_query("nDCG@5")
+        assert {key: found.recipe[key] for key in each} == each
+    expected = explain_mean(qrels, run, "nDCG@5", ties="expected").queries[0]
+    assert (expected.relevant_retrieved, expected.retrieved is None) == (None, False)
+
+
+def test_scores_without_counts_will_do() -> None:
+    found = MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "RR AP"), "mrr", rows=1)
+    assert (found.value, found.queries[0].marks, found.queries[0].relevant) == (0.5, (), None)
+    assert found.table().header == ("query_id", "RR", "1 - value", "share", "so far")
+    with pytest.raises(MeasureError, match=r"P@5 was not evaluated; these were: RR, AP"):
+        MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR AP"), "P@5")
+
+
+def test_judgments_in_groups_are_not_counted() -> None:
+    qrels, run = oracle.grouped_collection(1, whole=True)
+    for one in ("Prefs", "NumPrefs", "GroupAP"):
+        found = explain_mean(qrels, run, one)
+        assert found.value == evaluate(qrels, run, one)[one]
+        assert found.queries[0].relevant is None
+        assert "relevant" not in found.table().header
+
+
+def test_nothing_is_missing() -> None:
+    found = explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"], "r": ["b"]}, "RR")
+    assert [each.share for each in found.queries] == [None, None]
+    assert "Nothing is missing: every query has 1." in str(found)
+    assert "mean = (1.0000 + 1.0000) / 2 = 2.0 / 2 = 1.0\n" in str(found)
+
+
+def test_a_value_above_the_declared_range_is_not_called_missing() -> None:
+    @measure("Twice", formula="2", source="this test")
+    def twice(judged: Any) -> Any:
+        """Two, whatever was retrieved."""
+        return judged.n_retrieved * 0.0 + 2
+
+    found = explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"]}, "Twice")
+    assert (found.kind, [each.part for each in found.queries]) == ("difference", [0, 0])
+
+
+def test_on_the_demonstration(demo_folder: Path) -> None:
+    qrels, run = str(demo_folder / "demo/qrels.txt"), str(demo_folder / "demo/bm25.run")
+    found = explain_mean(qrels, run, "nDCG@10")
+    scores = evaluate(qrels, run, "nDCG@10")
+    table = found.table()
+    assert len(table.rows) == 10
+    assert len(found.table(rows=3).rows) == 3
+    assert len(found.table(rows=1000).rows) == 40
+    values = sorted(scores.per_query("nDCG@10").values())
+    assert [row[1] for row in table.rows] == [f"{value:.4f}" for value in values[:10]]
+    missing = sum(1 - value for value in values)
+    worst = sum(1 - value for value in values[:10]) / missing
+    assert f"The first 10 of 40: {100 * worst:.0f} % of what is missing." in table.notes
+    assert "Not shown: 30 queries." in table.notes
+    assert "2 documents share their score with another: ranked by document id." in table.notes
+    assert table.notes[-1] == found.formula
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert (plain["value"], plain["total"] / plain["n"]) == (scores["nDCG@10"],) * 2
+    assert len(plain["queries"]) == 40
+    assert plain["queries"][0] == {
+        "query_id": found.queries[0].query_id,
+        "value": 0.0,
+        "term": 0.0,
+        "part": 1.0,
+        "share": 1 / missing,
+        "so_far": 1 / missing,
+        "retrieved": 30,
+        "relevant": 7,
+        "relevant_retrieved": 1,
+        "marks": [],
+    }
+
+
+def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
+    qrels, run = oracle.collection(0)
+    for one, said in (("P@5", True), ("AP@5", True), ("AP", False), ("nDCG@5", False)):
+        notes = " ".join(explain_mean(qrels, run, one).table().notes)
+        assert ("A perfect ranking may have less than 1, too: " in notes) is said
+
+
+def test_ids_break_no_table() -> None:
+    odd = "<b>|\x1b[31m\u202e\n&"
+    found = explain_mean(Qrels({odd: {"a": 1}, "r": {"b": 1}}), {"r": ["c"]}, "RR")
+    for shown in (str(found), text(found.table()), to_latex(found.table())):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+    assert "<b>" not in to_html(found.table())
+    assert "<b>" not in found._repr_html_()
+    page = MarkdownIt("commonmark").enable("table").render(to_markdown(found.table()))
+    assert page.count("<tr>") == 3
+    assert "<b>" not in page
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    with pytest.raises(MeasureError, match="RelString is a text for each query: there is no mean"):
+        explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "RelString")
+    with pytest.raises(MeasureError, match="needs a cutoff"):
+        explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "P")
+    found = explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "AP")
+    for rows in (0, -1, True, 2.5, "3"):
+        with pytest.raises(OptionError, match="expected a number of rows, 1 or more"):
+            found.table(rows)  # type: ignore[arg-type] # what it refuses
