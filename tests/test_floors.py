@@ -65,6 +65,8 @@ FLOORS = [
     "scores",
     "evaluation",
     "explanation.scene",
+    "explanation.following",
+    "explanation.worksheet",
     "explanation.mean",
     "explanation",
     "nuggets",
