@@ -63,6 +63,7 @@ FLOORS = [
     "scores",
     "evaluation",
     "explanation.scene",
+    "explanation.whatif",
     "explanation",
     "nuggets",
     "pairs.overlap",
