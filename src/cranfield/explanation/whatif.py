@@ -6,7 +6,7 @@ changed so.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from cranfield.measures import Measure
 from cranfield.preferences import Levels
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, Ranked
-from cranfield.ranking import in_threads
 
-_ROWS = 1 << 18  # of retrieved and judged documents in one Judged
+_ROWS = 1 << 17  # of retrieved and judged documents in one Judged: they stay in the cache
 _FIRST = 100  # ranks of which two are swapped, or a document moved
 _DEEPEST = 1000  # rank down to which a judgment is tried
 
@@ -48,7 +47,7 @@ class Documents:
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> "Documents":
-        """Number the documents of a ranking, best first, and others, which may cost something."""
+        """Give numbers to the documents of a ranking, best first, and to others."""
         names = [*docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
         cost = scene.judged.cost
@@ -164,12 +163,14 @@ def _tiled(ideal: Ranked, n: int) -> Ranked:
 
 
 def _all_values(
-    scene: Scene, n: int, length: int, some: Callable[[slice], Floats]
+    scene: Scene, measure: Measure, n: int, length: int, some: Callable[[slice], Floats]
 ) -> Floats:
     """Return the values of n variants, which `some` finds: so many at a time as memory allows."""
-    size = max(1, _ROWS // (length + len(scene.qrels) + 1))
+    depth = measure.parameters.get("depth")  # of ranks that are looked at, whatever is retrieved
+    padded = depth if isinstance(depth, int) else 0
+    size = max(1, _ROWS // (length + len(scene.qrels) + padded + 1))
     parts = (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
-    return np.concatenate([np.zeros(0), *in_threads(some, parts)])
+    return np.concatenate([np.zeros(0), *map(some, parts)])
 
 
 def _value(scene: Scene, measure: Measure) -> float:
@@ -215,7 +216,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
         rankings[each, above[part]], rankings[each, below[part]] = below[part], above[part]
         return values(scene, measure, documents, rankings)
 
-    found = _all_values(scene, len(above), n_docs, some)
+    found = _all_values(scene, measure, len(above), n_docs, some)
     now = _value(scene, measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
@@ -228,7 +229,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
 
 
 def _kinds(scene: Scene, documents: Documents, n: int) -> Ints:
-    """Number the first n documents so that those of one number may change places unnoticed: (n,).
+    """Give the first n documents a number each; those of one may change places unnoticed: (n,).
 
     They carry the same judgments, were sampled alike, and cost the same.
     """
@@ -283,7 +284,7 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     graded = _graded(scene, documents)
     rankings, found = [], []
     begins = np.flatnonzero(np.append(True, firsts[1:] != firsts[:-1])[: len(firsts)])
-    for begin, end in zip(begins, np.append(begins[1:], len(firsts)), strict=True):
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(firsts)], strict=True):
         its = graded[begin:end]
         if (its == its[0]).all():
             continue
@@ -296,11 +297,11 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     def some(part: slice) -> Floats:
         return values(scene, measure, documents, np.array(rankings[part]))
 
-    both = np.sort(_all_values(scene, len(rankings), len(docs), some).reshape(-1, 2), axis=1)
+    both = _all_values(scene, measure, len(rankings), len(docs), some).reshape(-1, 2)
     every = [
-        Tie(int(firsts[at.start]), int(sizes[at.start]), tuple(docs[at]), low, high)
-        for at, (low, high) in zip(found, both.tolist(), strict=True)
-        if low != high
+        Tie(int(firsts[at.start]), int(sizes[at.start]), tuple(docs[at]), min(pair), max(pair))
+        for at, pair in zip(found, both.tolist(), strict=True)
+        if pair[0] != pair[1]
     ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
 
@@ -375,7 +376,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
             rankings = _ranked_again(scene, documents, given, grade)
             return values(scene, measure, documents, rankings, given, grade)
 
-        return _all_values(scene, len(open_ranks), len(docs), some)
+        return _all_values(scene, measure, len(open_ranks), len(docs), some)
 
     found = np.column_stack([of(grade) for grade in grades])
     now = _value(scene, measure)
@@ -471,7 +472,7 @@ def moved(
         rankings = np.array([list(changed(doc)) for doc in docs[part]], np.int64)
         return values(scene, measure, documents, rankings)
 
-    found = _all_values(scene, len(docs), n_docs + 1, some)
+    found = _all_values(scene, measure, len(docs), n_docs + 1, some)
     now = _value(scene, measure)
     moves = [
         Move(doc, here.get(doc), there.get(doc), value, value - now)
