@@ -20,6 +20,8 @@ _HOME = {
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "DiscriminativePower": "comparison.discrimination",
+    "Difference": "explanation.difference",
+    "Explanation": "explanation.query",
     "Finding": "checking",
     "Gate": "comparison.gate",
     "Graded": "graded",
@@ -27,6 +29,7 @@ _HOME = {
     "JointBounds": "pairs",
     "Kendall": "comparison.correlation",
     "Measure": "measures",
+    "MeanExplanation": "explanation.mean",
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
@@ -52,6 +55,7 @@ _HOME = {
     "detectable": "comparison.power",
     "discriminative_power": "comparison.discrimination",
     "evaluate": "evaluation",
+    "explain": "explanation.explaining",
     "gate": "comparison.gate",
     "grades": "graded",
     "joint_bounds": "pairs",
@@ -80,13 +84,16 @@ __all__ = [
     "Correlation",
     "CranfieldError",
     "Cutoff",
+    "Difference",
     "DiscriminativePower",
+    "Explanation",
     "Finding",
     "Gate",
     "Graded",
     "InputError",
     "JointBounds",
     "Kendall",
+    "MeanExplanation",
     "Measure",
     "MeasureError",
     "NuggetScores",
@@ -113,6 +120,7 @@ __all__ = [
     "detectable",
     "discriminative_power",
     "evaluate",
+    "explain",
     "gate",
     "grades",
     "joint_bounds",
@@ -158,6 +166,10 @@ if TYPE_CHECKING:
     from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
     from cranfield.evaluation import evaluate
+    from cranfield.explanation.difference import Difference
+    from cranfield.explanation.explaining import explain
+    from cranfield.explanation.mean import MeanExplanation
+    from cranfield.explanation.query import Explanation
     from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel

@@ -289,16 +289,7 @@ def _assemble(
         return Parts(len(query_ids), levels, rank_of[levels.row], judged_only, qrels)
 
     if judged_only:
-        hits = hits.relevant(0)
-        if cost is not None:
-            cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
-        if hits.tie_first is not None:
-            begins = tie_begins(hits.query, hits.tie_first)
-            lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
-            first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
-            hits = replace(hits, tie_first=first, tie_size=size)
-        hits = replace(hits, rank=hits.ordinal)
-        n_retrieved = hits.count()
+        hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
     judged = Judged(
         *(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost),
         ties=ties,
@@ -318,6 +309,22 @@ def _assemble(
         match.n_tied,
         remarks,
     )
+
+
+def without_unjudged(
+    hits: Ranked, n_retrieved: Ints, cost: Floats | None
+) -> tuple[Ranked, Ints, Floats | None]:
+    """Drop what is unjudged or has a negative grade, and close the ranks up."""
+    hits = hits.relevant(0)
+    if cost is not None:
+        cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
+    if hits.tie_first is not None:
+        begins = tie_begins(hits.query, hits.tie_first)
+        lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+        first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
+        hits = replace(hits, tie_first=first, tie_size=size)
+    hits = replace(hits, rank=hits.ordinal)
+    return hits, hits.count(), cost
 
 
 def _dealt_by_grade(

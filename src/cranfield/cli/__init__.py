@@ -18,6 +18,7 @@ from cranfield.version import __version__
 
 _COMMANDS = {
     "evaluate": "Score runs against judgments.",
+    "explain": "Show how a number came about: term by term, query by query.",
     "compare": "Compare systems: which is better, by how much, how sure that is.",
     "gate": "Fail if a run is worse than the baseline by a margin.",
     "power": "Tell how many queries an experiment needs, or what so many can show.",

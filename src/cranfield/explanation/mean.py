@@ -13,7 +13,7 @@ from cranfield.judge import Queries
 from cranfield.measures import Measure, definitions, parse
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
-from cranfield.render import Table, text, to_html
+from cranfield.render import Table, delimited, text, to_html
 from cranfield.runs import RunLike, as_run
 from cranfield.scores import Scores, Systems, shown
 
@@ -22,6 +22,7 @@ from cranfield.scores import Scores, Systems, shown
 Kind = Literal["missing", "difference", "sum", "logarithm"]
 
 _SHOWN_TERMS = 4
+_ROWS = 10  # of a table, before the others are left out
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class MeanExplanation:
         return len(self.queries)
 
     @classmethod
-    def of(cls, scores: Scores, measure: Measure | str, rows: int = 10) -> "MeanExplanation":
+    def of(cls, scores: Scores, measure: Measure | str, rows: int = _ROWS) -> "MeanExplanation":
         """Explain one measure's value over all queries.
 
         What `scores` also has of NumRet, NumRel and NumRelRet is shown beside, and marks queries
@@ -186,6 +187,21 @@ class MeanExplanation:
         title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
         title += f"{self.measure.definition.over_queries} of {_queries(self.n)}"
         return Table(header, list(zip(*cells, strict=True)), self._notes(len(first)), title=[title])
+
+    def tables(self, rows: int | None = _ROWS) -> list[Table]:
+        """Return the table, of at most `rows` queries (None: all of them)."""
+        return [self.table(len(self.queries) if rows is None else rows)]
+
+    def separated(self, delimiter: str) -> str:
+        """Return a row for each query: for programs that read csv or tsv."""
+        names = [name for name in QueryPart.__dataclass_fields__ if name != "marks"]
+        rows = [
+            [*("" if getattr(one, name) is None else getattr(one, name) for name in names)]
+            for one in self.queries
+        ]
+        marks = [", ".join(one.marks) for one in self.queries]
+        every = [[*row, why] for row, why in zip(rows, marks, strict=True)]
+        return delimited([[*names, "why"], *every], delimiter)
 
     def _notes(self, n_shown: int) -> list[str]:
         whole = total(np.array([one.part for one in self.queries]))

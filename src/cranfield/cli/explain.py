@@ -1,0 +1,119 @@
+"""`cranfield explain QRELS RUN [RUN]`."""
+
+import click
+
+from cranfield.cli.data import (
+    DataOptions,
+    GradesOptions,
+    data_options,
+    grades_options,
+    judging_options,
+    read_inputs,
+    size_of,
+)
+from cranfield.cli.report import Format, format_option, measures_of, rel_option, show_report
+from cranfield.cli.terminal import Reading
+from cranfield.evaluation import Judging
+from cranfield.explanation.explaining import explain
+from cranfield.judge import Queries
+
+_DEFAULT = "nDCG@10"
+
+
+def _rows(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+    """Read `--rows 30` or `--rows all`."""
+    if value is None or value == "all":
+        return value
+    if not (value.isascii() and value.isdigit() and int(value) >= 5):
+        raise click.BadParameter(
+            f"{value!r}: expected a number of rows, 5 or more, or all", context
+        )
+    return int(value)
+
+
+@click.command("explain")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="RUN [RUN]")
+@click.option(
+    "-m",
+    "--measure",
+    "name",
+    default=_DEFAULT,
+    show_default=True,
+    metavar="MEASURE",
+    help="The measure to explain, any that `evaluate` knows.",
+)
+@click.option(
+    "-q",
+    "--query",
+    metavar="QUERY",
+    help="The query whose value is explained; without it, the value over all queries.",
+)
+@rel_option()
+@click.option(
+    "--queries",
+    type=click.Choice(["judged", "both"]),
+    default="judged",
+    show_default=True,
+    help="Over all queries: average over all with judgments, or those that the run has, too.",
+)
+@click.option(
+    "--rows",
+    callback=_rows,
+    metavar="N|all",
+    help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
+)
+@grades_options
+@judging_options
+@data_options
+@format_option
+def command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    name: str,
+    query: str | None,
+    rel: int | None,
+    queries: Queries,
+    rows: int | str | None,
+    listed: GradesOptions,
+    judging: Judging,
+    data: DataOptions,
+    form: Format,
+) -> None:
+    """Show how a number came about.
+
+    With a QUERY, the measure's own computation on it, step by step: the documents that count, with
+    grade, gain, discount, term and running sum; the ideal ranking; the last line is the value.
+    Beside it what was not judged, which equal scores mattered, the swap of two ranks and the
+    judgment of one document that would change the value most. Without a QUERY, which queries pull
+    the mean down. With two RUNs and a QUERY, which documents make the difference.
+
+    \b
+    cranfield explain qrels.txt bm25.run -m nDCG@10 -q 19335
+    cranfield explain qrels.txt bm25.run -m AP
+    cranfield explain qrels.txt bm25.run dense.run -m nDCG@10 -q 19335
+    cranfield explain --grades "5 2 4 0 1" -m DCG
+    """  # noqa: D301 - click's mark for lines to keep
+    judgments, named = read_inputs(qrels, runs, data, listed)
+    measures = measures_of([name], _DEFAULT, rel)
+    if len(measures) > 1:
+        raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
+    with Reading(size_of(named)) as progress:
+        found = explain(
+            judgments,
+            named,
+            measures[0],
+            query,
+            queries=queries,
+            errors=data.errors,
+            progress=progress,
+            **judging,
+        )
+    shown = {} if rows is None else {"rows": None if isinstance(rows, str) else rows}
+    show_report(
+        form,
+        tables=lambda: found.tables(**shown),
+        document=found.to_dict,
+        separated=found.separated,
+        notes=(),
+    )

@@ -1,0 +1,276 @@
+"""Two runs on one query: which documents make the difference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from cranfield.derivation import Derived
+from cranfield.errors import MeasureError
+from cranfield.evaluation import Judging, evaluate
+from cranfield.explanation.following import Rows, follow
+from cranfield.explanation.scene import Scene
+from cranfield.explanation.whatif import moved
+from cranfield.judge import Queries
+from cranfield.measures import Measure
+from cranfield.qrels import Qrels
+from cranfield.ranked import total
+from cranfield.render import Table, delimited, text, to_html
+from cranfield.runs import Run
+from cranfield.scores import Systems
+
+_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A document, where each of the two runs has it, and what it makes of the difference.
+
+    Of "terms": what it adds to each run's value, 0 where it adds nothing, and left - right. Of
+    "moved": the left run's value if the document stood where the right one has it (`value`), and
+    `change`, that less the left run's value.
+    """
+
+    document: str
+    grade: int | None  # None: unjudged
+    left_rank: int | None  # None: not retrieved
+    right_rank: int | None
+    left: float | None
+    right: float | None
+    value: float | None
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Which documents make the difference between two runs on a query.
+
+    `method` says how: "terms", where documents add to the value one by one and all else is common
+    to both runs: then the parts' changes add up to `difference`, left - right. "moved" elsewhere:
+    each document by itself is put in the left run at the rank where the right one has it, and
+    these changes do not add up. The greatest comes first.
+
+    >>> from cranfield import explain
+    >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
+    >>> found = explain({"q1": {"d1": 1, "d2": 1}}, runs, "P@2", "q1")
+    >>> found.method, [(part.document, part.change) for part in found.parts]
+    ('terms', [('d2', 0.5)])
+    """
+
+    query: str
+    names: tuple[str, str]
+    measure: Measure
+    left: float
+    right: float
+    method: Literal["terms", "moved"]
+    parts: Sequence[Part]
+    options: Mapping[str, Any]
+
+    @property
+    def difference(self) -> float:
+        """The left run's value less the right one's."""
+        return self.left - self.right
+
+    @classmethod
+    def of(
+        cls,
+        left: Scene,
+        right: Scene,
+        names: tuple[str, ...],
+        measure: Measure,
+        options: Judging,
+    ) -> "Difference":
+        """Explain the difference of one query's two values; MeasureError if they are texts."""
+        if measure.definition.is_text:
+            raise MeasureError(f"{measure} is a text: two of them have no difference")
+        values = [follow(measure, scene) for scene in (left, right)]
+        terms = [_terms(value) for value in values]
+        ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
+        common = [None if found is None else found.common for found in terms]
+        parts: list[Part] = []
+        if terms[0] is not None and terms[1] is not None and common[0] == common[1]:
+            mine, theirs = terms[0].by_document, terms[1].by_document
+            for doc in dict.fromkeys([*mine, *theirs]):
+                ours, other = mine.get(doc, 0.0), theirs.get(doc, 0.0)
+                if ours != other:
+                    at = ranks[0].get(doc), ranks[1].get(doc)
+                    grade = left.grades.get(doc)
+                    parts.append(Part(doc, grade, *at, ours, other, None, ours - other))
+            parts.sort(key=lambda part: -abs(part.change))
+            method: Literal["terms", "moved"] = "terms"
+        else:
+            method = "moved"
+            for one in moved(left, right.docs, measure):
+                if one.change:
+                    grade = left.grades.get(one.doc)
+                    at = one.rank_here, one.rank_there
+                    parts.append(Part(one.doc, grade, *at, None, None, one.value, one.change))
+        ours, other = (float(value.flat[0]) for value in values)
+        pair = names[0], names[1]
+        return cls(left.query, pair, measure, ours, other, method, parts, dict(options))
+
+    def table(self, rows: int | None = _ROWS) -> Table:
+        """Return the parts as a table to be shown, the first `rows` of them (None: all)."""
+        left, right = self.names
+        shown = self.parts[:rows]
+        header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
+        cells = [
+            [one.document, *(_or_dash(each) for each in (one.grade, one.left_rank, one.right_rank))]
+            for one in shown
+        ]
+        if self.method == "terms":
+            header += [f"adds to {left}", f"adds to {right}", "difference", "sum so far"]
+            so_far = np.cumsum([one.change for one in shown]).tolist()
+            numbers = [
+                [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}", f"{sum_:+.6f}"]
+                for one, sum_ in zip(shown, so_far, strict=True)
+            ]
+        else:
+            header += [f"{left} with it there", "change"]
+            numbers = [[f"{one.value:.6f}", f"{one.change:+.6f}"] for one in shown]
+        cells = [[*cell, *more] for cell, more in zip(cells, numbers, strict=True)]
+        title = [
+            f"{self.measure}, query {self.query}: {left} {self.left:.4f} - {right} "
+            f"{self.right:.4f} = {self.difference:+.4f}"
+        ]
+        return Table(header, cells, self._notes(len(shown)), title=title)
+
+    def tables(self, rows: int | None = _ROWS) -> list[Table]:
+        """Return the table, of at most `rows` documents (None: all of them)."""
+        return [self.table(rows)]
+
+    def _notes(self, n_shown: int) -> list[str]:
+        left, right = self.names
+        notes = []
+        if n_shown < len(self.parts):
+            notes.append(f"{len(self.parts) - n_shown:,} more documents make a difference.")
+        if not self.parts:
+            notes.append("No document makes a difference.")
+        if self.method == "terms":
+            notes.append(
+                "By terms: each document adds to the value by itself, and all else is the same in "
+                "both runs. The differences add up to the whole: "
+                f"{_sum([one.change for one in self.parts]):+.6f}."
+            )
+        else:
+            notes.append(
+                f"By moving: the value of {left} with this one document where {right} has it, the "
+                "others as they are. The values of the two runs have no common denominator, or "
+                "documents do not add to them one by one, so that these changes do not add up."
+            )
+        if self.options:
+            given = ", ".join(f"{key}={value}" for key, value in self.options.items())
+            notes.append(f"Options: {given}.")
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "query": self.query,
+            "measure": str(self.measure),
+            "runs": list(self.names),
+            "values": [self.left, self.right],
+            "difference": self.difference,
+            "method": self.method,
+            "documents": [asdict(one) for one in self.parts],
+            "options": dict(self.options),
+        }
+
+    def separated(self, delimiter: str) -> str:
+        """Return a row for each document: for programs that read csv or tsv."""
+        header = list(Part.__dataclass_fields__)
+        rows = [
+            ["" if value is None else value for value in asdict(one).values()] for one in self.parts
+        ]
+        return delimited([header, *rows], delimiter)
+
+    def __str__(self) -> str:
+        return text(self.table())
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _sum(numbers: Sequence[float]) -> float:
+    return total(np.array(numbers)) if numbers else 0.0
+
+
+def differing(
+    qrels: Qrels, runs: Mapping[str, Run], measure: Measure, queries: Queries, options: Judging
+) -> str:
+    """Return the queries in which two runs differ most, in words."""
+    if measure.definition.is_text:
+        raise MeasureError(f"{measure} is a text: two of them have no difference")
+    systems = evaluate(qrels, dict(runs), measure, queries=queries, **options)
+    assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
+    left, right = (one.per_query(measure) for one in systems.values())
+    if measure.definition.is_text:
+        return ", ".join(
+            map(repr, [query for query in left if left[query] != right.get(query)][:5])
+        )
+    apart = {query: left[query] - right[query] for query in left if query in right}
+    worst = sorted(apart, key=lambda query: -abs(apart[query]))[:5]
+    return ", ".join(f"{query!r} ({apart[query]:+.4f})" for query in worst)
+
+
+# ---- documents that add to a value one by one ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What each document adds, and what is common to all runs if all these numbers are."""
+
+    by_document: Mapping[str, float]
+    common: tuple[Any, ...]
+
+
+def _terms(value: Any) -> _Terms | None:
+    """Return what each document of the ranking adds to the value; None if it does not add up so."""
+    if not isinstance(value, Derived):
+        return None
+    op, inputs = value.step.op, value.step.inputs
+    first = inputs[0] if inputs else None
+    if op in ("total", "count") and isinstance(first, Rows):
+        if first.base not in ("hits", "every") or first.home is not None:
+            return None
+        numbers = [1.0] * len(first.documents)
+        if op == "total":
+            numbers = np.broadcast_to(inputs[1], (len(first.documents),)).tolist()
+        found: dict[str, float] = {}
+        for doc, number in zip(first.documents, numbers, strict=True):
+            if doc is not None:
+                found[doc] = float(number)
+            elif number:  # of a rank beyond the last document
+                return None
+        return _Terms(found, ())
+    if op in ("item", "astype"):
+        return _terms(first)
+    if op not in ("add", "subtract", "multiply", "divide", "ratio"):
+        return None
+    left, right = (_terms(one) for one in inputs)
+    sides = [np.asarray(one).flat[0].item() for one in inputs]
+    if op in ("add", "subtract") and left is not None and right is not None:
+        sign = 1.0 if op == "add" else -1.0
+        every = dict.fromkeys([*left.by_document, *right.by_document])
+        mine, theirs = left.by_document, right.by_document
+        both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in every}
+        return _Terms(both, (op, left.common, right.common))
+    if left is not None and right is None:
+        its, other = left.by_document, sides[1]
+        if op in ("divide", "ratio"):
+            scaled = {doc: one / other if other else 0.0 for doc, one in its.items()}
+            return _Terms(scaled, (op, other, *left.common))
+        if op == "multiply":
+            return _Terms({d: one * other for d, one in its.items()}, (op, other, *left.common))
+        return _Terms(its, (op, other, *left.common))
+    if right is not None and left is None and op in ("add", "multiply", "subtract"):
+        other = sides[0]
+        scale = {"add": 1.0, "subtract": -1.0, "multiply": other}[op]
+        its = {doc: scale * one for doc, one in right.by_document.items()}
+        return _Terms(its, (op, other, *right.common))
+    return None

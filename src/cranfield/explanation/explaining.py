@@ -1,0 +1,106 @@
+"""explain: why a number is what it is."""
+
+from typing import Any, Unpack, cast
+
+from cranfield.errors import MeasureError, OptionError
+from cranfield.evaluation import Judging, measures_of
+from cranfield.explanation.difference import Difference, differing
+from cranfield.explanation.mean import MeanExplanation, explain_mean
+from cranfield.explanation.query import Explanation
+from cranfield.explanation.scene import Scene
+from cranfield.formats.block import Errors, Progress
+from cranfield.judge import Queries
+from cranfield.measures import Measure
+from cranfield.qrels import QrelsLike, as_qrels
+from cranfield.runs import RunLike, SeveralRuns, as_run, several_runs
+from cranfield.scores import USUAL
+
+
+def explain(
+    qrels: QrelsLike,
+    run: RunLike | SeveralRuns,
+    measure: str | Measure = "nDCG@10",
+    query: str | None = None,
+    *,
+    queries: Queries = "judged",
+    errors: Errors = "strict",
+    progress: Progress | None = None,
+    **judging: Unpack[Judging],
+) -> Explanation | MeanExplanation | Difference:
+    """Explain a number: of one query, over all queries, or the difference of two runs on a query.
+
+    The measure itself is run, on values that remember how they were made: what is shown is what
+    was computed, for every measure there is and for one's own.
+
+    Args:
+        qrels: the judgments, as `evaluate` takes them.
+        run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}.
+        measure: one measure.
+        query: the query whose value is explained. None: the only one there is, or the value over
+            all queries. Two runs need one.
+        queries: over all queries: which are averaged, as in `evaluate`.
+        errors: as in `evaluate`.
+        progress: as in `evaluate`.
+        judging: how runs are judged: `order`, `scores`, `ties`, `depth`, `judged_only`, as in
+            `evaluate`.
+
+    Returns:
+        Explanation of a query's value, MeanExplanation of the value over all queries, or
+        Difference of two runs. Printed, they are text to read; `to_dict()` has every digit.
+
+    Raises:
+        InputError: as `evaluate`; or the query is not in the judgments.
+        MeasureError: as `evaluate`; or there are several measures.
+        OptionError: as `evaluate`; or the number of runs is neither one nor two.
+
+    >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "a"]}, "DCG", "q1"))
+    DCG = 2.2619: query q1, run run
+    DCG: sum over ranks i <= k of gain_i / log2(i + 1) (Järvelin & Kekäläinen, TOIS 2002; discount \
+of Burges et al., ICML 2005; trec_eval dcg)
+    Judged documents retrieved
+    <BLANKLINE>
+     document   rank   grade   gain   log2(rank + 1)   gain / log2(rank + 1)   sum so far
+     ────────────────────────────────────────────────────────────────────────────────────
+     b             1       1      1                1                       1            1
+     a             2       2      2         1.584963                1.261860     2.261860
+    <BLANKLINE>
+    gain = max(grade, 0)
+    A = sum of gain / log2(rank + 1) = 2.261860
+    All of the 2 documents retrieved down to rank 2 are judged.
+    Of all swaps of two ranks among the first 100, that of 1 (b) and 2 (a) would do most: 2.6309 \
+(+0.3691).
+    DCG = A = 2.2618595071429146
+    <BLANKLINE>
+
+    """
+    wanted = measures_of(measure)
+    if len(wanted) > 1:
+        raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
+    one, judgments = wanted[0], as_qrels(qrels, errors)
+    several = several_runs(run, errors)
+    given = {key: value for key, value in judging.items() if value != USUAL.get(key)}
+    options = cast(Judging, given)
+    costs = one.definition.takes_cost
+    if query is None and len(judgments.query_ids) == 1:
+        query = judgments.query_ids[0]
+    if several is not None and len(several) > 1:
+        if len(several) > 2:
+            raise OptionError(f"{len(several)} runs: one is explained, or the difference of two")
+        if query is None:
+            worst = differing(judgments, several, one, queries, options)
+            raise OptionError(
+                "the difference of two runs is explained query by query: name one. They differ "
+                f"most in {worst}"
+            )
+        pair = [
+            Scene.of(judgments, its, str(query), options, costs=costs, progress=progress)
+            for its in several.values()
+        ]
+        return Difference.of(pair[0], pair[1], tuple(several), one, options)
+    single: Any = next(iter(several.values())) if several else as_run(cast(RunLike, run), errors)
+    if query is None:
+        return explain_mean(
+            judgments, single, one, queries=queries, errors=errors, progress=progress, **judging
+        )
+    scene = Scene.of(judgments, single, str(query), options, costs=costs, progress=progress)
+    return Explanation.of(scene, one, options)

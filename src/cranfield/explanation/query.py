@@ -1,0 +1,336 @@
+"""One query's value explained: the terms it is made of, and what would change it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cranfield.evaluation import Judging
+from cranfield.explanation.following import follow
+from cranfield.explanation.scene import Scene
+from cranfield.explanation.whatif import (
+    Judgment,
+    Judgments,
+    Swap,
+    Tie,
+    best_swap,
+    judgments,
+    ties,
+    unjudged,
+)
+from cranfield.explanation.worksheet import Line, Sheet, Worksheet, number, worksheet
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
+from cranfield.render import Table, delimited, text, to_html
+
+_ROWS = 20  # of a table, before some are left out
+_LAST = 2  # of these, at the end
+_NAMED = 5  # documents, in a sentence
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A document of the ranking: `grade` is None if it is unjudged."""
+
+    rank: int
+    document: str
+    score: float | None
+    grade: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a query has the value it has.
+
+    `worksheet` is the measure's own computation, step by step: tables of documents with the terms
+    that are added up, and the numbers that come of them; its last line is the value, to the last
+    bit what `evaluate` returns. Beside it: what was retrieved and what of it was not judged; the
+    equal scores whose order mattered; the swap of two ranks among the first 100 that makes the
+    value most better; the judgment of one unjudged document that would raise it most, or lower it.
+
+    `str()` is text, notebooks show tables, `to_dict()` has everything with every digit.
+
+    >>> from cranfield import explain
+    >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d1", "d4", "d2"]}, "P@3", "q1")
+    >>> found.value, found.unjudged
+    (0.6666666666666666, [(2, 'd4')])
+    >>> print(str(found).splitlines()[-1])
+    P@3 = A / 3 = 2 / 3 = 0.6666666666666666
+    """
+
+    query: str
+    run: str
+    measure: Measure
+    value: float | str
+    worksheet: Worksheet
+    retrieved: Sequence[Retrieved]
+    unjudged: Sequence[tuple[int, str]]  # (rank, document), of all that was retrieved
+    ties: Sequence[Tie]
+    swap: Swap | None
+    judgments: Judgments
+    options: Mapping[str, Any]
+    remarks: Sequence[str]  # what else to know of the data
+    in_groups: bool  # whether the judgments come in groups
+
+    @classmethod
+    def of(cls, scene: Scene, measure: Measure, options: Judging) -> "Explanation":
+        """Explain the value of the query that a scene is of."""
+        found = follow(measure, scene)
+        scores = scene.scores
+        return cls(
+            query=scene.query,
+            run=scene.run,
+            measure=measure,
+            value=found.flat[0] if measure.definition.is_text else float(found.flat[0]),
+            worksheet=worksheet(str(measure), found),
+            retrieved=[
+                Retrieved(rank, doc, None if scores is None else float(scores[rank - 1]), grade)
+                for rank, (doc, grade) in enumerate(
+                    ((doc, scene.grades.get(doc)) for doc in scene.ranking.docs), 1
+                )
+            ],
+            unjudged=unjudged(scene),
+            ties=ties(scene, measure),
+            swap=best_swap(scene, measure),
+            judgments=judgments(scene, measure),
+            options=dict(options),
+            remarks=scene.meeting.remarks,
+            in_groups=scene.qrels.in_groups,
+        )
+
+    # ---- as text --------------------------------------------------------------------------------
+
+    def tables(self, rows: int | None = _ROWS) -> list[Table]:
+        """Return the tables to be shown, of at most `rows` rows each (None: all of them)."""
+        made: list[Table] = []
+        title, notes = self._title(), [""] * 0
+        for entry in self._entries():
+            if isinstance(entry, Line):
+                (notes if made else title).append(_said(entry))
+                continue
+            if made:
+                made[-1] = _with_notes(made[-1], notes)
+                notes = []
+            made.append(_table(entry, rows, [*title, _capital(entry.title)]))
+            title = []
+            notes += _made(entry)
+        notes += [*self._beside(), _said(self.worksheet.result)]
+        made[-1] = _with_notes(made[-1], notes)
+        return made
+
+    def _entries(self) -> list[Sheet | Line]:
+        """Return the worksheet's entries; where it has no table, the ranking is one."""
+        entries = list(self.worksheet.entries)
+        if any(isinstance(entry, Sheet) for entry in entries):
+            return entries
+        labels: dict[str, Sequence[Any]] = {
+            "rank": [one.rank for one in self.retrieved],
+            "document": [one.document for one in self.retrieved],
+            "grade": [one.grade for one in self.retrieved],
+        }
+        return [Sheet("documents retrieved", labels), *entries]
+
+    def _title(self) -> list[str]:
+        definition = self.measure.definition
+        return [
+            f"{self.measure} = {_short(self.value)}: query {self.query}, run {self.run}",
+            f"{definition.name}: {definition.formula} ({definition.source})",
+        ]
+
+    def _beside(self) -> list[str]:
+        """Return what else to know of the value, in sentences."""
+        said = [_capital(one) for one in self.remarks]
+        if self.worksheet.divided_by_nothing:
+            said.append("0 / 0 counts as 0.")
+        if self.worksheet.lost:
+            said.append(
+                f"How {self.measure} comes to its value is not known in all: its function leaves "
+                "the arrays that it is given (by float(), np.asarray() or a loop), and with them "
+                "the record of what was done."
+            )
+        said.append(self._of_unjudged())
+        said += [self._of_tie(tie) for tie in self.ties[:_NAMED]]
+        if len(self.ties) > _NAMED:
+            said.append(
+                f"The order of {len(self.ties) - _NAMED:,} more groups of equal scores mattered."
+            )
+        if self.swap is not None:
+            a, b = self.swap.i, self.swap.j
+            said.append(
+                f"Of all swaps of two ranks among the first 100, that of {a} ({self.swap.doc_i}) "
+                f"and {b} ({self.swap.doc_j}) would do most: {self._changed(self.swap.value)}."
+            )
+        said += self._of_judgments()
+        if self.options:
+            given = ", ".join(f"{key}={value}" for key, value in self.options.items())
+            said.append(f"Options: {given}.")
+        return said
+
+    def _of_unjudged(self) -> str:
+        cutoff = self.measure.cutoff
+        k = cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks else len(self.retrieved)
+        looked_at = min(k, len(self.retrieved))
+        its = [one for one in self.unjudged if one[0] <= looked_at]
+        of = "document" if looked_at == 1 else "documents"
+        where = f"{looked_at:,} {of} retrieved" + (f" down to rank {k}" if k == looked_at else "")
+        if not its:
+            return f"All of the {where} are judged." if looked_at else "Nothing was retrieved."
+        named = ", ".join(f"{rank} ({doc})" for rank, doc in its[:_NAMED])
+        more = f" and {len(its) - _NAMED:,} more" if len(its) > _NAMED else ""
+        ranks = "rank" if len(its) == 1 else "ranks"
+        return f"Not judged, of the {where}: {len(its):,}, at {ranks} {named}{more}."
+
+    def _of_tie(self, tie: Tie) -> str:
+        last = tie.first + tie.size - 1
+        docs = ", ".join(tie.docs[:_NAMED]) + (", ..." if len(tie.docs) > _NAMED else "")
+        return (
+            f"Ranks {tie.first} to {last} share their score ({docs}): the best and the worst order "
+            f"by grade would make it {_short(tie.highest)} and {_short(tie.lowest)}."
+        )
+
+    def _of_judgments(self) -> list[str]:
+        if self.in_groups:
+            return ["Judgments in groups: no single grade of an unjudged document was tried."]
+        up, down = self.judgments.up, self.judgments.down
+        ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
+        return [
+            f"Of the unjudged documents, {one.doc} at rank {one.rank} would {way} it most, with "
+            f"grade {one.grade}: {self._changed(one.value)}."
+            for one, way in ways
+        ]
+
+    def _changed(self, value: float) -> str:
+        assert isinstance(self.value, float)  # noqa: S101 - a text is not changed
+        return f"{_short(value)} ({value - self.value:+.4f})"
+
+    def __str__(self) -> str:
+        return "\n".join(text(table) for table in self.tables())
+
+    def _repr_html_(self) -> str:
+        # Tables stand beside each other where there is room.
+        shown = "".join(f"<div>{to_html(table)}</div>" for table in self.tables())
+        return f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{shown}</div>'
+
+    # ---- for programs ---------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, every digit of every number."""
+        definition, sheet = self.measure.definition, self.worksheet
+        return {
+            "query": self.query,
+            "run": self.run,
+            "measure": str(self.measure),
+            "value": self.value,
+            "formula": definition.formula,
+            "source": definition.source,
+            "steps": [_step(entry) for entry in [*sheet.entries, sheet.result]],
+            "complete": not sheet.lost,
+            "retrieved": [asdict(one) for one in self.retrieved],
+            "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
+            "ties": [asdict(one) for one in self.ties],
+            "best_swap": None if self.swap is None else asdict(self.swap),
+            "judgment_up": _judgment(self.judgments.up),
+            "judgment_down": _judgment(self.judgments.down),
+            "options": dict(self.options),
+            "remarks": list(self.remarks),
+        }
+
+    def separated(self, delimiter: str) -> str:
+        """Return every number of the worksheet as a row: for programs that read csv or tsv."""
+        rows: list[tuple[object, ...]] = [
+            ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
+        ]
+        for entry in [*self.worksheet.entries, self.worksheet.result]:
+            if isinstance(entry, Line):
+                rows.append((self.query, "", "", "", "", "", entry.symbol, entry.value))
+                continue
+            labels = [entry.labels.get(name, ()) for name in ("group", "rank", "document", "grade")]
+            n_rows = len(next(iter(entry.labels.values())))
+            cells = [
+                tuple("" if not column or column[i] is None else column[i] for column in labels)
+                for i in range(n_rows)
+            ]
+            for column in entry.columns:
+                for cell, value in zip(cells, column.values, strict=True):
+                    rows.append((self.query, entry.title, *cell, column.header, value))
+            for total in entry.totals:
+                rows += [
+                    (self.query, entry.title, "", "", "", "", total.symbol, value)
+                    for value in total.values
+                ]
+        return delimited(rows, delimiter)
+
+
+def _judgment(one: Judgment | None) -> dict[str, Any] | None:
+    return None if one is None else asdict(one)
+
+
+def _step(entry: Sheet | Line) -> dict[str, Any]:
+    """Return a table or a line of a worksheet as plain values."""
+    if isinstance(entry, Line):
+        return asdict(entry)
+    return {
+        "table": entry.title,
+        **{name: list(column) for name, column in entry.labels.items()},
+        "columns": [
+            {"name": one.header, "made": one.made or one.header, "values": list(one.values)}
+            for one in entry.columns
+        ],
+        "totals": [asdict(one) for one in entry.totals],
+    }
+
+
+def _short(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4f}"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _said(line: Line) -> str:
+    """Return a line as it is shown: A = words = numbers = value."""
+    value = line.value if isinstance(line.value, str) else repr(line.value)
+    if len(line.symbol) == 1:
+        value = number(line.value)
+    parts = [line.symbol, line.words, line.numbers, value]
+    return " = ".join(dict.fromkeys(part for part in parts if part))
+
+
+def _made(sheet: Sheet) -> list[str]:
+    """Return how the columns of a table come about, and what becomes of them."""
+    said = [f"{one.header} = {one.made}" for one in sheet.columns if one.made]
+    for one in sheet.totals:
+        if len(one.values) == 1:
+            said.append(f"{one.symbol} = {one.words} = {number(one.values[0])}")
+        else:
+            said.append(f"{one.symbol} = {one.words}, of each group")
+    return said
+
+
+def _with_notes(table: Table, notes: Sequence[str]) -> Table:
+    return Table(table.header, table.rows, notes, table.n_labels, title=table.title)
+
+
+def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
+    """Return a sheet as a table; of more than so many rows the middle is left out, and said."""
+    summed = [one for one in sheet.totals if one.running is not None]
+    so_far = ["sum so far"] if len(summed) == 1 else [f"sum so far, {one.symbol}" for one in summed]
+    texts = [name for name in ("group", "document") if name in sheet.labels]
+    numbers = [name for name in ("rank", "grade") if name in sheet.labels]
+    header = [*texts, *numbers, *(one.header for one in sheet.columns), *so_far]
+    columns: list[Sequence[Any]] = [
+        *(sheet.labels[name] for name in [*texts, *numbers]),
+        *(one.values for one in sheet.columns),
+        *(one.running or () for one in summed),
+    ]
+    n = len(columns[0]) if columns else 0
+    shown = list(range(n))
+    if rows is not None and n > rows + 1:
+        shown = [*range(rows - _LAST), *range(n - _LAST, n)]
+    cells = [["-" if one[i] is None else number(one[i]) for one in columns] for i in shown]
+    if len(shown) < n:
+        left_out = f"({n - len(shown):,} more)"
+        at = header.index("document") if "document" in header else 0
+        gap = [left_out if i == at else "..." for i in range(len(header))]
+        cells.insert(rows - _LAST if rows else 0, gap)
+    return Table(header, cells, (), len(texts), title=title)

@@ -1,0 +1,454 @@
+"""What-ifs against evaluate() of runs and judgments that are really changed so, to the bit."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from test_measures import variants
+
+from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
+from cranfield.explanation import whatif
+from cranfield.explanation.scene import Scene
+from cranfield.explanation.whatif import (
+    Documents,
+    Judgment,
+    Move,
+    Swap,
+    Tie,
+    best_swap,
+    judgments,
+    moved,
+    ties,
+    unjudged,
+    values,
+)
+from cranfield.measures import example_of
+
+EXAMPLES = [example_of(definition)[0] for definition in definitions()]
+EXAMPLES += [parse("CWL('TBG', value='EC')"), parse("nDCG@3"), parse("AP@R"), parse("RR(rel=2)")]
+EXAMPLES = [one(depth=20) if one.name == "CWL" else one for one in EXAMPLES]  # it looks at each
+POOL = [f"d{i}" for i in range(24)]
+Order = Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Judgments and a run of the query "q"; the collection has another query, with a grade 3."""
+
+    rows: tuple[dict[str, Any], ...] | None  # judgments, plain or in groups of levels that are
+    groups: Mapping[str, Any]
+    scores: Mapping[str, float]
+    costs: Mapping[str, float] | None
+    options: Mapping[str, Any]
+
+    def qrels(self, doc: str | None = None, grade: int = 0) -> Qrels:
+        """Return the judgments, with one more."""
+        if self.rows is None:
+            return Qrels({"q": self.groups, "r": {"x": {"d1": 3}}})
+        if doc is None:
+            return Qrels(self.rows)
+        return Qrels([*self.rows, {**self.rows[0], "doc_id": doc, "relevance": grade}])
+
+    def run(self, scores: Mapping[str, float] | None = None) -> Run:
+        scores = self.scores if scores is None else scores
+        if self.costs is None:
+            return Run({"q": scores})
+        named = ("query_id", "doc_id", "score", "cost")
+        return Run(
+            [dict(zip(named, ("q", d, scores[d], self.costs[d]), strict=True)) for d in scores]
+        )
+
+    def scene(self) -> Scene:
+        return Scene.of(self.qrels(), self.run(), "q", self.options, costs=self.costs is not None)  # type: ignore[arg-type] # of any options
+
+    @property
+    def retrieved(self) -> list[str]:
+        """The documents by score, equal ones by id, descending, or ascending."""
+        up = self.options.get("ties") == "ascending"
+        by_id = sorted(self.scores, reverse=not up)
+        order = sorted(by_id, key=lambda doc: -self.scores[doc])
+        return order[: self.options.get("depth")]
+
+    def measured(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
+        """Return the value of every measure that takes such data."""
+        them = self.measures()
+        # Ranks that are said leave nothing to cut, and no ties.
+        given = {key: value for key, value in self.options.items() if key == "judged_only"}
+        scores = evaluate(qrels, run, them, **(options or given))
+        return {one: scores.per_query(one)["q"] for one in them}
+
+    def of_order(self, order: Order) -> dict[Measure, Any]:
+        """Return the values of a ranking, of documents without ties."""
+        scores = {doc: -float(rank) for rank, doc in enumerate(order)}
+        # Nobody can retrieve nothing, in a table of rows.
+        return self.measured(self.qrels(), self.run(scores))
+
+    def measures(self) -> list[Measure]:
+        return measures_of(self)
+
+
+@cache
+def measures_of(case: Case) -> list[Measure]:
+    found = []
+    for one in EXAMPLES:
+        try:
+            evaluate(case.qrels(), case.run(), one, **case.options)
+        except MeasureError:  # of judgments in groups, or of ties
+            continue
+        found.append(one)
+    assert len(found) > 5
+    return found
+
+
+@cache
+def cases() -> dict[str, Case]:
+    found = {}
+    every: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "judged only": {"judged_only": True},
+        "depth": {"depth": 6},
+        "ascending": {"ties": "ascending"},
+        "no relevant": {},
+        "stratum": {},
+        "probability": {},
+        "costs": {},
+        "costs of judged": {"judged_only": True},
+        "subtopics": {},
+        "weights": {"judged_only": True},
+        "preferences": {},
+        "subgroups": {"depth": 7},
+    }
+    for seed, (name, options) in enumerate(every.items()):
+        chance = random.Random(seed)
+        docs = chance.sample(POOL, 10)
+        scores = {doc: chance.choice([3.0, 2.0, 1.0, chance.random() * 4]) for doc in docs}
+        judged = sorted(chance.sample(docs, 6) + chance.sample(sorted({*POOL} - {*docs}), 3))
+        grades = [0] if name == "no relevant" else [-1, 0, 1, 1, 2, 3]
+        # A negative grade is a document that nobody judged, to a sample.
+        rows: list[dict[str, Any]] | None = [
+            {"query_id": "q", "doc_id": doc, "relevance": chance.choice(grades)} for doc in judged
+        ]
+        rows.append({"query_id": "r", "doc_id": "d1", "relevance": max(grades)})
+        costs = None
+        groups: dict[str, Any] = {}
+        if name in ("stratum", "probability"):
+            drawn = [1, 2, 7] if name == "stratum" else [0.1, 0.5, 1.0]
+            rows = [{**row, name: chance.choice(drawn)} for row in rows]
+        if name.startswith("costs"):
+            costs = {doc: chance.choice([0.5, 1.0, 3.0, 20.25]) for doc in POOL}
+        if name == "weights":
+            rows = [
+                {**row, "subtopic": group, "weight": 0.25 + (group == "a")}
+                for row in rows
+                for group in "ab"
+                if chance.random() < 0.6 or row["query_id"] == "r"
+            ]
+        elif name in ("subtopics", "preferences", "subgroups"):
+            rows = None
+            for group in "abc":
+                levels = {
+                    doc: chance.choice([0, 1, 2, 3] if name == "subtopics" else [0, 0.5, 1, 2])
+                    for doc in chance.sample(judged, 6)
+                }
+                half = [doc for doc in levels if levels[doc] > 0.5]
+                parts = [levels, {doc: levels[doc] * 2 for doc in half}]
+                groups[group] = parts if name == "subgroups" else levels
+        found[name] = Case(rows and tuple(rows), groups, scores, costs, options)  # type: ignore[arg-type] # not empty
+    return found
+
+
+def all_cases() -> Iterator[Any]:
+    yield from (pytest.param(case, id=name) for name, case in cases().items())
+
+
+def compared(case: Case) -> Iterator[tuple[Scene, Measure, float]]:
+    """Yield each measure whose value is a number, and the value of the run as it is."""
+    scene = case.scene()
+    now = case.measured(case.qrels(), case.run(), **(case.options or {"depth": None}))
+    for one, value in now.items():
+        if not one.definition.is_text:
+            yield scene, one, value
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
+    scene = case.scene()
+    documents = Documents.of(scene, scene.docs)
+    rankings = np.tile(np.arange(len(scene.docs)), (3, 1))
+    for name in [definition.name for definition in definitions()]:
+        for one in variants(name):
+            try:
+                now = one.values(scene.judged)[0, 0]
+            except MeasureError:  # of judgments in groups
+                continue
+            assert values(scene, one, documents, rankings).tolist() == [now] * 3, one
+
+
+@pytest.mark.parametrize("order", ["expected", "best", "worst"])
+def test_of_other_orders_of_ties(order: str) -> None:
+    case = replace(cases()["plain"], options={"ties": order})
+    scene = case.scene()
+    documents = Documents.of(scene, scene.docs)
+    ranking = np.arange(len(scene.docs))[None]
+    for one in case.measures():
+        assert values(scene, one, documents, ranking) == one.values(scene.judged)[:, 0], one
+
+
+def swapped(order: Order, i: int, j: int) -> list[str]:
+    found = list(order)
+    found[i - 1], found[j - 1] = found[j - 1], found[i - 1]
+    return found
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
+    scene = case.scene()
+    ranks = range(1, len(scene.docs) + 1)
+    pairs = [(i, j) for i in ranks for j in ranks if i < j]
+    # The whole ranking, though some of it is dropped: the same documents are.
+    found = [(i, j, case.of_order(swapped(scene.docs, i, j))) for i, j in pairs]
+    n_better = 0
+    for scene, one, now in compared(case):
+        sign = -1 if one.definition.higher_is_better is False else 1
+        best, i, j = max((sign * (its[one] - now), -i, -j) for i, j, its in found)
+        swap = best_swap(scene, one)
+        if best <= 0:
+            assert swap is None, one
+            continue
+        n_better += 1
+        docs = scene.docs[-i - 1], scene.docs[-j - 1]
+        assert swap == Swap(-i, -j, *docs, now + sign * best, best) or (
+            swap == Swap(-i, -j, *docs, dict_of(found, -i, -j)[one], best)
+        ), one
+    assert n_better > 5 or case is cases()["no relevant"]
+
+
+def dict_of(found: list[tuple[int, int, dict[Measure, Any]]], i: int, j: int) -> Any:
+    return next(its for a, b, its in found if (a, b) == (i, j))
+
+
+def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
+    case = replace(cases()["plain"], options={"ties": "expected"})
+    scene = case.scene()
+    documents = Documents.of(scene, scene.docs)
+    for i in range(10):
+        for j in range(i):
+            ranking = np.arange(10)
+            ranking[[i, j]] = j, i
+            one, other = scene.docs[i], scene.docs[j]
+            scores = {**case.scores, one: case.scores[other], other: case.scores[one]}
+            real = case.measured(case.qrels(), case.run(scores), ties="expected")
+            for measure, value in real.items():
+                assert values(scene, measure, documents, ranking[None])[0] == value, measure
+
+
+def test_only_the_first_hundred_ranks_are_swapped() -> None:
+    docs = [f"d{i}" for i in range(130)]
+    scene = Scene.of(Qrels({"q": {"d100": 1, "d50": 0}}), Run({"q": docs}), "q", {})
+    for name in ("AP", "nDCG", "RR", "P@105"):
+        assert best_swap(scene, parse(name)) is None
+    scene = Scene.of(Qrels({"q": {"d99": 1, "d100": 1}}), Run({"q": docs}), "q", {})
+    assert best_swap(scene, parse("RR")) == Swap(1, 100, "d0", "d99", 1.0, 1 - 1 / 100)
+
+
+def test_lower_is_better_where_the_measure_says_so() -> None:
+    scene = Scene.of(Qrels({"q": {"a": 1, "b": 0}}), Run({"q": ["c", "b", "a"]}), "q", {})
+    lower = [one for one in EXAMPLES if one.definition.higher_is_better is False]
+    swaps = [(one, best_swap(scene, one)) for one in lower]
+    assert any(swap for _, swap in swaps)
+    for one, swap in swaps:
+        if swap:
+            assert swap.value < one.values(scene.judged)[0, 0] and swap.gain > 0
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_ties_in_both_orders_of_grades(case: Case) -> None:
+    scene, qrels = case.scene(), case.qrels()
+    best = dict(zip(qrels.doc_lists[0], qrels.grade.tolist(), strict=False))
+    docs = [doc for doc in case.retrieved if doc in scene.docs]
+    found = []
+    for score in sorted(set(case.scores.values()), reverse=True):
+        tied = [doc for doc in docs if case.scores[doc] == score]
+        known = [doc for doc in tied if doc in best]
+        by_grade = sorted(known, key=lambda doc: -best[doc])
+        worst = sorted(known, key=best.__getitem__)
+        others = [doc for doc in tied if doc not in best]
+        at = [docs.index(doc) for doc in tied]
+        first = sum(other > score for other in case.scores.values()) + 1
+        size = sum(other == score for other in case.scores.values())
+        if tied:
+            orders = [
+                [*docs[: at[0]], *its, *docs[at[-1] + 1 :]]
+                for its in (by_grade + others, others + worst)
+            ]
+            both = [case.of_order(order) for order in orders]
+            found.append((first, size, tuple(tied), both))
+    for scene, one, _ in compared(case):
+        expected = [
+            Tie(first, size, tied, *sorted((a[one], b[one])))
+            for first, size, tied, (a, b) in found
+            if a[one] != b[one]
+        ]
+        expected.sort(key=lambda tie: tie.lowest - tie.highest)
+        assert ties(scene, one) == expected, one
+
+
+def test_no_ties_where_they_are_ranked_by_something_else() -> None:
+    for order in ("expected", "best", "worst"):
+        case = replace(cases()["plain"], options={"ties": order})
+        assert ties(case.scene(), parse("AP")) == []
+
+
+OTHERS = {
+    "expected": {"ties": "expected"},
+    "best": {"ties": "best"},
+    "worst": {"ties": "worst"},
+    "expected, judged only": {"ties": "expected", "judged_only": True},
+}
+JUDGED = {
+    **{name: cases()[name] for name in ("plain", "judged only", "depth", "no relevant", "costs")},
+    **{name: replace(cases()["plain"], options=options) for name, options in OTHERS.items()},
+    "stratum": cases()["stratum"],
+}
+
+
+@pytest.mark.parametrize("case", JUDGED.values(), ids=JUDGED)
+def test_the_judgments_that_move_the_value_most(case: Case) -> None:
+    scene = case.scene()
+    docs = scene.ranking.docs
+    known = {row["doc_id"] for row in case.rows or () if row["query_id"] == "q"}
+    open_docs = [(rank, doc) for rank, doc in enumerate(docs, 1) if doc not in known]
+    assert unjudged(scene) == open_docs
+    assert unjudged(scene, 3) == [(rank, doc) for rank, doc in open_docs if rank <= 3]
+    top = max(case.qrels().top_grade, 1)
+    found = [
+        (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))
+        for options in [case.options or {"depth": None}]
+        for rank, doc in open_docs
+        for grade in range(top + 1)
+    ]
+    for scene, one, now in compared(case):
+        if case is cases()["stratum"] and one.name in ("xinfAP", "statAP"):
+            assert judgments(scene, one) == whatif.Judgments(None, None)
+            continue
+        tried = [Judgment(d, r, g, its[one], its[one] - now) for r, d, g, its in found]
+        up = max(tried, key=lambda each: each.value)
+        down = min(tried, key=lambda each: each.value)
+        its = judgments(scene, one)
+        assert its.up == (up if up.value > now else None), one
+        assert its.down == (down if down.value < now else None), one
+
+
+def test_what_takes_more_than_a_grade_is_not_judged() -> None:
+    for name in ("subtopics", "weights", "preferences", "costs of judged"):
+        scene = cases()[name].scene()
+        for one in cases()[name].measures():
+            assert judgments(scene, one) == whatif.Judgments(None, None)
+
+
+def test_judgments_are_tried_down_to_rank_1000() -> None:
+    docs = [f"d{i}" for i in range(1001)]
+    judged = dict.fromkeys(docs[:1000], 0)
+    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", {})
+    assert judgments(scene, parse("AP")).up is None
+    del judged["d999"]
+    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", {})
+    assert judgments(scene, parse("AP")).up == Judgment("d999", 1000, 1, 0.001, 0.001)
+
+
+def with_moved(here: Order, there: Order, doc: str) -> list[str]:
+    order = [one for one in here if one != doc]
+    if doc in there:
+        order.insert(there.index(doc), doc)
+    return order
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
+    chance = random.Random(7)
+    scene = case.scene()
+    here = list(scene.docs)
+    only = [doc for doc in POOL if doc not in case.scores]
+    there = chance.sample(here, len(here) - 2) + chance.sample(only, 5)
+    chance.shuffle(there)
+    if case.options.get("judged_only"):
+        there = [doc for doc in there if doc in scene.grades]
+    differing = [
+        doc
+        for doc in dict.fromkeys([*here, *there])
+        if doc not in here or doc not in there or here.index(doc) != there.index(doc)
+    ]
+    real = {doc: case.of_order(with_moved(here, there, doc)) for doc in differing}
+    for scene, one, now in compared(case):
+        expected = [
+            Move(
+                doc,
+                here.index(doc) + 1 if doc in here else None,
+                there.index(doc) + 1 if doc in there else None,
+                its[one],
+                its[one] - now,
+            )
+            for doc, its in real.items()
+        ]
+        expected.sort(key=lambda move: -abs(move.change))
+        assert moved(scene, there, one, case.costs) == expected, one
+
+
+def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
+    docs = [f"d{i}" for i in range(120)]
+    scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", {})
+    there = [*docs[:10], "d119", *docs[10:119]]
+    moves = moved(scene, there, parse("RR"))
+    assert moves[0] == Move("d119", 120, 11, 1 / 11, 1 / 11 - 1 / 120)
+    assert {move.doc for move in moves} == {"d119", *docs[10:100]}
+    case = replace(cases()["plain"], options={"ties": "expected"})
+    assert moved(case.scene(), POOL, parse("AP")) == []
+
+
+def test_texts_have_no_what_ifs() -> None:
+    scene = cases()["plain"].scene()
+    for one in EXAMPLES:
+        if one.definition.is_text:
+            assert best_swap(scene, one) is None
+            assert ties(scene, one) == moved(scene, POOL, one) == []
+            assert judgments(scene, one) == whatif.Judgments(None, None)
+
+
+def test_an_empty_ranking_and_a_query_without_judgments() -> None:
+    other = {"d1": {"d1": 1}}
+    for qrels, run in (({"q": {"a": 1}}, {"q": []}), ({"q": {}}, {"q": ["a", "b"]})):
+        scene = Scene.of(Qrels({**qrels, **other}), Run(run), "q", {})
+        for one in EXAMPLES:
+            if not one.definition.is_text:
+                assert best_swap(scene, one) is None
+                assert ties(scene, one) == []
+                judgments(scene, one)
+                assert moved(scene, [*run["q"]], one) == []
+
+
+def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("plain", "costs", "weights", "subgroups"):
+        case = cases()[name]
+        whole = [
+            (
+                best_swap(scene, one),
+                judgments(scene, one),
+                ties(scene, one),
+                moved(scene, POOL, one),
+            )
+            for scene, one, _ in compared(case)
+        ]
+        with monkeypatch.context() as patch:
+            patch.setattr(whatif, "_ROWS", 70)
+            parts = [
+                (
+                    *(best_swap(scene, one), judgments(scene, one)),
+                    *(ties(scene, one), moved(scene, POOL, one)),
+                )
+                for scene, one, _ in compared(case)
+            ]
+        assert parts == whole
