@@ -354,10 +354,10 @@ def _ranks(title: str, depth: int) -> "alt.X":
 
 
 def _shares() -> "alt.Axis":
-    """Return an axis of numbers from 0 to 1."""
+    """Return an axis of numbers from 0 to 1, with few lines."""
     import altair as alt
 
-    return alt.Axis(values=[i / 5 for i in range(6)], labelFlush=False)
+    return alt.Axis(tickCount=5, labelFlush=False)
 
 
 def _named(measure: Measure) -> str:
