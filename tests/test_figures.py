@@ -150,6 +150,11 @@ def test_the_lines_go_down_the_ranking_and_along_the_highest_precision_to_come()
     assert lines[1]["encoding"]["order"]["field"] == "rank"
 
 
+def test_a_query_may_be_a_number() -> None:
+    figure = precision_recall({7: {1: 1}, 8: {1: 1}}, {7: {1: 0.5}, 8: {2: 0.5}}, 7)
+    assert figure.title == "Precision and recall of query 7"
+
+
 def test_options_reach_the_judging() -> None:
     qrels, run = {"q1": {"a": 0, "b": 1, "c": 1}}, {"q1": {"x": 1, "a": 1, "b": 1, "c": 0.5}}
 
@@ -256,6 +261,8 @@ def test_commands_write_pictures(tmp_path: Path) -> None:
     assert status == 2
     assert "choose one of .svg, .png, .json" in said
     assert run("weights")[0] == 2
+    assert run()[0] == 2
+    assert "Missing command" in run()[1]
     assert run("precision-recall", "-", "-", "-q", "q1", "-o", svg)[0] == 2
 
 

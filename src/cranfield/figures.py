@@ -202,7 +202,7 @@ def reciprocal_rank(depth: int = DEPTH) -> Figure:
 
 
 def precision_recall(
-    qrels: QrelsLike, run: RunLike, query: str, *, rel: int = 1, **judging: Unpack[Judging]
+    qrels: QrelsLike, run: RunLike, query: str | int, *, rel: int = 1, **judging: Unpack[Judging]
 ) -> Figure:
     """Draw one query's precision against its recall, down the ranking of a run.
 
@@ -234,7 +234,7 @@ def precision_recall(
     _check_installed()
     import altair as alt
 
-    judgments, system = as_qrels(qrels), as_run(run)
+    judgments, system, query = as_qrels(qrels), as_run(run), str(query)
     judged = _judged(judgments, system, query, judging)
 
     def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:

@@ -43,7 +43,7 @@ def _write(figure: Figure, output: str) -> None:
     note(f"wrote {output}")
 
 
-@click.group("figure")
+@click.group("figure", no_args_is_help=False)  # which would be an error of many lines
 def command() -> None:
     """Draw a picture, as SVG, PNG or Vega-Lite.
 
