@@ -1,7 +1,8 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
 `docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
-and the list of measures in the README from the registry, too. A test fails if one is out of date.
+and the list of measures in the README from the registry, too; `docs/pictures` come from
+`cranfield.figures`. A test fails if one is out of date.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 
+from cranfield import demo, figures
 from cranfield.cli import cli
 from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
 from cranfield.trec_eval import columns_of, measure_names
@@ -76,6 +78,10 @@ def command_line() -> str:
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
         context = click.Context(command, info_name=name, parent=top, **FORM)
         parts.append(f"## cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        for part, inner in getattr(command, "commands", {}).items():
+            context_of = click.Context(inner, info_name=part, parent=context, **FORM)
+            shown = inner.get_help(context_of)
+            parts.append(f"### cranfield {name} {part}\n\n```text\n{shown}\n```\n")
     return "\n".join(parts)
 
 
@@ -109,7 +115,22 @@ def pages() -> dict[Path, str]:
     }
 
 
+def pictures() -> dict[Path, figures.Figure]:
+    """Return every picture of the documentation."""
+    folder = ROOT / "docs" / "pictures"
+    dense = demo.HERE / "dense.run"
+    return {
+        folder / "reciprocal-rank.svg": figures.reciprocal_rank(),
+        folder / "weights.svg": figures.rank_weights(),
+        folder / "precision-recall.svg": figures.precision_recall(demo.QRELS, dense, "q22"),
+    }
+
+
 if __name__ == "__main__":
     for path, content in pages().items():
         path.write_text(content, "utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    for path, figure in pictures().items():
+        path.parent.mkdir(exist_ok=True)
+        figure.save(path)
         print(f"wrote {path.relative_to(ROOT)}")

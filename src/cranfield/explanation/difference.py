@@ -209,10 +209,6 @@ def differing(
     systems = evaluate(qrels, dict(runs), measure, queries=queries, **options)
     assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
     left, right = (one.per_query(measure) for one in systems.values())
-    if measure.definition.is_text:
-        return ", ".join(
-            map(repr, [query for query in left if left[query] != right.get(query)][:5])
-        )
     apart = {query: left[query] - right[query] for query in left if query in right}
     worst = sorted(apart, key=lambda query: -abs(apart[query]))[:5]
     return ", ".join(f"{query!r} ({apart[query]:+.4f})" for query in worst)

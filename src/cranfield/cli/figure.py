@@ -1,0 +1,115 @@
+"""`cranfield figure`."""
+
+from collections.abc import Sequence
+
+import click
+
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.report import measure_option, measures_of, rel_option
+from cranfield.cli.terminal import note
+from cranfield.evaluation import Judging
+from cranfield.figures import (
+    DEPTH,
+    SUFFIXES,
+    WEIGHTED,
+    Figure,
+    precision_recall,
+    rank_weights,
+    reciprocal_rank,
+    suffix_of,
+)
+
+
+def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
+    suffix_of(path)  # which says so before anything is read
+    return path
+
+
+_output_option = click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    callback=_checked,
+    help=f"The file to write; its suffix says the form: {', '.join(SUFFIXES)} (Vega-Lite).",
+)
+_depth_option = click.option(
+    "--depth", type=int, default=DEPTH, show_default=True, help="How many ranks, 2 to 100."
+)
+
+
+def _write(figure: Figure, output: str) -> None:
+    figure.save(output)
+    note(f"wrote {output}")
+
+
+@click.group("figure", no_args_is_help=False)  # which would be an error of many lines
+def command() -> None:
+    """Draw a picture, as SVG, PNG or Vega-Lite.
+
+    It needs Altair, which pip install 'cranfield[plot]' brings along.
+
+    \b
+    cranfield figure weights -o weights.svg
+    cranfield figure precision-recall qrels.txt bm25.run -q q22 -o curve.png
+    """  # noqa: D301 - click's mark for lines to keep
+
+
+@command.command("weights")
+@measure_option("What to draw, seven at most", WEIGHTED)
+@_depth_option
+@_output_option
+def _weights(names: Sequence[str], depth: int, output: str) -> None:
+    """Draw what a relevant document is worth at each rank, compared with rank 1.
+
+    For every rank, each measure scores a ranking whose only relevant document, of grade 1, stands
+    there; what it gives is divided by what it gives at rank 1.
+
+    \b
+    cranfield figure weights -o weights.svg
+    cranfield figure weights -m nDCG@10 -m "RBP(p=0.95)" --depth 50 -o weights.png
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(rank_weights(measures_of(names, WEIGHTED, None), depth), output)
+
+
+@command.command("reciprocal-rank")
+@_depth_option
+@_output_option
+def _reciprocal_rank(depth: int, output: str) -> None:
+    """Draw how 1/rank falls.
+
+    \b
+    cranfield figure reciprocal-rank -o reciprocal-rank.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(reciprocal_rank(depth), output)
+
+
+@command.command("precision-recall")
+@click.argument("qrels")
+@click.argument("run")
+@click.option("-q", "--query", metavar="ID", required=True, help="The query.")
+@rel_option("in both lines", default=1)
+@_output_option
+@data_options
+@judging_options
+def _precision_recall(
+    qrels: str,
+    run: str,
+    query: str,
+    rel: int,
+    output: str,
+    data: DataOptions,
+    judging: Judging,
+) -> None:
+    """Draw one query's precision against its recall.
+
+    One line goes down the ranking, with a point at every relevant document; the other is the
+    highest precision at that recall or beyond, with points at IPrec@0.0, IPrec@0.1, ... IPrec@1.0.
+
+    \b
+    cranfield figure precision-recall qrels.txt bm25.run -q q22 -o curve.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_two_inputs(qrels, run)
+    judgments = data.read_qrels(qrels)
+    (system,) = data.read_runs([run])
+    _write(precision_recall(judgments, system, query, rel=rel, **judging), output)
