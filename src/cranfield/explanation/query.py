@@ -148,16 +148,18 @@ class Explanation:
                 "the record of what was done."
             )
         said.append(self._of_unjudged())
-        said += [self._of_tie(tie) for tie in self.ties[:_NAMED]]
-        if len(self.ties) > _NAMED:
-            said.append(
-                f"The order of {len(self.ties) - _NAMED:,} more groups of equal scores mattered."
-            )
+        seen = [tie for tie in self.ties if _short(tie.lowest) != _short(tie.highest)][:_NAMED]
+        said += [self._of_tie(tie) for tie in seen]
+        others = len(self.ties) - len(seen)
+        if others:
+            more = "more group" if others == 1 else "more groups"
+            said.append(f"The order of {others:,} {more} of equal scores mattered less.")
         if self.swap is not None:
             a, b = self.swap.i, self.swap.j
             said.append(
                 f"Of all swaps of two ranks among the first 100, that of {a} ({self.swap.doc_i}) "
-                f"and {b} ({self.swap.doc_j}) would do most: {self._changed(self.swap.value)}."
+                f"and {b} ({self.swap.doc_j}) would {self._better} it most: "
+                f"{self._changed(self.swap.value)}."
             )
         said += self._of_judgments()
         if self.options:
@@ -197,6 +199,10 @@ class Explanation:
             f"grade {one.grade}: {self._changed(one.value)}."
             for one, way in ways
         ]
+
+    @property
+    def _better(self) -> str:
+        return "lower" if self.measure.definition.higher_is_better is False else "raise"
 
     def _changed(self, value: float) -> str:
         assert isinstance(self.value, float)  # noqa: S101 - a text is not changed
@@ -315,11 +321,11 @@ def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
     """Return a sheet as a table; of more than so many rows the middle is left out, and said."""
     summed = [one for one in sheet.totals if one.running is not None]
     so_far = ["sum so far"] if len(summed) == 1 else [f"sum so far, {one.symbol}" for one in summed]
-    texts = [name for name in ("group", "document") if name in sheet.labels]
-    numbers = [name for name in ("rank", "grade") if name in sheet.labels]
-    header = [*texts, *numbers, *(one.header for one in sheet.columns), *so_far]
+    texts = [name for name in ("group", "rank", "document") if name in sheet.labels]
+    labels = [*texts, *(["grade"] if "grade" in sheet.labels else [])]
+    header = [*labels, *(one.header for one in sheet.columns), *so_far]
     columns: list[Sequence[Any]] = [
-        *(sheet.labels[name] for name in [*texts, *numbers]),
+        *(sheet.labels[name] for name in labels),
         *(one.values for one in sheet.columns),
         *(one.running or () for one in summed),
     ]
