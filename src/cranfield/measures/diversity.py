@@ -10,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
@@ -41,12 +42,12 @@ Discount = Callable[[Ints], Ints | Floats]  # of ranks
 
 
 def _logarithmic(rank: Ints) -> Floats:
-    return log2(rank + 1)
+    return named("discount", log2(rank + 1))
 
 
 def _novelty(found: Ranked, alpha: float) -> Floats:
     """Return what each relevant document is worth to its subtopic: (rows,)."""
-    return powers(1 - alpha, found.ordinal - 1)
+    return named("novelty", powers(1 - alpha, found.ordinal - 1))
 
 
 def _discounted(
@@ -175,7 +176,7 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
 
 
 def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
-    weights = powers(beta, found.rank - 1)
+    weights = named("weight", powers(beta, found.rank - 1))
     return groups.expected(found.total(_novelty(found, alpha) * weights), rel)
 
 
@@ -238,7 +239,9 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
     groups = judged.subtopics
-    return groups.expected(average_precision(groups.judged, groups.spread(k), rel=rel), rel)
+    return groups.expected(
+        named("AP", average_precision(groups.judged, groups.spread(k), rel=rel)), rel
+    )
 
 
 @measure(
@@ -259,7 +262,9 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
     groups = judged.subtopics
-    return groups.expected(precision(groups.judged, groups.spread(k), rel=rel), rel)
+    return groups.expected(
+        named("precision", precision(groups.judged, groups.spread(k), rel=rel)), rel
+    )
 
 
 @measure(
@@ -284,7 +289,7 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
 
 def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
     found = ranked.top(groups.spread(k))
-    return groups.expected(found.total(found.grade / log2(found.rank + 1)))
+    return groups.expected(found.total(found.grade / _logarithmic(found.rank)))
 
 
 @measure(
