@@ -22,7 +22,7 @@ from cranfield.ranked import Ranked
 
 # These are made of others, which are recorded one by one.
 _MADE_OF_OTHERS: dict[type, frozenset[str]] = {
-    Judged: frozenset({"n_relevant", "down_to"}),
+    Judged: frozenset({"n_relevant"}),
     Groups: frozenset({"expected", "mean"}),
     Places: frozenset({"so_far", "missed"}),
     Preferences: frozenset(),
@@ -156,6 +156,12 @@ class Followed:
                     self._known[name] = self._followed(found, name, ())
         return self._known[name]
 
+    def down_to(self, k: Any) -> Any:
+        """Return the cutoff, as Judged does; it is alone here, and so is there for all or for none."""
+        if k is None or isinstance(k, Derived):
+            return self.n_retrieved if k is None else k
+        return Derived.of(k, Step("constant", (k,)))
+
     def _asked(self, name: str, method: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
         return self._followed(method(*map(plain, inputs), **plain(options)), name, inputs)
 
@@ -173,6 +179,8 @@ class Followed:
             return Followed(found, self._names, None if by_query else self._home, inputs)
         if isinstance(found, tuple):
             return tuple(self._followed(one, name, inputs) for one in found)
+        if isinstance(found, np.ndarray) and any(found is one for one in inputs):
+            return found
         if isinstance(found, np.ndarray):
             space = self._space(name)
             over = (self._home,) if space is None and self._home is not None else ()

@@ -80,7 +80,7 @@ _CUT_BASES = {"every": 0, "filled": 0, "ranked": 1}  # which argument is the cut
 _SHORT = {"hits": "the ranking's", "ideal": "ideal"}
 _AGGREGATED = {
     "total": "sum of {}",
-    "first": "{} in the first row",
+    "first": "{} in the first row, 0 if there is none",
     "maximum": "highest {}",
     "joined": "{}, one after the other",
 }
@@ -241,6 +241,8 @@ class _Writing:
         if not isinstance(node, Derived):
             text = self._constant(node)
             return text, _SUM if text.startswith("-") else _ATOM
+        if node.step.op == "constant":
+            return self._constant(node.step.inputs[0]), _ATOM
         known = label(node)
         if known is not None:
             return known
@@ -281,7 +283,7 @@ class _Writing:
         if op == "square":
             return f"{self._bracketed(inputs[0], label, _ATOM)}^2", _POWER
         if op == "looked_up":
-            return inputs[0].format(self.written(inputs[2], label)[0]), _ATOM
+            return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
         if op == "unknown":
             self.lost = True
@@ -352,8 +354,9 @@ class _Writing:
         if isinstance(value, bool | np.bool_):
             return number(value)
         if isinstance(value, int | float | np.number):
-            return f"{value:.10g}"
-        return str(value)
+            small = 0 < abs(value) < 1e-4
+            return f"{value:.12f}".rstrip("0") if small and abs(value) > 1e-9 else f"{value:.10g}"
+        return f'"{value}"' if isinstance(value, str) else str(value)
 
     # ---- the query's numbers --------------------------------------------------------------------
 
@@ -377,7 +380,7 @@ class _Writing:
         """Write a line for a number of the query."""
         with self._referring() as refers:
             words = self._words(node, self.symbol)
-            numbers = "" if leaf else self._numbers(node)
+            numbers = "" if leaf else self._numbers(node, words)
         if words in self.entries:  # the same number, but for a factor of 1, say
             self.known["symbol", key] = words
             return
@@ -410,8 +413,8 @@ class _Writing:
         text, _ = self.written(node, inside)
         return f"{made.name} = {text}" if made.name and text != made.name else text
 
-    def _numbers(self, node: Derived) -> str:
-        """Return the expression of a node with numbers in the place of symbols."""
+    def _numbers(self, node: Derived, words: str) -> str:
+        """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
         def shown(one: Derived) -> tuple[str, int] | None:
             if one is node or self.symbol(one) is None:
@@ -422,7 +425,7 @@ class _Writing:
         self.in_numbers = True
         text = self.written(node, shown)[0]
         self.in_numbers = False
-        return text
+        return "" if text == words else text
 
     def _aggregated(self, node: Derived, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
@@ -446,8 +449,6 @@ class _Writing:
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
             words = _AGGREGATED.get(op, op + " {}").format(shown)
-            if _length(sheet) == 0 and op == "first":
-                words += ": there is none, 0"
             if op == "total" and _is_bool(inputs[0]):
                 words = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op == "total":
@@ -701,7 +702,8 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
             label = writing.symbol(value)
             words, numbers = label[0] if label else "", ""
         else:
-            words, numbers = writing._words(value, writing.symbol), writing._numbers(value)
+            words = writing._words(value, writing.symbol)
+            numbers = writing._numbers(value, words)
     line = Line(name, words, numbers, shown)
     entries = writing.ordered(refers)
     return Worksheet(entries, line, writing.lost, writing.divided_by_nothing)

@@ -70,15 +70,16 @@ def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Disc
     )
 
 
-def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
-    """Return what k documents are worth that are all relevant to every subtopic: as k."""
+def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
+    """Return what k documents are worth that are all relevant to every subtopic: (n_queries, ...)."""
     deepest = int(k.max())
     if deepest > DEEPEST:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
-    words = "(what {} documents are worth that are relevant to all)"
-    return looked_up(words, np.concatenate(([0.0], so_far)), k)
+    below = "log2(i + 1)" if discount is _logarithmic else "i"
+    words = f"(sum of {1 - alpha:.10g}^(i - 1) / {below}, i = 1 to {{}})"
+    return looked_up(words, np.concatenate(([0.0], so_far)), judged.down_to(k))
 
 
 @measure(
@@ -124,7 +125,7 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     nothing. 0 for a query without relevant documents. At k = 1 ndeval leaves the division out.
     """
     gained = _of_hits(judged, k, alpha, rel, _logarithmic)
-    return ratio(gained, _all_relevant(k, alpha, _logarithmic))
+    return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
 
 
 def _linear(rank: Ints) -> Ints:
@@ -172,7 +173,7 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
     relevant documents. At k = 1 ndeval leaves the division out.
     """
     gained = _of_hits(judged, k, alpha, rel, _linear)
-    return ratio(gained, _all_relevant(k, alpha, _linear))
+    return ratio(gained, _all_relevant(judged, k, alpha, _linear))
 
 
 def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
