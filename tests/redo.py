@@ -1,7 +1,7 @@
 """A reader who has nothing but a worksheet, and redoes it: expressions parsed and reckoned anew.
 
-Whoever reads `gain / log2(rank + 1)` under the columns `gain` and `rank` reckons row by row. So does
-this, from the text alone: what it cannot parse, or reckons to another number, is written badly.
+Whoever reads `gain / log2(rank + 1)` beside the columns `gain` and `rank` reckons row by row. So
+does this, from the text alone: what it cannot parse, or reckons to another number, is written badly.
 """
 
 import math
@@ -161,10 +161,12 @@ class Text:
                 found = self.down(found, lambda so_far, one: so_far + one, upwards=True)
             elif self.takes("changes below"):
                 found = self.changes(found)
-            elif (start := re.match(r"one above \((\S+) in the first row\)", self.left)) is not None:
+            elif (
+                start := re.match(r"one above \((\S+) in the first row\)", self.left)
+            ) is not None:
                 self.left = self.left[start.end() :].lstrip()
                 found = self.beside(found, -1, float(start[1]))
-            elif self.takes("one below"):
+            elif self.takes("one below (0 in the last row)"):
                 found = self.beside(found, 1, 0)
             else:
                 return found
@@ -184,11 +186,12 @@ class Text:
         for name, function in FUNCTIONS.items():
             if self.takes(name + "("):
                 return self.called(function)
-        for word, keeps in (("rows so far with", True), ("rows above with", False)):
-            if self.takes(word):
-                marked = self.any_of()
-                so_far = self.down(lambda row: int(marked(row)), lambda a, b: a + b)
-                return so_far if keeps else lambda row: so_far(row) - marked(row)
+        if self.takes("rows so far with"):
+            return self.counted(self.any_of())
+        if self.takes("rows above with"):
+            marked = self.any_of()
+            so_far = self.counted(marked)
+            return lambda row: so_far(row) - marked(row)
         if self.takes("product of"):
             factor = self.atom()
             self.needs("above")
@@ -215,7 +218,7 @@ class Text:
             values = self.symbols[symbol]
             if self.takes("of the group"):
                 return lambda row: values[self.group(row)]
-            if len(values) == 1 and not self.is_of_groups():
+            if len(values) == 1:
                 return lambda row: values[0]
             return lambda row: values[row]  # of the sheet of the groups
         digits = NUMBER.match(self.left)
@@ -278,6 +281,9 @@ class Text:
             found[row] = one(row) if is_first else add(found[above or 0], one(row))
             above = row
         return lambda row: found[row]
+
+    def counted(self, marked: Value) -> Value:
+        return self.down(lambda row: int(marked(row)), lambda so_far, one: so_far + one)
 
     def beside(self, one: Value, step: int, at_end: Any) -> Value:
         def found(row: int) -> Any:
@@ -431,5 +437,3 @@ def form(of: Worksheet) -> list[Any]:
             totals = [(one.symbol, one.words, one.column) for one in entry.totals]
             found.append((entry.title, list(entry.labels), columns, totals))
     return found
-
-

@@ -157,7 +157,7 @@ class Followed:
         return self._known[name]
 
     def down_to(self, k: Any) -> Any:
-        """Return the cutoff, as Judged does; it is alone here, and so is there for all or for none."""
+        """Return the cutoff, as Judged does; of a measure that is reckoned by itself."""
         if k is None or isinstance(k, Derived):
             return self.n_retrieved if k is None else k
         return Derived.of(k, Step("constant", (k,)))

@@ -44,8 +44,8 @@ _OWN_COLUMN = frozenset(
 _OTHER_ROWS = {
     "running": "{} so far",
     "before": "product of {} above",
-    "above": "{} one above",
-    "below": "{} one below",
+    "above": "{} one above ({} in the first row)",
+    "below": "{} one below (0 in the last row)",
     "remaining": "{} from here down",
     "steps": "{} changes below",
 }
@@ -329,6 +329,8 @@ class _Writing:
         if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
             return self.written(yes if np.asarray(condition).flat[0] else no, label)
         texts = [self._number(one, "where", label, _COMPARED) for one in (yes, no)]
+        if texts[0] == texts[1]:
+            return self.written(no, label)
         return f"{texts[0]} if {asked}, else {texts[1]}", _LOOSE
 
     def _number(self, node: Any, op: str, label: _Label, least: int) -> str:
@@ -600,7 +602,11 @@ class _Writing:
                 lambda one: self._label(sheet, one, rows),
                 _OR if is_counted else _ATOM,
             )
-            text = f"rows so far with {of}" if is_counted else _OTHER_ROWS[made.op].format(of)
+            text = (
+                f"rows so far with {of}"
+                if is_counted
+                else _OTHER_ROWS[made.op].format(of, *map(self._constant, inputs[2:]))
+            )
             binds = _LOOSE if is_counted else _ATOM
         elif made.op == "at":
             source, _, there = inputs

@@ -71,7 +71,7 @@ def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Disc
 
 
 def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
-    """Return what k documents are worth that are all relevant to every subtopic: (n_queries, ...)."""
+    """Return what k documents are worth that are relevant to every subtopic: (n_queries, ...)."""
     deepest = int(k.max())
     if deepest > DEEPEST:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")

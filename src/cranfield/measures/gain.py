@@ -353,7 +353,8 @@ def expected_dcg(
     end = judged.down_to(k)
     gained = gains(judged.hits, gain, judged.top_grade)
     places = judged.places(gained, end if discount == "linear" else k)
-    return _added(places.ranked, places.held / places.size, end, discount)
+    gained = named("average gain", places.held / places.size)
+    return _added(places.ranked, gained, end, discount)
 
 
 @expected("IDCG")

@@ -100,8 +100,8 @@ def _extremes(
         greatest = np.where(greatest == grade, grade - 1, greatest)
     low, high = min(gain.values()), max(gain.values())
     return (
-        np.where(least <= top, np.minimum(least, low), low),
-        np.where(greatest >= 0, np.maximum(greatest, high), high),
+        named("lowest gain", np.where(least <= top, np.minimum(least, low), low)),
+        named("highest gain", np.where(greatest >= 0, np.maximum(greatest, high), high)),
     )
 
 
