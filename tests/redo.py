@@ -1,7 +1,7 @@
 """A reader who has nothing but a worksheet, and redoes it: expressions parsed and reckoned anew.
 
 Whoever reads `gain / log2(rank + 1)` beside the columns `gain` and `rank` reckons row by row. So
-does this, from the text alone: what it cannot parse, or reckons to another number, is written badly.
+does this, from the text alone: what it cannot parse, or reckons otherwise, is written badly.
 """
 
 import math

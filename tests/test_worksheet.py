@@ -58,10 +58,10 @@ def lists() -> tuple[oracle.Qrels, oracle.Run]:
     qrels, run = oracle.collection(5, 6, lowest=-1)
     for i in range(3):
         docs = [f"d{j}" for j in range(24)]
-        grades = [-1, 0, 0, 1, 1, 2, 3, 3, 1, 0, 2, 1, 0, 1]
+        grades = [-1, 0, 0, 1, 1, 2, 3, 3, 1, 0, 2, 1, 0, 1] + [0, 1, 2, 3][i:] * i
         query = f"full{i}"
         qrels[query] = dict(zip(docs, chance.sample(grades, len(grades)), strict=False))
-        found = chance.sample(docs[:12], 10) + chance.sample(docs[12:], 6)
+        found = chance.sample(docs[:12], 10) + chance.sample(docs[12:], 6 + i)
         scores = [chance.choice([9.0, 8.0, 7.5, 3.0, 1.0]) for _ in found]
         run[query] = dict(zip(found, scores, strict=True))
     qrels["without relevant"], run["without relevant"] = {"a": 0, "b": -1}, {"a": 1.0, "c": 2.0}
@@ -81,18 +81,17 @@ def grouped(weighted: bool = False) -> Data:
     """Return queries with judgments in groups; weighted: subtopics that count differently."""
     qrels, run = diversity_oracle.subtopic_collection(3, 5)
     for i in range(2):
-        pool = [f"d{j}" for j in range(9)]
+        pool = [f"d{j}" for j in range(9 + i)]
         chance = random.Random(i)
-        grades = [0, 1, 2, 3, 1, 0, -1, 1, 2]
+        grades = [0, 1, 2, 3, 1, 0, -1, 1, 2] + [3] * i
         qrels[f"full{i}"] = {
-            name: dict(zip(pool, chance.sample(grades, 9), strict=True)) for name in ("x", "y", "z")
+            name: dict(zip(pool, chance.sample(grades, 9 + i), strict=True)) for name in "xyz"[i:]
         }
-        run[f"full{i}"] = chance.sample([*pool, "u", "v"], 9)
+        run[f"full{i}"] = chance.sample([*pool, "u", "v"], 8 + i)
     if not weighted:
         return Qrels(qrels), Run(run)
     rows = [
-        {"query_id": q, "subtopic": name, "doc_id": doc, "relevance": grade, "weight": 1 + len(q)}
-        | {"weight": 1 + i}
+        {"query_id": q, "subtopic": name, "doc_id": doc, "relevance": grade, "weight": 1 + i}
         for q, groups in qrels.items()
         for i, (name, docs) in enumerate(groups.items())
         for doc, grade in docs.items()
@@ -121,6 +120,7 @@ def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], Judging]]:
     """Yield a measure with its parameters, judgments and runs of each shape, and options."""
     definition = Measure(name).definition
     every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]
+    every = every[:10] + every[10::3]
     if name == "CWL":
         every += users()
     chance = random.Random(name)

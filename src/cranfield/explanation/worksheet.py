@@ -356,8 +356,8 @@ class _Writing:
         if isinstance(value, bool | np.bool_):
             return number(value)
         if isinstance(value, int | float | np.number):
-            small = 0 < abs(value) < 1e-4
-            return f"{value:.12f}".rstrip("0") if small and abs(value) > 1e-9 else f"{value:.10g}"
+            is_small = 1e-9 < abs(float(value)) < 1e-4
+            return f"{value:.12f}".rstrip("0") if is_small else f"{value:.10g}"
         return f'"{value}"' if isinstance(value, str) else str(value)
 
     # ---- the query's numbers --------------------------------------------------------------------
