@@ -282,6 +282,8 @@ class _Writing:
             return f"e^{self._bracketed(inputs[0], label, _ATOM)}", _POWER
         if op == "square":
             return f"{self._bracketed(inputs[0], label, _ATOM)}^2", _POWER
+        if op == "looked_up" and self.in_numbers:
+            return number(node.values.flat[0].item()), _ATOM
         if op == "looked_up":
             return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
@@ -427,7 +429,7 @@ class _Writing:
         self.in_numbers = True
         text = self.written(node, shown)[0]
         self.in_numbers = False
-        return "" if text == words else text
+        return "" if text == words or words.endswith(f" = {text}") else text
 
     def _aggregated(self, node: Derived, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
