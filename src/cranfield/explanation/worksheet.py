@@ -77,6 +77,7 @@ _BASES = {  # what stands before the grades, and what behind
     "ranked": "places that a document of value may take among equal scores",
 }
 _CUT_BASES = {"every": 0, "filled": 0, "ranked": 1}  # which argument is the cutoff
+_IDEALS = frozenset({"ideal", "filled", "novel_first", "most_first"})
 _SHORT = {"hits": "the ranking's", "ideal": "ideal"}
 _AGGREGATED = {
     "total": "sum of {}",
@@ -527,7 +528,10 @@ class _Writing:
             if rows.base != "ranked":
                 labels["grade"] = _grades(rows)
             with self._referring() as refers:
-                self.sheets[key] = made = Sheet(self.described(rows), labels)
+                title = self.described(rows)
+                if rows.base in _IDEALS or _reordered(rows):
+                    title = f"the ideal ranking: {title}"
+                self.sheets[key] = made = Sheet(title, labels)
             self.needs.setdefault(id(made), _Ordered()).update(refers)
             if rows.subset is not None and rows.subset[1] == "where":
                 self._show_condition(made, rows, rows.subset[0])
@@ -673,6 +677,12 @@ def _is(value: Any, constant: int) -> bool:
     if isinstance(value, Derived | str | Rows):
         return False
     return bool(np.size(value) and np.all(np.asarray(value) == constant))
+
+
+def _reordered(rows: Rows) -> bool:
+    """Tell whether a ranking was put in another order."""
+    above = rows.subset
+    return above is not None and (above[1] == "reordered" or _reordered(above[0]))
 
 
 def _length(sheet: Sheet) -> int:

@@ -434,7 +434,7 @@ def interpolated_precision(
     reached = hits.ordinal >= hits.spread(needed)
     precision_here = named("precision", hits.ordinal / hits.rank)
     from_there = np.where(reached, precision_here, 0)
-    return hits.maximum(named(f"precision from recall {recall:g}", from_there))
+    return hits.maximum(named(f"from {recall:g}", from_there))
 
 
 def _points(value: Any) -> tuple[float, ...]:
