@@ -1,8 +1,8 @@
 """explain: why a number is what it is."""
 
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, get_args
 
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.evaluation import Judging, measures_of
 from cranfield.explanation.difference import Difference, differing
 from cranfield.explanation.mean import MeanExplanation, explain_mean
@@ -51,7 +51,8 @@ def explain(
     Raises:
         InputError: as `evaluate`; or the query is not in the judgments.
         MeasureError: as `evaluate`; or there are several measures.
-        OptionError: as `evaluate`; or the number of runs is neither one nor two.
+        OptionError: as `evaluate`; or the number of runs is neither one nor two, or two come
+            without a query.
 
     >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "a"]}, "DCG", "q1"))
     DCG = 2.2619: query q1, run run
@@ -66,9 +67,8 @@ of Burges et al., ICML 2005; trec_eval dcg)
     <BLANKLINE>
     gain = max(grade, 0)
     A = sum of gain / log2(rank + 1) = 2.261860
-    All of the 2 documents retrieved down to rank 2 are judged.
-    Of all swaps of two ranks among the first 100, that of 1 (b) and 2 (a) would do most: 2.6309 \
-(+0.3691).
+    Judged: all of the 2 documents retrieved.
+    Of all swaps of two ranks, that of 1 (b) and 2 (a) would raise it most: 2.6309 (+0.3691).
     DCG = A = 2.2618595071429146
     <BLANKLINE>
 
@@ -76,6 +76,10 @@ of Burges et al., ICML 2005; trec_eval dcg)
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
+    one_of("errors", errors, get_args(Errors))
+    one_of("queries", queries, get_args(Queries))
+    if query is not None and queries != "judged":
+        raise OptionError(f"queries={queries!r} has no effect where one query is explained")
     one, judgments = wanted[0], as_qrels(qrels, errors)
     several = several_runs(run, errors)
     given = {key: value for key, value in judging.items() if value != USUAL.get(key)}

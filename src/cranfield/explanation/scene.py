@@ -86,10 +86,11 @@ class Scene:
             near = nearest(query, qrels.query_ids)
             guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise InputError(
-                f"the qrels have no query {query!r}.{guess}",
+                f"the qrels have no query {query!r:.80}.{guess}",
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
         alone, its = qrels.of([query]), run.of(query, progress)
+        alone.left_out, alone.remarks = qrels.left_out, qrels.remarks
         meeting = judge(alone, its, costs=costs, **options)
         ties = options.get("ties", "document")
         ranking = its.ranking(options.get("order", "score"), options.get("scores", "double"), ties)
