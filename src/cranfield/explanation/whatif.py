@@ -7,6 +7,7 @@ changed so.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -283,10 +284,10 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     documents = Documents.of(scene, docs)
     graded = _graded(scene, documents)
     rankings, found = [], []
-    begins = np.flatnonzero(np.append(True, firsts[1:] != firsts[:-1])[: len(firsts)])
-    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(firsts)], strict=True):
+    edges = [0, *(np.flatnonzero(np.diff(firsts)) + 1).tolist(), len(firsts)]
+    for begin, end in pairwise(edges):
         its = graded[begin:end]
-        if (its == its[0]).all():
+        if len(set(its.tolist())) < 2:
             continue
         for by in (-its, its):
             ranking = np.arange(len(docs))
