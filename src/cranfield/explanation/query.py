@@ -1,7 +1,7 @@
 """One query's value explained: the terms it is made of, and what would change it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
@@ -82,13 +82,15 @@ class Explanation:
     def of(cls, scene: Scene, measure: Measure, options: Judging) -> "Explanation":
         """Explain the value of the query that a scene is of."""
         found = follow(measure, scene)
+        value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
+        sheet = worksheet(str(measure), found)
         scores = scene.scores
         return cls(
             query=scene.query,
             run=scene.run,
             measure=measure,
-            value=found.flat[0] if measure.definition.is_text else float(found.flat[0]),
-            worksheet=worksheet(str(measure), found),
+            value=value,
+            worksheet=replace(sheet, result=replace(sheet.result, value=value)),
             retrieved=[
                 Retrieved(rank, doc, None if scores is None else float(scores[rank - 1]), grade)
                 for rank, (doc, grade) in enumerate(
@@ -125,7 +127,7 @@ class Explanation:
             made.append(_table(entry, rows, [*title, _capital(entry.title)]))
             title = []
             notes += _made(entry)
-        notes += [*self._beside(), _said(self.worksheet.result)]
+        notes += [*self._beside(), _said(self.worksheet.result, digits=True)]
         made[-1] = _with_notes(made[-1], notes)
         return made
 
@@ -375,11 +377,11 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _said(line: Line) -> str:
-    """Return a line as it is shown: A = words = numbers = value."""
-    value = line.value if isinstance(line.value, str) else repr(line.value)
-    if len(line.symbol) == 1:
-        value = number(line.value)
+def _said(line: Line, *, digits: bool = False) -> str:
+    """Return a line as it is shown: A = words = numbers = value, with all `digits` or with six."""
+    value = number(line.value)
+    if digits:
+        value = str(line.value)
     numbers = line.numbers if len(line.words) > 1 else ""  # A, which stands above
     parts = [line.symbol, line.words, numbers, value]
     return " = ".join(dict.fromkeys(part for part in parts if part))
