@@ -4,11 +4,11 @@ import csv
 import io
 import json
 import math
-import random
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -32,7 +32,6 @@ from cranfield import (
     evaluate,
     explain,
     grades,
-    parse,
     read_qrels,
     read_run,
 )
@@ -40,6 +39,8 @@ from cranfield.cli import cli
 from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
+from cranfield.measures import example_of
+from cranfield.render import text, to_html, to_markdown
 
 Write = Callable[[str, str | bytes], str]
 Judgments = Mapping[str, int]
@@ -229,7 +230,7 @@ def test_groups_of_judgments(name: str) -> None:
 
 def test_lists_of_grades() -> None:
     given = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
-    qrels, run = grades(given, collection=dict.fromkeys(given, [5, 5, 4, 3, 2, 1, 0, 0]))
+    qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
     for name in SOME:
         values = evaluate(qrels, run, name).per_query(name)
         for query in given:
@@ -456,11 +457,13 @@ def test_why_no_judgment_was_tried() -> None:
 
 
 def test_a_small_change_is_not_said_to_be_nothing() -> None:
-    docs = [f"d{i:04}" for i in range(900)]
-    found = one({"q": {docs[-1]: 1, docs[-2]: 0}}, {"q": docs[-2:-1] * 0 + docs}, "RR", depth=900)
-    up = one({"q": {docs[-1]: 1, "x": 1}}, {"q": docs}, "RBP(p=0.99)").judgments.down
-    assert up is None
-    assert "(+0.0000)" not in said(found)
+    """From rank 300 to rank 299: 1 / 299 - 1 / 300."""
+    docs = [f"d{i:03}" for i in range(1, 301)]
+    found = one({"q": {"d300": 1, "d299": 0}}, {"q": docs}, "RR")
+    assert found.judgments.up is not None
+    up = f"{found.judgments.up.value:.4f}"
+    assert f"with grade 1: {up} (+{float(up) - 1 / 300:.4f})" in said(found)
+    assert replace(found, value=0.5 - 1e-6)._changed(0.5) == "0.5000 (+1e-06)"
 
 
 def test_a_text_is_explained_and_has_no_difference() -> None:
@@ -638,6 +641,8 @@ TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "div", "strong"}
 
 
 class Tags(HTMLParser):
+    """The tags and the texts of a page."""
+
     def __init__(self) -> None:
         super().__init__()
         self.seen: set[str] = set()
@@ -656,44 +661,15 @@ def hostile(write: Write) -> list[str]:
     query = HOSTILE[0] + "|" + HOSTILE[3] + HOSTILE[4]
     scores = {doc: float(-i // 2) for i, doc in enumerate([*HOSTILE, "un|judged\n<i>"])}
     swapped = {doc: -score for doc, score in scores.items()}
-    qrels = write("qrels.json", json.dumps({query: judged, "q": {"a": 1}}))
     return [
-        qrels,
+        write("qrels.json", json.dumps({query: judged, "q": {"a": 1}})),
         write("<b>a|$&.json", json.dumps({query: scores})),
         write("b_{}.json", json.dumps({query: swapped})),
         query,
     ]
 
 
-@pytest.mark.parametrize("name", ["nDCG@10", "RR", "alpha_nDCG"])
-@pytest.mark.parametrize("n_runs", [1, 2])
-def test_nothing_in_an_id_is_markup(name: str, n_runs: int, write: Write) -> None:
-    *files, query = hostile(write)
-    arguments = [*files[: n_runs + 1], "-q", query, "-m", name, "--rows", "all"]
-    if name == "alpha_nDCG":  # groups have hostile names, too
-        judged = json.loads(Path(files[0]).read_text())[query]
-        rows = [
-            f"q1\t{group}\t{i}\t{grade}"
-            for i, group in enumerate(["<i>", "$|"])
-            for grade in judged.values()
-        ]
-        assert rows
-        qrels = Qrels({query: {group: judged for group in HOSTILE[:4]}})
-        runs = [json.loads(Path(path).read_text()) for path in files[1 : n_runs + 1]]
-        tables = explain(qrels, runs, name, query).tables(None)
-        from cranfield.render import text, to_html, to_markdown
-
-        shown = {
-            "table": "".join(map(text, tables)),
-            "html": "".join(map(to_html, tables)),
-            "markdown": "\n".join(map(to_markdown, tables)),
-        }
-    else:
-        shown = {}
-        for form in ("table", "html", "markdown", "latex", "csv", "json"):
-            done = cranfield(*arguments, "--format", form)
-            assert done.exit_code == 0, done.output
-            shown[form] = done.stdout
+def holds_no_markup(shown: Mapping[str, str]) -> None:
     assert all(line.isprintable() for line in shown["table"].split("\n"))
     tags = Tags()
     tags.feed(shown["html"])
@@ -703,11 +679,32 @@ def test_nothing_in_an_id_is_markup(name: str, n_runs: int, write: Write) -> Non
     inline = {child.type for token in tokens for child in token.children or ()}
     assert inline <= {"text", "softbreak", "text_special"}
     assert "html_block" not in {token.type for token in tokens}
-    if "latex" in shown:
-        assert "\\input{" not in shown["latex"].replace("\\textbackslash{}input", "")
-        assert "$x_1$" not in shown["latex"]
-        assert json.loads(shown["json"])["query"] == query
-        assert list(csv.reader(io.StringIO(shown["csv"], newline="")))
+
+
+@pytest.mark.parametrize(("n_runs", "name"), [(1, "nDCG@10"), (2, "RR")])
+def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> None:
+    *files, query = hostile(write)
+    arguments = [*files[: n_runs + 1], "-q", query, "-m", name, "--rows", "all"]
+    shown = {}
+    for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
+        done = cranfield(*arguments, "--format", form)
+        assert done.exit_code == 0, done.output
+        shown[form] = done.stdout
+    holds_no_markup(shown)
+    assert "\\input{" not in shown["latex"]
+    assert "$x" not in shown["latex"].replace("\\$x", "")
+    assert json.loads(shown["json"])["query"] == query
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        read = list(csv.reader(io.StringIO(shown[form], newline=""), delimiter=delimiter))
+        assert len({len(row) for row in read}) == 1
+
+
+def test_nothing_in_the_name_of_a_group_is_markup() -> None:
+    judged = {doc: i % 2 for i, doc in enumerate(HOSTILE)}
+    qrels = Qrels({HOSTILE[3]: dict.fromkeys(HOSTILE[:6], judged)})
+    tables = one(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
+    forms = {"table": text, "html": to_html, "markdown": to_markdown}
+    holds_no_markup({form: "\n".join(map(shown, tables)) for form, shown in forms.items()})
 
 
 def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
@@ -718,3 +715,281 @@ def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
     assert "d\\udcfe" in done.stdout
     done = cranfield(*files, "-q", query, "-m", "AP", "--format", "json")
     assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
+
+
+# ---- two runs -----------------------------------------------------------------------------------
+
+
+def terms(name: str, docs: Sequence[str], judged: Judgments) -> dict[str, float]:
+    """Return what each document adds to the value."""
+    relevant = sum(grade >= 1 for grade in judged.values())
+    ideal = sum(
+        grade / math.log2(rank + 1)
+        for rank, grade in enumerate(sorted(judged.values(), reverse=True)[:10], 1)
+        if grade > 0
+    )
+    found: dict[str, float] = {}
+    nth = 0
+    for rank, doc in enumerate(docs, 1):
+        grade = judged.get(doc, 0)
+        nth += grade >= 1
+        found[doc] = {
+            "P@5": (grade >= 1) * (rank <= 5) / 5,
+            "DCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1),
+            "nDCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1) / (ideal or 1),
+            "AP": (grade >= 1) * nth / rank / (relevant or 1),
+            "RBP": (grade >= 1) * 0.8 ** (rank - 1) * (1 - 0.8),
+        }[name]
+    return found
+
+
+@pytest.mark.parametrize("name", ["P@5", "DCG@10", "nDCG@10", "AP", "RBP"])
+def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    files = [demo_folder / f"demo/{one}.run" for one in ("bm25", "dense")]
+    runs = {path.stem: read_run(path) for path in files}
+    judgments = qrels.to_dict()
+    scores = {run: one.to_dict() for run, one in runs.items()}
+    values = evaluate(qrels, runs, name)
+    for query, judged in judgments.items():
+        found = pair(qrels, runs, name, query)
+        docs = [ranked(scores[run][query], judged) for run in runs]
+        mine, theirs = (terms(name, its, judged) for its in docs)
+        ours, other = (values[run].per_query(name)[query] for run in runs)
+        assert found.method == "terms"
+        assert (same(found.left, ours), same(found.right, other)) == (True, True)
+        parts = {part.document: part for part in found.parts}
+        for doc in mine.keys() | theirs.keys():
+            left, right = mine.get(doc, 0.0), theirs.get(doc, 0.0)
+            if doc not in parts:
+                assert left == pytest.approx(right, abs=1e-15)
+                continue
+            part = parts[doc]
+            assert (part.left, part.right) == pytest.approx((left, right), rel=1e-12)
+            assert part.change == part.left - part.right  # type: ignore[operator] # not None
+            assert part.grade == judged.get(doc)
+            for its, rank in zip(docs, (part.left_rank, part.right_rank), strict=True):
+                assert rank == (its.index(doc) + 1 if doc in its else None)
+        total = math.fsum(part.change for part in found.parts)
+        assert math.isclose(total, ours - other, rel_tol=1e-12, abs_tol=1e-12)
+        sizes = [abs(part.change) for part in found.parts]
+        assert sizes == sorted(sizes, reverse=True)
+        shown = f"bm25 - dense = {ours!r} - {other!r} = {ours - other!r}"
+        assert last_line(str(found)) == shown
+
+        back = pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
+        assert back.difference == -found.difference
+        assert {part.document: -part.change for part in back.parts} == {
+            part.document: part.change for part in found.parts
+        }
+
+
+@pytest.mark.parametrize("name", ["RR", "F@5", "IPrec@0.1", "SetP"])
+def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
+    """One by one, in a run that is really changed."""
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
+    for query in ("q02", "q17"):
+        judged = qrels.to_dict()[query]
+        here, there = (ranked(run[query], judged) for run in scores)
+        there = there[: 20 if name == "SetP" else None]  # no common denominator
+        cut = [{query: here}, {query: there}]
+        found = pair(qrels, cut, name, query)
+        assert found.method == "moved"
+        changes = {}
+        for doc in {*here, *there}:
+            order = [one for one in here if one != doc]
+            if doc in there:
+                order.insert(there.index(doc), doc)
+            value = evaluate(qrels, {query: order}, name).per_query(name)[query]
+            if value != found.left:
+                changes[doc] = value - found.left
+        assert {part.document: part.change for part in found.parts} == changes
+        assert ("By moving:" in said(found)) == bool(changes)
+
+
+DATA: list[tuple[Any, Any]] = [
+    ({"q": {"a": 3, "b": 1, "c": 0, "d": 2, "e": -1, "f": 1}}, "acexbd"),
+    ({"q": {"1": {"a": 1, "b": 2, "c": 0, "d": 1}, "2": {"b": 1, "c": 1, "f": 3}}}, "acxbd"),
+]
+
+
+@pytest.mark.parametrize(
+    "measure", [example_of(one)[0] for one in definitions() if not one.is_text], ids=str
+)
+def test_every_measure_says_which_documents_make_the_difference(measure: Measure) -> None:
+    tried = 0
+    for qrels, docs in DATA:
+        for other in (docs[::-1], docs[1:3] + "yfz", "z", docs):
+            runs = {"left": {"q": list(docs)}, "right": {"q": list(other)}}
+            try:
+                found = pair(Qrels(qrels), runs, measure, "q")
+            except MeasureError:  # of other judgments
+                continue
+            tried += 1
+            values = evaluate(Qrels(qrels), runs, measure)
+            left, right = (values[run].per_query(measure)["q"] for run in runs)
+            assert same(found.left, left)
+            assert same(found.right, right)
+            assert found.method in ("terms", "moved")
+            if found.method == "terms":
+                total = math.fsum(part.change for part in found.parts)
+                assert math.isclose(total, left - right, rel_tol=1e-12, abs_tol=1e-12)
+            assert last_line(str(found)).endswith(f" = {left - right!r}")
+    assert tried >= 4
+
+
+def test_two_runs_of_one_name(write: Write) -> None:
+    run = {"q": ["a", "b"]}
+    found = pair({"q": {"b": 1}}, [run, {"q": ["b", "a"]}], "RR")
+    assert len(set(found.names)) == 2
+    qrels = write("qrels", "q 0 b 1\n")
+    first = write("x.run", "q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
+    shown = cranfield(qrels, first, first, "-m", "RR").stdout
+    assert len(set(re.findall(r"rank in (\S+(?: \(2\))?)", shown))) == 2
+    assert "Not by terms" in shown
+    assert "No document, put by itself where" in shown
+
+
+def test_what_else_is_said_of_two_runs() -> None:
+    qrels = {"q": {"a": 1, "b": 0}}
+    runs = {"x": {"q": {"a": 1.0, "b": 1.0}}, "y": {"q": {"z": 2.0}}}
+    found = pair(qrels, runs, "P@1")
+    assert list(found.remarks) == [
+        "x: 2 documents share their score with another: ranked by document id.",
+        "y: Not one judged document was retrieved.",
+    ]
+    assert "Every document adds the same to both runs." in said(pair(qrels, [runs["x"]] * 2, "P@1"))
+    found = pair(qrels, runs, "RR", ties="expected")
+    assert "With ties=expected no document has a rank to move to." in said(found)
+    found = pair(qrels, runs, "RR", judged_only=True)
+    assert "Ranks are those after unjudged documents were dropped." in said(found)
+    many = [f"d{i}" for i in range(120)]
+    found = pair(qrels, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
+    assert "this one document of the first 100 ranks where y has it" in said(found)
+
+
+def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
+    """Of the left run, b costs 2; of the right run, c costs 5. The time until the end: the sum."""
+    column = {"query_id": "q", "score": 1.0}
+    left = Run(
+        [
+            {**column, "doc_id": "a", "cost": 1.0},
+            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
+        ]
+    )
+    right = Run(
+        [
+            {**column, "doc_id": "c", "cost": 5.0},
+            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
+        ]
+    )
+    measure = "CWL('P', value='ETC')@2"
+    found = pair({"q": {"a": 1, "b": 1}}, [left, right], measure)
+    assert (found.left, found.right) == (3, 7)
+    if found.method == "moved":
+        assert {part.document: part.value for part in found.parts}["c"] == 5 + 1
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(demo_folder)
+    return ["demo/qrels.txt", "demo/bm25.run"]
+
+
+def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
+    assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
+    assert cranfield(*files, "-q", "q03").stdout.startswith("nDCG@10 = ")
+
+
+@pytest.mark.parametrize("more", [["-q", "q03"], [], ["demo/dense.run", "-q", "q03"]], ids=str)
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
+def test_every_form(form: str, more: list[str], files: list[str]) -> None:
+    done = cranfield(*files, *more, "-m", "AP", "--format", form)
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert ("q03" if "q03" in more else "q25") in done.stdout
+
+
+MISTAKES = [
+    (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
+    ([], "Missing argument 'QRELS'"),
+    (["{}", "demo/dense.run", "demo/dense.run", "-q", "q01"], "3 runs: one is explained"),
+    (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
+    (["{}", "-m", "NDGC@10"], "Did you mean"),
+    (["{}", "--rows", "0"], "'0': expected a number of rows, 1 or more, or all"),
+    (["{}", "--rows", "x"], "'x': expected a number of rows, 1 or more, or all"),
+    (["{}", "-q", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
+    (["{}", "-q", "q01", "--queries", "both"], "has no effect where one query is explained"),
+    (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
+    (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
+    (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
+    (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
+    (["{}", "--grades", "1 0"], "--grades stands for judgments and a run"),
+    (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
+    (["--grades", "1 0", "-q", "2"], "the qrels have no query '2'"),
+    (["{}", "--collection", "1 0"], "--collection is said of lists of grades: add --grades."),
+    (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
+def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
+    given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
+    done = cranfield(*given)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert " ".join(sentence.split()) in " ".join(done.stderr.split())
+
+
+BROKEN = {
+    "a short line": "q01 Q0 a 1 2.0 t\nq01 Q0 b\n",
+    "no number": "q01 Q0 a 1 nan t\n",
+    "a document twice": "q01 Q0 a 1 2.0 t\nq01 Q0 a 2 1.0 t\n",
+    "of another query": "q01 Q0 a 1 2.0 t\nq02 Q0 a 2 x t\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_refused_as_by_evaluate(
+    content: str, write: Write, files: list[str]
+) -> None:
+    broken = write("broken.run", content)
+    other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
+    done = cranfield(files[0], broken, "-q", "q01")
+    assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
+    assert done.stderr == other.stderr
+
+
+def test_lists_of_grades_in_every_spelling(write: Write) -> None:
+    path = write("lists", "q1: 5 2 4\nq2: 1 0 -\n")
+    assert last_line(cranfield("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
+        f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
+    )
+    assert last_line(cranfield("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
+    named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
+    for given in (named, ["--grades", path]):
+        assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
+        assert cranfield(*given, "-m", "DCG", "-q", "q2").stdout.startswith(
+            "DCG = 1.0000: query q2"
+        )
+    shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
+    assert "The ideal ranking: the grades stated for the collection, sorted." in shown
+    shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
+    assert "The highest grade of the scale: 4, as stated." in shown
+
+
+def test_it_is_light(demo_folder: Path) -> None:
+    code = (
+        "import sys; from cranfield.cli import cli\n"
+        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '-q', 'q01'])\n"
+        "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
+    )
+    assert last_line(done.stdout) == "set()"

@@ -48,12 +48,13 @@ class Part:
 class Difference:
     """Which documents make the difference between two runs on a query.
 
-    `method` says how: "terms", where documents add to the value one by one and all else is common
-    to both runs: then the parts' changes add up to `difference`, left - right. "moved" elsewhere:
-    each document of the first 100 ranks of either run by itself is put in the left run at the rank
-    where the right one has it, and these changes do not add up; with ties="expected" none is, as a
-    document then has no rank of its own. The greatest comes first. `lengths` are the documents
-    that each run retrieved, of those kept; ranks are among these.
+    `method` says how. "terms": the value is a sum of what documents add where they stand, and all
+    else is common to both runs; then the parts' changes add up to `difference`, left - right.
+    "moved" elsewhere: each document of the first 100 ranks of either run by itself is put in the
+    left run at the rank where the right one has it. These changes do not add up, and with
+    ties="expected" there are none, as a document then has no rank of its own. The greatest comes
+    first. `lengths` are the numbers of documents that the runs retrieved, of those kept; ranks are
+    among these.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
@@ -171,8 +172,8 @@ class Difference:
             notes.append(f"{hidden:,} more {more} a difference.")
         if self.method == "terms" and self.parts:
             notes.append(
-                "By terms: each document adds to the value by itself, and all else is the same in "
-                "both runs. The differences add up to the whole: "
+                "By terms: the value is the sum of what each document adds where it stands, and "
+                "all else is the same in both runs. So the differences add up: "
                 f"{_sum([one.change for one in self.parts]):+.6f}."
             )
         elif self.method == "terms":
@@ -226,9 +227,10 @@ class Difference:
 
     def separated(self, delimiter: str) -> str:
         """Return a row for each document: for programs that read csv or tsv."""
-        header = list(Part.__dataclass_fields__)
+        header = ["query_id", *Part.__dataclass_fields__]
         rows = [
-            ["" if value is None else value for value in asdict(one).values()] for one in self.parts
+            [self.query, *("" if value is None else value for value in asdict(one).values())]
+            for one in self.parts
         ]
         return delimited([header, *rows], delimiter)
 
