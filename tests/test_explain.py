@@ -82,7 +82,7 @@ def last_line(shown: str) -> str:
     return shown.rstrip("\n").split("\n")[-1]
 
 
-def same(left: float, right: float) -> bool:
+def same(left: float | str, right: float | str) -> bool:
     """Tell whether two numbers are the same to the bit."""
     return np.float64(left).tobytes() == np.float64(right).tobytes()
 
@@ -229,7 +229,7 @@ def test_groups_of_judgments(name: str) -> None:
 
 
 def test_lists_of_grades() -> None:
-    given = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
+    given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
     qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
     for name in SOME:
         values = evaluate(qrels, run, name).per_query(name)

@@ -158,7 +158,8 @@ class Difference:
             f"{self.measure}, query {self.query}: {values[0]} ({left}) - {values[1]} ({right}) = "
             f"{self.difference:+.4f}"
         ]
-        return Table(header, cells, self._notes(len(first)), title=title)
+        # With two labels it is not turned on its side, however wide it is.
+        return Table(header, cells, self._notes(len(first)), 2, title=title)
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
         """Return the table, of at most `rows` documents (None: all of them)."""
