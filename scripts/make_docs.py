@@ -2,10 +2,15 @@
 
 `docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
 and the list of measures in the README from the registry, too; `docs/pictures` come from
-`cranfield.figures`. A test fails if one is out of date.
+`cranfield.figures`; and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
+one is out of date.
 """
 
+import ast
+import json
 import re
+from collections.abc import Iterator
+from doctest import DocTestParser
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +30,8 @@ FORM: dict[str, Any] = {
 }
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
+BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
+SECTION = re.compile(r"^(?=## )", re.M)
 
 BOUNDS = {"none": "none, it does not hang on grades", "refused": "none", "attained": "attained"}
 
@@ -105,12 +112,92 @@ def trec_eval_names() -> str:
     return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
 
 
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """Yield a cell's (source, output) for every command of a console block."""
+    for part in block.split("$ ")[1:]:
+        command, _, output = part.partition("\n")
+        yield f"!{command}", output
+
+
+def examples(block: str) -> Iterator[tuple[str, str]]:
+    """Yield a cell's (source, output) for all examples down to one that shows something."""
+    sources = ""
+    for one in DocTestParser().get_examples(block):
+        sources += one.source
+        if one.want:
+            yield sources, re.sub(r"^<BLANKLINE>$", "", one.want, flags=re.M)
+            sources = ""
+    if sources:
+        yield sources, ""
+
+
+def shows_its_value(source: str) -> bool:
+    """Tell whether a cell's output is the value of its last line; else it is printed."""
+    if source.startswith("!"):
+        return False
+    last = ast.parse(source).body[-1]
+    return isinstance(last, ast.Expr) and not ast.unparse(last).startswith("print(")
+
+
+def lines(text: str) -> list[str]:
+    """Return a text as notebooks hold it."""
+    return text.splitlines(keepends=True)
+
+
+def notebook() -> str:
+    """Return the tutorial as a notebook: prose, and a cell for whatever shows something."""
+    cells: list[dict[str, Any]] = []
+
+    def add(kind: str, source: str, **more: Any) -> None:
+        cells.append(
+            {"cell_type": kind, "id": "", "metadata": {}, **more, "source": lines(source.strip())}
+        )
+
+    def prose(text: str) -> None:
+        for section in SECTION.split(text):
+            if section.strip():
+                add("markdown", section)
+
+    count, end = 0, 0
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    for block in BLOCK.finditer(text):
+        prose(text[end : block.start()])
+        end = block.end()
+        for source, output in (commands if block[1] == "console" else examples)(block[2]):
+            count += 1
+            found: dict[str, Any] = {
+                "name": "stdout",
+                "output_type": "stream",
+                "text": lines(output.rstrip() + "\n"),
+            }
+            if shows_its_value(source):
+                found = {
+                    "data": {"text/plain": lines(output.rstrip())},
+                    "execution_count": count,
+                    "metadata": {},
+                    "output_type": "execute_result",
+                }
+            add("code", source, execution_count=count, outputs=[found] if output else [])
+    prose(text[end:])
+    for number, cell in enumerate(cells, 1):
+        cell["id"] = f"cell-{number}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    content = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
         ROOT / "docs" / "measures.md": catalogue(),
         ROOT / "docs" / "command-line.md": command_line(),
         ROOT / "docs" / "trec-eval.md": trec_eval_names(),
+        ROOT / "docs" / "tutorial.ipynb": notebook(),
         ROOT / "README.md": readme(),
     }
 

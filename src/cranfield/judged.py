@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
@@ -161,7 +162,7 @@ class Places:
 
     def so_far(self) -> Floats:
         """Return what stands down to each cutoff on average: (n_queries, n_cutoffs)."""
-        so_far: Floats = self.above + self.held * self.nth / self.size
+        so_far = named("average so far", self.above + self.held * self.nth / self.size)
         return self.ranked.maximum(so_far)
 
     def missed(self) -> tuple[Floats, Floats]:
@@ -170,8 +171,9 @@ class Places:
         If nothing stood above: then this place and those below it are left for the `held`
         documents, worth 1 each.
         """
-        left = self.size - self.nth + 1
-        return np.maximum(left - self.held, 0) / left, np.minimum(self.held / left, 1)
+        left = named("places left", self.size - self.nth + 1)
+        missed = named("missed here", np.maximum(left - self.held, 0) / left)
+        return missed, named("met here", np.minimum(self.held / left, 1))
 
 
 def tie_begins(query: Ints, tie_first: Ints) -> Bools:

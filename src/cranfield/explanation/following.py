@@ -22,7 +22,7 @@ from cranfield.ranked import Ranked
 
 # These are made of others, which are recorded one by one.
 _MADE_OF_OTHERS: dict[type, frozenset[str]] = {
-    Judged: frozenset({"n_relevant", "down_to"}),
+    Judged: frozenset({"n_relevant"}),
     Groups: frozenset({"expected", "mean"}),
     Places: frozenset({"so_far", "missed"}),
     Preferences: frozenset(),
@@ -52,7 +52,8 @@ class Names:
 class Rows:
     """A ranking that records what is asked of it; its rows are named.
 
-    `documents` (rows,) are the ids, None where there is none; `subset` says how it came of another.
+    `documents` (rows,) are the ids, None where there is none; `subset` says how it came of another,
+    `asked` with which arguments it was asked for.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class Rows:
         documents: Sequence[str | None],
         home: GroupSpace | None,
         subset: "tuple[Rows, str, Any] | None" = None,
+        asked: tuple[Any, ...] = (),
     ) -> None:
         rows = np.arange(len(ranked.query))
         if "row" not in ranked.sampling:
             ranked = replace(ranked, sampling={**ranked.sampling, "row": rows})
         self._ranked, self._base, self._every = ranked, base, documents
-        self._home, self.subset = home, subset
+        self._home, self.subset, self.asked = home, subset, asked
         self._known: dict[Any, Any] = {}
 
     @property
@@ -130,8 +132,14 @@ class Rows:
 class Followed:
     """A Judged, or what it holds, that records what is asked of it."""
 
-    def __init__(self, of: Any, names: Names, home: GroupSpace | None = None) -> None:
-        self._of, self._names, self._home = of, names, home
+    def __init__(
+        self,
+        of: Any,
+        names: Names,
+        home: GroupSpace | None = None,
+        asked: tuple[Any, ...] = (),
+    ) -> None:
+        self._of, self._names, self._home, self._inputs = of, names, home, asked
         self._known: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -148,12 +156,19 @@ class Followed:
                     self._known[name] = self._followed(found, name, ())
         return self._known[name]
 
+    def down_to(self, k: Any) -> Any:
+        """Return the cutoff, as Judged does; of a measure that is reckoned by itself."""
+        if k is None or isinstance(k, Derived):
+            return self.n_retrieved if k is None else k
+        return Derived.of(k, Step("constant", (k,)))
+
     def _asked(self, name: str, method: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
         return self._followed(method(*map(plain, inputs), **plain(options)), name, inputs)
 
     def _followed(self, found: Any, name: str, inputs: tuple[Any, ...]) -> Any:
         if isinstance(found, Ranked):
-            return Rows(found, name, self._documents(found, name, inputs), self._home)
+            docs = self._documents(found, name, inputs)
+            return Rows(found, name, docs, self._home, asked=inputs or self._inputs)
         if isinstance(found, Groups):
             names = self._names.scene.group_names
             return Followed(found, self._names, GroupSpace(names))
@@ -161,9 +176,11 @@ class Followed:
             return Followed(found, self._names, GroupSpace(self._names.scene.group_names))
         if isinstance(found, Judged | Places | Counted):
             by_query = isinstance(self._of, Preferences) and name == "pairs"
-            return Followed(found, self._names, None if by_query else self._home)
+            return Followed(found, self._names, None if by_query else self._home, inputs)
         if isinstance(found, tuple):
             return tuple(self._followed(one, name, inputs) for one in found)
+        if isinstance(found, np.ndarray) and any(found is one for one in inputs):
+            return found
         if isinstance(found, np.ndarray):
             space = self._space(name)
             over = (self._home,) if space is None and self._home is not None else ()

@@ -11,7 +11,7 @@ from cranfield.derivation import Derived, Step, plain
 from cranfield.explanation.following import GroupSpace, Rows
 
 # What binds: an expression of a lower number stands in brackets beside one of a higher.
-_LOOSE, _COMPARED, _SUM, _PRODUCT, _POWER, _ATOM = range(6)
+_LOOSE, _OR, _AND, _COMPARED, _SUM, _PRODUCT, _POWER, _ATOM = range(8)
 
 _BINARY = {
     "add": ("+", _SUM),
@@ -29,10 +29,10 @@ _BINARY = {
     "less_equal": ("<=", _COMPARED),
     "equal": ("=", _COMPARED),
     "not_equal": ("is not", _COMPARED),
-    "logical_and": ("and", _LOOSE),
-    "bitwise_and": ("and", _LOOSE),
-    "logical_or": ("or", _LOOSE),
-    "bitwise_or": ("or", _LOOSE),
+    "logical_and": ("and", _AND),
+    "bitwise_and": ("and", _AND),
+    "logical_or": ("or", _OR),
+    "bitwise_or": ("or", _OR),
 }
 _FUNCTIONS = {"minimum": "min", "maximum": "max", "log": "ln", "absolute": "abs"}
 _NOTHING = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "ratio": 1}  # changes no value
@@ -44,8 +44,8 @@ _OWN_COLUMN = frozenset(
 _OTHER_ROWS = {
     "running": "{} so far",
     "before": "product of {} above",
-    "above": "{} one above",
-    "below": "{} one below",
+    "above": "{} one above ({} in the first row)",
+    "below": "{} one below (0 in the last row)",
     "remaining": "{} from here down",
     "steps": "{} changes below",
 }
@@ -76,9 +76,15 @@ _BASES = {  # what stands before the grades, and what behind
     "most_first": "relevant documents, the one worth most to all subtopics together first",
     "ranked": "places that a document of value may take among equal scores",
 }
+_CUT_BASES = {"every": 0, "filled": 0, "ranked": 1}  # which argument is the cutoff
 _SHORT = {"hits": "the ranking's", "ideal": "ideal"}
-_AGGREGATED = {"total": "sum of", "first": "first", "maximum": "highest"}
-_LONGEST_HEADER = 26
+_AGGREGATED = {
+    "total": "sum of {}",
+    "first": "{} in the first row, 0 if there is none",
+    "maximum": "highest {}",
+    "joined": "{}, one after the other",
+}
+_LONGEST_HEADER = 32
 
 
 # What a node is called, and how tightly that binds; None: it is to be written out.
@@ -162,7 +168,9 @@ class _Writing:
     known: dict[Any, Any] = field(default_factory=dict)  # (sheet, key of a node) -> its label
     keys: dict[int, Any] = field(default_factory=dict)
     uses: dict[Any, int] = field(default_factory=dict)
+    asked: dict[Any, Sheet] = field(default_factory=dict)  # by which rows were chosen
     alive: list[Any] = field(default_factory=list)  # so that no id is given twice
+    in_numbers: bool = False
     lost: bool = False
     divided_by_nothing: bool = False
 
@@ -174,7 +182,14 @@ class _Writing:
             if id(node) not in self.keys:
                 self.alive.append(node)
                 rows = node.ranked.sampling["row"].tobytes(), node.ranked.rank.tobytes()
-                whole_rows = node.base, node.home is None, rows, self.described(node)
+                chain: list[Any] = []
+                one = node
+                while one.subset is not None:
+                    one, how, what = one.subset
+                    chain.append((how, self.key(what)))
+                asked = tuple(map(self.key, node.asked))
+                chain = list(dict.fromkeys(chain))
+                whole_rows = node.base, node.home is None, rows, asked, tuple(chain)
                 self.keys[id(node)] = self.known.setdefault(("rows", whole_rows), len(self.known))
             return self.keys[id(node)]
         if isinstance(node, GroupSpace):
@@ -224,7 +239,10 @@ class _Writing:
     def written(self, node: Any, label: _Label) -> tuple[str, int]:
         """Return an expression, and how tightly it binds; `label` names what stays closed."""
         if not isinstance(node, Derived):
-            return self._constant(node), _ATOM
+            text = self._constant(node)
+            return text, _SUM if text.startswith("-") else _ATOM
+        if node.step.op == "constant":
+            return self._constant(node.step.inputs[0]), _ATOM
         known = label(node)
         if known is not None:
             return known
@@ -237,41 +255,93 @@ class _Writing:
             power = self._bracketed(inputs[1], label, _POWER)
             if _is(inputs[0], 1):
                 return f"2^{power}", _POWER
+            if power.startswith("(-"):
+                return f"{self._bracketed(inputs[0], label, _PRODUCT)} / 2^{power[2:-1]}", _PRODUCT
             return f"{self._bracketed(inputs[0], label, _PRODUCT)} * 2^{power}", _PRODUCT
-        if op in _NOTHING:
-            if _is(inputs[1], _NOTHING[op]):
-                return self.written(inputs[0], label)
-            if op in ("add", "multiply") and _is(inputs[0], _NOTHING[op]):
-                return self.written(inputs[1], label)
+        if op in ("ones_like", "zeros_like"):
+            return ("1" if op == "ones_like" else "0"), _ATOM
+        simpler = self._simpler(op, inputs, label)
+        if simpler is not None:
+            return simpler
         if op in ("ratio", "divide") and np.size(node):
             below = np.asarray(inputs[1])
             self.divided_by_nothing |= bool((below == 0).any())
         if op in _BINARY:
             sign, binds = _BINARY[op]
-            left = self._bracketed(inputs[0], label, binds + (binds == _COMPARED))
+            left = self._number(inputs[0], op, label, binds + (binds in (_COMPARED, _POWER)))
             # As it was reckoned: a * (b / c) and a * b / c differ in the last bit.
-            right = self._bracketed(inputs[1], label, binds + 1)
+            right = self._number(inputs[1], op, label, binds + 1)
             return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
         if op == "where":
-            yes, no = (self._bracketed(one, label, _COMPARED) for one in inputs[1:])
-            condition = self._bracketed(inputs[0], label, _LOOSE)
-            if no == "0":
-                return f"{yes} if {condition}, else 0", _LOOSE
-            return f"{yes} if {condition}, else {no}", _LOOSE
+            return self._either(inputs[0], inputs[1], inputs[2], label)
         if op in ("invert", "logical_not"):
-            return f"not {self._bracketed(inputs[0], label, _ATOM)}", _LOOSE
+            return f"not {self._bracketed(inputs[0], label, _ATOM)}", _COMPARED
         if op == "negative":
             return f"-{self._bracketed(inputs[0], label, _POWER)}", _SUM
         if op == "exp":
             return f"e^{self._bracketed(inputs[0], label, _ATOM)}", _POWER
         if op == "square":
             return f"{self._bracketed(inputs[0], label, _ATOM)}^2", _POWER
+        if op == "looked_up" and self.in_numbers:
+            return number(node.values.flat[0].item()), _ATOM
         if op == "looked_up":
-            return inputs[0].format(self.written(inputs[2], label)[0]), _ATOM
+            return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
         if op == "unknown":
             self.lost = True
         return f"{_FUNCTIONS.get(op, op)}({inside})", _ATOM
+
+    def _simpler(self, op: str, inputs: Any, label: _Label) -> tuple[str, int] | None:
+        """Return what is simpler to read than the operation, and the same number."""
+        if op in ("multiply", "add"):
+            for one, other in (inputs, inputs[::-1]):
+                if _is(one, _NOTHING[op]) and not _is_bool(other):
+                    return self.written(other, label)
+                if op == "add" and self._is_nothing(one):
+                    return self.written(other, label)
+                if op == "multiply" and self._is_nothing(one):
+                    return "0", _ATOM
+                if op == "multiply" and isinstance(one, Derived) and _is_bool(one):
+                    return self._either(one, other, 0, label)
+        elif op in _NOTHING and _is(inputs[1], _NOTHING[op]):
+            return self.written(inputs[0], label)
+        elif op == "subtract" and isinstance(inputs[0], Derived) and _is_bool(inputs[1]):
+            running = inputs[0].step
+            if running.op == "running" and self.key(running.inputs[1]) == self.key(inputs[1]):
+                return f"rows above with {self._bracketed(inputs[1], label, _OR)}", _LOOSE
+        elif op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or"):
+            for one, other in (inputs, inputs[::-1]):
+                if not isinstance(one, Derived) and np.size(one) == 1:
+                    is_so = bool(np.asarray(one).flat[0])
+                    if is_so == op.endswith("and"):
+                        return self.written(other, label)
+                    return number(is_so), _ATOM
+        return None
+
+    def _is_nothing(self, node: Any) -> bool:
+        """Tell whether a node is 0 whatever the query."""
+        if isinstance(node, Derived):
+            op, inputs = node.step.op, node.step.inputs
+            return op == "multiply" and any(_is(one, 0) for one in inputs)
+        return _is(node, 0)
+
+    def _either(self, condition: Any, yes: Any, no: Any, label: _Label) -> tuple[str, int]:
+        """Write one of two, as a condition says; in numbers the one that it is."""
+        asked = self._bracketed(condition, label, _OR)
+        if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
+            return self.written(yes if np.asarray(condition).flat[0] else no, label)
+        texts = [self._number(one, "where", label, _COMPARED) for one in (yes, no)]
+        if texts[0] == texts[1]:
+            return self.written(no, label)
+        return f"{texts[0]} if {asked}, else {texts[1]}", _LOOSE
+
+    def _number(self, node: Any, op: str, label: _Label, least: int) -> str:
+        """Write a number of an operation: where it is a truth value, 1 or 0."""
+        is_logical = op.startswith(("logical", "bitwise", "equal", "not_equal"))
+        if not is_logical and isinstance(node, Derived) and _is_bool(node):
+            text, binds = self._either(node, 1, 0, label)
+            return text if binds >= least else f"({text})"
+        return self._bracketed(node, label, least)
 
     def _bracketed(self, node: Any, label: _Label, least: int) -> str:
         text, binds = self.written(node, label)
@@ -288,8 +358,9 @@ class _Writing:
         if isinstance(value, bool | np.bool_):
             return number(value)
         if isinstance(value, int | float | np.number):
-            return f"{value:.10g}"
-        return str(value)
+            is_small = 1e-9 < abs(float(value)) < 1e-4
+            return f"{value:.12f}".rstrip("0") if is_small else f"{value:.10g}"
+        return f'"{value}"' if isinstance(value, str) else str(value)
 
     # ---- the query's numbers --------------------------------------------------------------------
 
@@ -313,7 +384,7 @@ class _Writing:
         """Write a line for a number of the query."""
         with self._referring() as refers:
             words = self._words(node, self.symbol)
-            numbers = "" if leaf else self._numbers(node)
+            numbers = "" if leaf else self._numbers(node, words)
         if words in self.entries:  # the same number, but for a factor of 1, say
             self.known["symbol", key] = words
             return
@@ -344,10 +415,10 @@ class _Writing:
             return label(one)
 
         text, _ = self.written(node, inside)
-        return f"{made.name} = {text}" if made.name else text
+        return f"{made.name} = {text}" if made.name and text != made.name else text
 
-    def _numbers(self, node: Derived) -> str:
-        """Return the expression of a node with numbers in the place of symbols."""
+    def _numbers(self, node: Derived, words: str) -> str:
+        """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
         def shown(one: Derived) -> tuple[str, int] | None:
             if one is node or self.symbol(one) is None:
@@ -355,7 +426,10 @@ class _Writing:
             value = number(one.values.flat[0].item())
             return value, _SUM if value.startswith("-") else _ATOM
 
-        return self.written(node, shown)[0]
+        self.in_numbers = True
+        text = self.written(node, shown)[0]
+        self.in_numbers = False
+        return "" if text == words or words.endswith(f" = {text}") else text
 
     def _aggregated(self, node: Derived, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
@@ -371,13 +445,17 @@ class _Writing:
         if op in ("count", "n_groups"):
             words, header, running = "number of these" if rows else "number of groups", "", None
         else:
+            if op == "total" and isinstance(inputs[0], Derived):
+                inputs[0] = _counted(inputs[0])
             with self._referring() as refers:
                 header = self.column(sheet, inputs[0], rows)
             self.needs.setdefault(id(sheet), _Ordered()).update(refers)
-            words, running = f"{_AGGREGATED.get(op, op)} {header}", None
-            if any(sign in header for sign in "<>=") and " " in header:
-                words = f"{_AGGREGATED.get(op, op)} ({header})"
-            if op == "total":
+            loose = " if " in header or any(sign in header for sign in "<>=")
+            shown, running = f"({header})" if loose and " " in header else header, None
+            words = _AGGREGATED.get(op, op + " {}").format(shown)
+            if op == "total" and _is_bool(inputs[0]):
+                words = f"number of {'rows' if rows else 'groups'} where {header}"
+            elif op == "total":
                 terms = plain(inputs[0]) * 1.0
                 summed = rows.ranked.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
@@ -394,13 +472,21 @@ class _Writing:
             if how == "relevant":
                 said.append(f"of grade {what} or more")
             elif how == "top":
-                said.append(f"down to rank {number(np.asarray(what).flat[0].item())}")
+                said.append(f"down to rank {self.written(what, self.symbol)[0]}")
+            elif how == "reordered":
+                said.append(f"in the order of {self._condition(what, above)}")
+            elif said and said[-1].startswith("where "):
+                said[-1] = f"where {self._condition(what, above)} and {said[-1][6:]}"
             else:
-                text = self._condition(what, above)
-                said.append(f"where {text}" if how == "where" else f"in the order of {text}")
+                said.append(f"where {self._condition(what, above)}")
             one = above
+        cutoff = one.asked[_CUT_BASES[one.base]] if one.asked and one.base in _CUT_BASES else None
+        if cutoff is not None:
+            said.append(f"down to rank {self.written(cutoff, self.symbol)[0]}")
         said = list(dict.fromkeys(reversed(said)))
         base = _BASES.get(rows.base, rows.base)
+        if rows.base == "every" and None in rows.documents:
+            base = "every rank, with a document or without"
         if "{}" in base:
             grades = [one for one in said if one.startswith("of grade")]
             said = [one for one in said if one not in grades]
@@ -412,11 +498,17 @@ class _Writing:
     def _condition(self, node: Derived, rows: Rows) -> str:
         """Write out what is asked of the rows of a ranking."""
         labels = {"rank": rows.ranked.rank.tolist(), "grade": _grades(rows)}
-        sheet = Sheet("", labels)
-        self.alive.append(sheet)
-        with self._referring():
-            text, _ = self.written(node, lambda one: self._label(sheet, one, rows))
-        return text
+        sheet = self.asked[self.key(node), self.key(rows)] = Sheet("", labels)
+        return self.written(node, lambda one: self._label(sheet, one, rows))[0]
+
+    def _show_condition(self, sheet: Sheet, rows: Rows, above: Rows) -> None:
+        """Show in a sheet the columns by which its rows were chosen."""
+        what = rows.subset[2] if rows.subset is not None else None
+        asked = self.asked.get((self.key(what), self.key(above)))
+        kept = np.isin(above.ranked.sampling["row"], rows.ranked.sampling["row"])
+        for one in asked.columns if asked is not None else ():
+            values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
+            sheet.columns.append(Column(one.header, values, one.made))
 
     # ---- sheets ---------------------------------------------------------------------------------
 
@@ -434,7 +526,11 @@ class _Writing:
                 labels["document"] = rows.documents
             if rows.base != "ranked":
                 labels["grade"] = _grades(rows)
-            self.sheets[key] = Sheet(self.described(rows), labels)
+            with self._referring() as refers:
+                self.sheets[key] = made = Sheet(self.described(rows), labels)
+            self.needs.setdefault(id(made), _Ordered()).update(refers)
+            if rows.subset is not None and rows.subset[1] == "where":
+                self._show_condition(made, rows, rows.subset[0])
         return self.sheets[key]
 
     def group_sheet(self, groups: GroupSpace) -> Sheet:
@@ -472,11 +568,20 @@ class _Writing:
             # A number of the row's group: it stands in the sheet of groups, too.
             self.column(self.group_sheet(column.step.space), column, None)
             return self._added(sheet, node, rows)
-        shared = self.uses.get(self.key(node), 0) > 1 and made.op not in ("item", "where")
+        shared = self.uses.get(self.key(node), 0) > 1 and not self._is_short(node)
         aggregated = rows is None and isinstance(first, Rows)
         if not made.inputs or made.name or made.op in _OWN_COLUMN or shared or aggregated:
             return self._added(sheet, node, rows)
         return None
+
+    def _is_short(self, node: Derived) -> bool:
+        """Tell whether a node is as easy to read written out as by a letter."""
+        if node.step.op in ("item", "where", "constant") or _is_bool(node):
+            return True
+        inputs = [one for one in node.step.inputs if isinstance(one, Derived)]
+        return node.step.op in _BINARY and all(
+            one.step.name or not one.step.inputs or one.step.op in _OWN_COLUMN for one in inputs
+        )
 
     def _added(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
@@ -493,8 +598,18 @@ class _Writing:
             home = self.group_sheet(inputs[1].step.space)
             text = f"{self.column(home, inputs[1], None)} of the group"
         elif made.op in _OTHER_ROWS and isinstance(first, Rows):
-            of = self._bracketed(inputs[1], lambda one: self._label(sheet, one, rows), _ATOM)
-            text = _OTHER_ROWS[made.op].format(of)
+            is_counted = made.op == "running" and _is_bool(inputs[1])
+            of = self._bracketed(
+                inputs[1],
+                lambda one: self._label(sheet, one, rows),
+                _OR if is_counted else _ATOM,
+            )
+            text = (
+                f"rows so far with {of}"
+                if is_counted
+                else _OTHER_ROWS[made.op].format(of, *map(self._constant, inputs[2:]))
+            )
+            binds = _LOOSE if is_counted else _ATOM
         elif made.op == "at":
             source, _, there = inputs
             other = self.sheet(source)
@@ -521,7 +636,7 @@ class _Writing:
             label = header, _ATOM if made.name else binds  # but for a factor of 1, say
         else:
             taken = {column.header for column in sheet.columns} | sheet.labels.keys()
-            if len(header) > _LONGEST_HEADER or header in taken:
+            if (len(header) > _LONGEST_HEADER and not made.name) or header in taken:
                 letters = (chr(i) for i in range(ord("a"), ord("z")) if chr(i) not in taken)
                 header, spelled = next(letters), text
             label = header, _ATOM if spelled else binds
@@ -539,6 +654,18 @@ class _Ordered(dict[Any, Any]):
 
 def _has(sheet: Sheet, header: str) -> bool:
     return any(column.header == header for column in sheet.columns)
+
+
+def _is_bool(value: Any) -> bool:
+    return bool(np.asarray(plain(value)).dtype == np.bool_)
+
+
+def _counted(node: Derived) -> Derived:
+    """Return the truth values of a node that is 1 where they hold; else the node."""
+    if node.step.op == "multiply" and not node.step.name and _is(node.step.inputs[1], 1):
+        one: Derived = node.step.inputs[0]
+        return one if _is_bool(one) else node
+    return node
 
 
 def _is(value: Any, constant: int) -> bool:
@@ -583,7 +710,8 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
             label = writing.symbol(value)
             words, numbers = label[0] if label else "", ""
         else:
-            words, numbers = writing._words(value, writing.symbol), writing._numbers(value)
+            words = writing._words(value, writing.symbol)
+            numbers = writing._numbers(value, words)
     line = Line(name, words, numbers, shown)
     entries = writing.ordered(refers)
     return Worksheet(entries, line, writing.lost, writing.divided_by_nothing)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import measure
@@ -48,9 +49,9 @@ def compatibility(
     weight = _weights_from(p, depth)
     words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
     met = np.minimum(np.maximum(hits.rank, hits.places(ideal)), depth + 1)
-    best = ideal.total(looked_up(words, weight, np.minimum(ideal.rank, depth + 1)))
+    best = ideal.total(named("worth", looked_up(words, weight, np.minimum(ideal.rank, depth + 1))))
     most = best if normalize else np.cumsum(powers(p, np.arange(depth)))[-1:, None]
-    return ratio(hits.total(looked_up(words, weight, met)), most)
+    return ratio(hits.total(named("worth", looked_up(words, weight, met))), most)
 
 
 def _weights_from(p: float, depth: int) -> Floats:

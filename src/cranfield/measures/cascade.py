@@ -87,7 +87,7 @@ def _chance(
             )
         return np.ldexp(np.ldexp(1.0, grade.astype(np.intc)) - 1, -top)
 
-    return chance
+    return lambda ranked: named("stops", chance(ranked))
 
 
 def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
@@ -107,7 +107,7 @@ def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> s
 
 def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
-    stops = named("stops", chance(ranked))
+    stops = chance(ranked)
     reached = named("reached", ranked.before(1 - stops))
     return ranked.total(reached * stops / ranked.rank)
 
@@ -206,7 +206,7 @@ def graded_average_precision(
     found, possible = np.zeros((1, 1)), np.zeros((1, 1))
     for grade, part in _parts(judged, share):
         hits = judged.hits.relevant(grade).top(k)
-        found = found + part * hits.total(hits.ordinal / hits.rank)
+        found = found + part * hits.total(named("precision", hits.ordinal / hits.rank))
         possible = possible + part * judged.n_relevant(grade)
     return ratio(found, possible)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff
 from cranfield.measures.registry import expected, measure
@@ -90,4 +91,4 @@ def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     every = judged.every(k)
     characters = np.where(every.grade > 9, ">", every.grade.astype("U1"))
     characters = np.where(every.grade < 0, ".", characters)
-    return every.joined(np.where(every.judged, characters, "-"))
+    return every.joined(named("character", np.where(every.judged, characters, "-")))

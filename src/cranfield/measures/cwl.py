@@ -244,13 +244,13 @@ def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, 
     every = seen.every
     if user.gives_weights:
         weight = named("weight", user.function(seen, **parameters))
-        reached = weight / every.spread(every.first(weight))
-        last = reached - every.below(reached)
+        reached = named("reached", weight / every.spread(every.first(weight)))
+        last = named("stops", reached - every.below(reached))
     else:
         going_on = named("goes on", user.function(seen, **parameters))
         reached = named("reached", every.before(going_on))
         weight = named("weight", reached / every.spread(every.total(reached)))
-        last = reached * (1 - going_on)
+        last = named("stops", reached * (1 - going_on))
     match value:
         case "EU":
             return every.total(weight * seen.gain)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
@@ -41,12 +42,12 @@ Discount = Callable[[Ints], Ints | Floats]  # of ranks
 
 
 def _logarithmic(rank: Ints) -> Floats:
-    return log2(rank + 1)
+    return named("discount", log2(rank + 1))
 
 
 def _novelty(found: Ranked, alpha: float) -> Floats:
     """Return what each relevant document is worth to its subtopic: (rows,)."""
-    return powers(1 - alpha, found.ordinal - 1)
+    return named("novelty", powers(1 - alpha, found.ordinal - 1))
 
 
 def _discounted(
@@ -69,15 +70,16 @@ def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Disc
     )
 
 
-def _all_relevant(k: Cutoff, alpha: float, discount: Discount) -> Floats:
-    """Return what k documents are worth that are all relevant to every subtopic: as k."""
+def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
+    """Return what k documents are worth that are relevant to every subtopic: (n_queries, ...)."""
     deepest = int(k.max())
     if deepest > DEEPEST:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
     rank = np.arange(1, deepest + 1)
     so_far = np.cumsum(powers(1 - alpha, rank - 1) / discount(rank))
-    words = "(what {} documents are worth that are relevant to all)"
-    return looked_up(words, np.concatenate(([0.0], so_far)), k)
+    below = "log2(i + 1)" if discount is _logarithmic else "i"
+    words = f"(sum of {1 - alpha:.10g}^(i - 1) / {below}, i = 1 to {{}})"
+    return looked_up(words, np.concatenate(([0.0], so_far)), judged.down_to(k))
 
 
 @measure(
@@ -123,7 +125,7 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     nothing. 0 for a query without relevant documents. At k = 1 ndeval leaves the division out.
     """
     gained = _of_hits(judged, k, alpha, rel, _logarithmic)
-    return ratio(gained, _all_relevant(k, alpha, _logarithmic))
+    return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
 
 
 def _linear(rank: Ints) -> Ints:
@@ -171,11 +173,11 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
     relevant documents. At k = 1 ndeval leaves the division out.
     """
     gained = _of_hits(judged, k, alpha, rel, _linear)
-    return ratio(gained, _all_relevant(k, alpha, _linear))
+    return ratio(gained, _all_relevant(judged, k, alpha, _linear))
 
 
 def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
-    weights = powers(beta, found.rank - 1)
+    weights = named("weight", powers(beta, found.rank - 1))
     return groups.expected(found.total(_novelty(found, alpha) * weights), rel)
 
 
@@ -238,7 +240,9 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
     groups = judged.subtopics
-    return groups.expected(average_precision(groups.judged, groups.spread(k), rel=rel), rel)
+    return groups.expected(
+        named("AP", average_precision(groups.judged, groups.spread(k), rel=rel)), rel
+    )
 
 
 @measure(
@@ -259,7 +263,9 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
     """
     groups = judged.subtopics
-    return groups.expected(precision(groups.judged, groups.spread(k), rel=rel), rel)
+    return groups.expected(
+        named("precision", precision(groups.judged, groups.spread(k), rel=rel)), rel
+    )
 
 
 @measure(
@@ -284,7 +290,7 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
 
 def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
     found = ranked.top(groups.spread(k))
-    return groups.expected(found.total(found.grade / log2(found.rank + 1)))
+    return groups.expected(found.total(found.grade / _logarithmic(found.rank)))
 
 
 @measure(

@@ -151,14 +151,14 @@ def _divisors(rank: Ints, discount: str | tuple[str, float]) -> Numbers:
     """Return what a gain is divided by at each rank."""
     name, number = discount if isinstance(discount, tuple) else (discount, _BASE)
     if name == "jk":
-        return np.where(rank < number, 1, log2(rank) / math.log2(number))
+        return named("discount", np.where(rank < number, 1, log2(rank) / math.log2(number)))
     if name == "ln":
-        return np.where(rank == 1, 1, log(rank))
+        return named("discount", np.where(rank == 1, 1, log(rank)))
     if name == "zipf":
         return rank
     if name == "power":
-        return raised(rank, number)
-    return np.ones(len(rank)) if name == "none" else log2(rank + 1)
+        return named("discount", raised(rank, number))
+    return np.ones(len(rank)) if name == "none" else named("discount", log2(rank + 1))
 
 
 def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], ideal: str) -> Ranked:
@@ -353,7 +353,8 @@ def expected_dcg(
     end = judged.down_to(k)
     gained = gains(judged.hits, gain, judged.top_grade)
     places = judged.places(gained, end if discount == "linear" else k)
-    return _added(places.ranked, places.held / places.size, end, discount)
+    gained = named("average gain", places.held / places.size)
+    return _added(places.ranked, gained, end, discount)
 
 
 @expected("IDCG")
@@ -429,10 +430,10 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained = gains(hits, gain, judged.top_grade)
-    dcg_so_far = hits.running(gained / log2(hits.rank + 1))
-    best = gains(ideal, gain, judged.top_grade) / log2(ideal.rank + 1)
-    best_so_far = ideal.at(hits, ideal.running(best))
-    found = np.where(gained > 0, ratio(dcg_so_far, best_so_far), 0)
+    dcg_so_far = named("DCG so far", hits.running(gained / _divisors(hits.rank, "log2")))
+    best = gains(ideal, gain, judged.top_grade) / _divisors(ideal.rank, "log2")
+    best_so_far = ideal.at(hits, named("DCG so far", ideal.running(best)))
+    found = named("nDCG here", np.where(gained > 0, ratio(dcg_so_far, best_so_far), 0))
     n_missing = ideal.count() - hits.where(gained > 0).count()
     missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
     return ratio(hits.total(found) + missing, ideal.count())
@@ -460,10 +461,10 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     Unjudged documents gain nothing.
     """
     hits, ideal = judged.hits, best_first(judged, gain)
-    dcg_so_far = hits.running(gains(hits, gain, judged.top_grade) / log2(hits.rank + 1))
-    best = gains(ideal, gain, judged.top_grade)
-    best_so_far = ideal.running(best / log2(ideal.rank + 1))
-    points = ratio(hits.at(ideal, dcg_so_far), best_so_far)
+    gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
+    dcg_so_far = named("DCG so far", hits.running(gained / _divisors(hits.rank, "log2")))
+    best_so_far = named("DCG so far", ideal.running(best / _divisors(ideal.rank, "log2")))
+    points = named("nDCG here", ratio(hits.at(ideal, dcg_so_far), best_so_far))
     at_end = judged.n_retrieved >= ideal.count() + 2
     end = np.where(at_end, ndcg(judged, gain=gain), 0)
     steps = ideal.steps(best)
@@ -494,8 +495,9 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     hits, ideal = judged.hits, best_first(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
     # Beyond the ideal's end, each rank costs 1.
-    cost = ideal.at(hits, ideal.running(np.maximum(best, 1)))
-    cost = cost + np.maximum(hits.rank - hits.spread(ideal.count()), 0)
+    cost = ideal.at(hits, named("cost so far", ideal.running(np.maximum(best, 1))))
+    cost = named("cost so far", cost + np.maximum(hits.rank - hits.spread(ideal.count()), 0))
     # Never less than 2, but for the rounding of gains beyond 2^53.
-    behind = np.maximum(2 + cost - hits.running(gained), 2)
-    return ratio(hits.total(gained / log2(behind)), ideal.total(best))
+    behind = named("behind", np.maximum(2 + cost - hits.running(gained), 2))
+    discount = named("discount", log2(behind))
+    return ratio(hits.total(gained / discount), ideal.total(best))

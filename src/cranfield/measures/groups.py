@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Rel
@@ -39,7 +40,7 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
 
     Unjudged documents count as not relevant.
     """
-    return judged.groups.mean(average_precision(judged.groups.judged, k, rel=rel))
+    return judged.groups.mean(named("AP", average_precision(judged.groups.judged, k, rel=rel)))
 
 
 @measure(
@@ -59,7 +60,7 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
     Unjudged documents count as not relevant.
     """
-    return judged.groups.mean(precision(judged.groups.judged, k, rel=rel))
+    return judged.groups.mean(named("precision", precision(judged.groups.judged, k, rel=rel)))
 
 
 @measure(
@@ -77,7 +78,9 @@ def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1)
 
     Unjudged documents count as not relevant.
     """
-    return judged.groups.mean(r_precision(judged.groups.judged, multiple=multiple, rel=rel))
+    return judged.groups.mean(
+        named("R-precision", r_precision(judged.groups.judged, multiple=multiple, rel=rel))
+    )
 
 
 # ---- preferences ----------------------------------------------------------------------------
@@ -198,7 +201,9 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
 
     Unjudged documents are in no preference, and are passed over.
     """
-    return ratio(*judged.preferences.pairs.of(over))
+    fulfilled, possible = judged.preferences.pairs.of(over)
+    shares = named("sum over pairs of the share of groups that the run agrees with", fulfilled)
+    return ratio(shares, named("pairs of documents of which a group prefers one", possible))
 
 
 @measure(
@@ -220,7 +225,7 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     Unjudged documents are in no preference, and are passed over.
     """
     preferences = judged.preferences
-    shares = ratio(*preferences.counted.of(over))
+    shares = named("share", ratio(*preferences.counted.of(over)))
     return ratio(preferences.total(shares), preferences.n_groups)
 
 
@@ -262,11 +267,15 @@ def preferences_balanced(
     else:
         fulfilled, possible = preferences.fewer.of(over)
         r, n = preferences.n_relevant, preferences.n_nonrelevant
-    spare = np.maximum(r - n, 0)
+    spare = named("missing", np.maximum(r - n, 0))
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
-    crowded = (n > r) * preferences.is_ordered
-    above = np.minimum(r, preferences.n_nonrelevant_retrieved)
-    agreed = above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved
+    crowded = named("crowded", (n > r) * preferences.is_ordered)
+    above = named("nonrelevant above", np.minimum(r, preferences.n_nonrelevant_retrieved))
+    agreed = named(
+        "held against them",
+        above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved,
+    )
     fulfilled = fulfilled + spare * preferences.n_relevant_retrieved + crowded * agreed
     possible = possible + spare * preferences.n_relevant + crowded * r * n
-    return ratio(preferences.total(ratio(fulfilled, possible)), preferences.n_groups)
+    share = named("share", ratio(fulfilled, possible))
+    return ratio(preferences.total(share), preferences.n_groups)

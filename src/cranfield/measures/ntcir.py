@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
@@ -30,7 +31,7 @@ def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta
     ideal = best_first(judged, gain)
     gained = hits.running(gains(hits, gain, judged.top_grade))
     best = ideal.at(hits, ideal.running(gains(ideal, gain, judged.top_grade)))
-    return (hits.ordinal + beta * gained) / (hits.rank + beta * best)
+    return named("blended ratio", (hits.ordinal + beta * gained) / (hits.rank + beta * best))
 
 
 @measure(
@@ -181,10 +182,9 @@ def normalized_cumulative_utility(
     """
     hits, ideal = _relevant(judged, gain), best_first(judged, gain)
     if users == "gu":
-        weight = gains(hits, stops, judged.top_grade)
-        weights = ideal.total(gains(ideal, stops, judged.top_grade))
+        weight, of_all = (gains(ranked, stops, judged.top_grade) for ranked in (hits, ideal))
     else:
         base = gamma if users == "rb" else 1.0
-        weight = powers(base, hits.ordinal - 1)
-        weights = ideal.total(powers(base, ideal.ordinal - 1))
-    return ratio(hits.total(weight * _blended(judged, hits, gain, beta)), weights)
+        weight, of_all = (powers(base, ranked.ordinal - 1) for ranked in (hits, ideal))
+    found = hits.total(named("weight", weight) * _blended(judged, hits, gain, beta))
+    return ratio(found, ideal.total(named("weight", of_all)))

@@ -107,14 +107,16 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
 
     Unjudged documents count as not relevant.
     """
-    p, r = precision(judged, k, rel=rel), recall(judged, k, rel=rel)
+    p = named("precision", precision(judged, k, rel=rel))
+    r = named("recall", recall(judged, k, rel=rel))
     return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
 
 
 @expected("F")
 def expected_f(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F over the orders of ties: as (1 + beta^2) h / (beta^2 R + k) it is linear in h, the hits."""
-    p, r = expected_precision(judged, k, rel=rel), expected_recall(judged, k, rel=rel)
+    p = named("precision", expected_precision(judged, k, rel=rel))
+    r = named("recall", expected_recall(judged, k, rel=rel))
     return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
 
 
@@ -166,7 +168,8 @@ def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success over the orders of ties: 1 less the chance to miss all, place after place."""
     places = judged.places(judged.hits.grade >= rel, k)
     missed, _ = places.missed()
-    return places.ranked.maximum(1 - places.ranked.before(missed) * missed)
+    found = named("found so far", 1 - places.ranked.before(missed) * missed)
+    return places.ranked.maximum(found)
 
 
 @measure(
@@ -223,7 +226,7 @@ def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Re
     """RR over the orders of ties: 1 / rank of each place, if the first relevant one is there."""
     places = judged.places(judged.hits.grade >= rel, k)
     missed, met = places.missed()
-    first_here = places.ranked.before(missed) * met
+    first_here = named("first here", places.ranked.before(missed) * met)
     return places.ranked.total(first_here / places.ranked.rank)
 
 
@@ -259,9 +262,9 @@ def expected_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: 
     remaining ones are spread evenly over the remaining places.
     """
     places = judged.places(judged.hits.grade >= rel, k)
-    here = places.held / places.size
-    tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
-    precision_here = (places.above + 1 + tied_above) / places.ranked.rank
+    here = named("relevant here", places.held / places.size)
+    tied_above = named("tied above", ratio((places.held - 1) * (places.nth - 1), places.size - 1))
+    precision_here = named("precision", (places.above + 1 + tied_above) / places.ranked.rank)
     return ratio(places.ranked.total(here * precision_here), judged.n_relevant(rel))
 
 
@@ -302,9 +305,10 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     pool = judged.hits.relevant(0)
     n_relevant = judged.n_relevant(rel)
     n_other = judged.n_relevant(0) - n_relevant
-    above = np.minimum(pool.running(pool.grade < rel), pool.spread(n_relevant))
+    others = named("nonrelevant so far", pool.running(pool.grade < rel))
+    above = np.minimum(others, pool.spread(n_relevant))
     most = pool.spread(np.minimum(n_other, n_relevant))
-    preferred = np.where(pool.grade >= rel, 1 - ratio(above, most), 0)
+    preferred = named("preferred", np.where(pool.grade >= rel, 1 - ratio(above, most), 0))
     return ratio(pool.total(preferred), n_relevant)
 
 
@@ -346,13 +350,15 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """
     pool = judged.hits
     is_relevant = pool.grade >= rel
-    relevant = pool.running(is_relevant) - is_relevant  # above, as the next two
-    others = pool.running((pool.grade >= 0) & (pool.grade < rel))
-    unjudged = pool.running(pool.grade < 0)
-    above = pool.rank - 1.0
-    pooled = ratio(relevant + others + unjudged, above)
-    precision_above = (relevant + SMOOTH) / (relevant + others + 2 * SMOOTH)
-    expected = 1 / (above + 1) + above / (above + 1) * pooled * precision_above
+    relevant = named("relevant above", pool.running(is_relevant) - is_relevant)
+    # Above, too: this row is relevant wherever they count.
+    others = named("others so far", pool.running((pool.grade >= 0) & (pool.grade < rel)))
+    unjudged = named("not judged so far", pool.running(pool.grade < 0))
+    above = named("ranks above", pool.rank - 1.0)
+    sampled = named("judged above", relevant + others)
+    pooled = named("pooled above", ratio(sampled + unjudged, above))
+    precision_above = named("precision above", (relevant + SMOOTH) / (sampled + 2 * SMOOTH))
+    expected = named("precision", 1 / (above + 1) + above / (above + 1) * pooled * precision_above)
     terms = np.where(is_relevant, expected, 0)
     return ratio(pool.total(terms), judged.n_relevant(rel))
 
@@ -374,7 +380,8 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
-    return ratio(hits.total(1 / log2(2 + hits.rank - hits.ordinal)), judged.n_relevant(rel))
+    discount = named("discount", log2(2 + hits.rank - hits.ordinal))
+    return ratio(hits.total(1 / discount), judged.n_relevant(rel))
 
 
 @measure(
@@ -398,7 +405,7 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     Unjudged documents count as not relevant.
     """
     hits = judged.hits.relevant(rel)
-    found = hits.total(hits.ordinal / hits.rank)
+    found = hits.total(named("precision", hits.ordinal / hits.rank))
     return log((1 + found) / (1 + judged.n_relevant(rel) - found))
 
 
@@ -425,7 +432,9 @@ def interpolated_precision(
     hits = judged.hits.relevant(rel)
     needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
     reached = hits.ordinal >= hits.spread(needed)
-    return hits.maximum(np.where(reached, hits.ordinal / hits.rank, 0))
+    precision_here = named("precision", hits.ordinal / hits.rank)
+    from_there = np.where(reached, precision_here, 0)
+    return hits.maximum(named(f"precision from recall {recall:g}", from_there))
 
 
 def _points(value: Any) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
 from cranfield.measures.registry import if_whole, measure
@@ -20,7 +21,7 @@ Collection = Annotated[
 
 def _size(judged: Judged, collection: int) -> Ints:
     """Return the number of documents that there are, never less than what was retrieved."""
-    return np.maximum(judged.n_retrieved, collection)
+    return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 
 @measure(
@@ -43,7 +44,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    above = hits.total(hits.rank - hits.ordinal)
+    above = hits.total(named("nonrelevant above", hits.rank - hits.ordinal))
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 
 

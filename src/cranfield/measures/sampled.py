@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Rel
 from cranfield.measures.precision import SMOOTH
@@ -35,22 +36,26 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """
     pool, ideal = judged.hits, judged.ideal
     strata = range(int(ideal.stratum.max(initial=0)) + 1)
-    is_relevant, above = pool.grade >= rel, pool.rank - 1.0
+    is_relevant, above = pool.grade >= rel, named("ranks above", pool.rank - 1.0)
     precision_above = np.zeros(len(above))
     for stratum in strata:
         mine = pool.stratum == stratum
-        relevant = _above(pool, mine & is_relevant)
-        sampled = _above(pool, mine & (pool.grade >= 0))
-        pooled = ratio(_above(pool, mine), above)
-        precision = (relevant + SMOOTH) / (sampled + 2 * SMOOTH)
+        there = f" in stratum {stratum}"
+        relevant = named("relevant above" + there, _above(pool, mine & is_relevant))
+        sampled = named("judged above" + there, _above(pool, mine & (pool.grade >= 0)))
+        pooled = named("share above" + there, ratio(_above(pool, mine), above))
+        precision = named("precision above" + there, (relevant + SMOOTH) / (sampled + 2 * SMOOTH))
         precision_above = precision_above + above / (above + 1) * pooled * precision
-    expected = 1 / (above + 1) + precision_above
+    expected = named("precision", 1 / (above + 1) + precision_above)
     parts = []  # of each stratum: the estimated number of relevant documents, their mean precision
     everywhere = np.zeros(judged.n_retrieved.shape)
     for stratum in strata:
         own = ideal.where(ideal.stratum == stratum)
         n_relevant = own.relevant(rel).count()
-        estimated = ratio(n_relevant, own.relevant(0).count()) * own.count()
+        estimated = named(
+            f"relevant in stratum {stratum}",
+            ratio(n_relevant, own.relevant(0).count()) * own.count(),
+        )
         terms = np.where(is_relevant & (pool.stratum == stratum), expected, 0)
         parts.append((estimated, ratio(pool.total(terms), n_relevant)))
         everywhere = everywhere + estimated
@@ -104,7 +109,10 @@ def statistical_ap(
     without relevant documents.
     """
     hits, relevant = judged.hits.relevant(rel), judged.ideal.relevant(rel)
-    weight = 1 / hits.probability
+    weight = named("weight", 1 / hits.probability)
     above = hits.running(weight) - weight
-    found = above + (1 if itself == "once" else weight)
-    return ratio(hits.total(weight * found / hits.rank), relevant.total(1 / relevant.probability))
+    found = named("found so far", above + (1 if itself == "once" else weight))
+    return ratio(
+        hits.total(weight * found / hits.rank),
+        relevant.total(named("weight", 1 / relevant.probability)),
+    )

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
@@ -119,7 +120,8 @@ def set_f(
     Unjudged documents count as not relevant.
     """
     weight = beta * beta if x is None else x
-    p, r = set_precision(judged, rel=rel), set_recall(judged, rel=rel)
+    p = named("precision", set_precision(judged, rel=rel))
+    r = named("recall", set_recall(judged, rel=rel))
     return ratio((1 + weight) * p * r, weight * p + r)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
@@ -51,7 +52,7 @@ class Seen:
     @kept
     def spent_before(self) -> Numbers:
         """What was spent above this rank."""
-        return self.every.running(self.every.above(self.cost, 0.0))
+        return named("cost above", self.every.running(self.every.above(self.cost, 0.0)))
 
     @property
     def above_cutoff(self) -> Bools:
@@ -251,7 +252,7 @@ def scaled_dcg_user(seen: Seen) -> Numbers:
 )
 def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     """Is the readier to go on the further down it is, and the more it looks for."""
-    share = (seen.rank + 2 * T - 1) / (seen.rank + 2 * T)
+    share = named("share", (seen.rank + 2 * T - 1) / (seen.rank + 2 * T))
     return share * share
 
 
@@ -266,8 +267,8 @@ def inst_user(
     T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
 ) -> Numbers:
     """Is the readier to stop the more it has found of what it looks for."""
-    missing = T - seen.gained
-    share = (seen.rank + T + missing - 1) / (seen.rank + T + missing)
+    missing = named("missing", T - seen.gained)
+    share = named("share", (seen.rank + T + missing - 1) / (seen.rank + T + missing))
     return share * share
 
 
@@ -284,7 +285,7 @@ def foraging_goal_user(
     R1: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it has found what it looks for, more or less sharply."""
-    return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
+    return named("by goal", 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained))))
 
 
 @user_model(
@@ -300,7 +301,7 @@ def foraging_rate_user(
     R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it finds less for its cost than it expects, more or less sharply."""
-    return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
+    return named("by rate", 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent))))
 
 
 @user_model(
@@ -366,6 +367,7 @@ def dynamic_bejeweled_user(
     budget = every.spread(column(every, seen.k if K is None else K))
     sought = every.running(np.where(seen.rank == 1, T, every.above(hb * surprise, 0.0)))
     ready = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
+    sought, ready = named("sought", sought), named("ready to spend", ready)
     return ((seen.gained < sought) & (seen.spent < ready)) * 1.0
 
 
@@ -429,7 +431,7 @@ def time_biased_user(
 
     Time-biased gain itself is not divided by that sum.
     """
-    decay = exp(seen.spent_before * -(math.log(2) / h))
+    decay = named("still there", exp(seen.spent_before * -(math.log(2) / h)))
     return decay / seen.every.spread(seen.every.total(decay))
 
 
@@ -449,7 +451,7 @@ def u_measure_user(
 
     The U-measure itself is not divided by that sum.
     """
-    left = np.maximum(0, 1 - seen.spent_before / L)
+    left = named("still there", np.maximum(0, 1 - seen.spent_before / L))
     return left / seen.every.spread(seen.every.total(left))
 
 

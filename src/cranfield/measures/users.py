@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
@@ -67,7 +68,7 @@ def rank_biased_precision(
     else:
         hits = hits.relevant(0)
         gained = _scaled(judged, hits, gain)
-    return hits.total(gained * powers(p, hits.rank - 1)) * (1 - p)
+    return hits.total(gained * named("weight", powers(p, hits.rank - 1))) * (1 - p)
 
 
 def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
@@ -78,7 +79,7 @@ def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Fl
     lowest, highest = hits.spread(low), hits.spread(high)
     gained = gains(hits, gain, judged.top_grade)
     scaled = ratio(gained - lowest, highest - lowest)
-    return np.where((lowest < 0) | (highest > 1), scaled, gained)
+    return named("scaled gain", np.where((lowest < 0) | (highest > 1), scaled, gained))
 
 
 def _extremes(
@@ -99,8 +100,8 @@ def _extremes(
         greatest = np.where(greatest == grade, grade - 1, greatest)
     low, high = min(gain.values()), max(gain.values())
     return (
-        np.where(least <= top, np.minimum(least, low), low),
-        np.where(greatest >= 0, np.maximum(greatest, high), high),
+        named("lowest gain", np.where(least <= top, np.minimum(least, low), low)),
+        named("highest gain", np.where(greatest >= 0, np.maximum(greatest, high), high)),
     )
 
 
@@ -149,7 +150,8 @@ def rbp_residual(
     beyond = powers(p, judged.n_retrieved)
     if tail == "if unjudged":
         beyond = np.where(unjudged.count() > 0, beyond, 0)
-    return beyond + (1 - p) * unjudged.total(powers(p, unjudged.rank - 1))
+    weight = named("weight", powers(p, unjudged.rank - 1))
+    return beyond + (1 - p) * unjudged.total(weight)
 
 
 @measure(
@@ -177,9 +179,10 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
     is taken to be endless); relevant documents that were not retrieved lack their whole share.
     """
     hits, n_relevant = judged.hits.relevant(rel), judged.n_relevant(rel)
-    target = ratio(_so_far(p, n_relevant), n_relevant)
-    exposure = powers(p, hits.rank - 1)
-    found = hits.total((exposure - hits.spread(target)) ** 2 - exposure * exposure)
+    target = named("target", ratio(_so_far(p, n_relevant), n_relevant))
+    exposure = named("exposure", powers(p, hits.rank - 1))
+    difference = (exposure - hits.spread(target)) ** 2 - exposure * exposure
+    found = hits.total(named("difference", difference))
     missed = (n_relevant - hits.count()) * target * target
     return _so_far(p * p, judged.n_retrieved) + found + missed
 

@@ -1,0 +1,130 @@
+"""The tutorial: its notebook runs, and what its prose says is so."""
+
+import ast
+import json
+import re
+import shlex
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_docs import BLOCK, ROOT
+from test_cli import on_terminal, plain
+
+from cranfield import demo, evaluate, read_qrels, read_run
+
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "tutorial.md").read_text("utf-8")
+NOTEBOOK = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))
+CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+PROSE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "markdown"]
+COLUMNS = 80  # what IPython gives a command to write on
+
+
+def outputs_of(source: str, names: dict[str, Any]) -> list[tuple[str, str]]:
+    """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
+    if source.startswith("!"):
+        program, *arguments = shlex.split(source[1:])
+        assert program == "cranfield"
+        status, seen = on_terminal(*arguments, columns=COLUMNS, cwd=Path.cwd())
+        assert status == 0, seen
+        return [("stream", plain(seen))]
+    tree, value, printed = ast.parse(source), None, StringIO()
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    with redirect_stdout(printed):
+        exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebook's own
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
+    found = [("stream", printed.getvalue())] if printed.getvalue() else []
+    if value is not None:
+        assert len(repr(value)) < COLUMNS, "IPython would break this line"
+        found.append(("execute_result", repr(value)))
+    return found
+
+
+def test_the_notebook_shows_what_its_cells_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in CODE:
+        source = "".join(cell["source"])
+        stored = [
+            (one["output_type"], "".join(one.get("text") or one["data"]["text/plain"]).rstrip())
+            for one in cell["outputs"]
+        ]
+        seen = [(kind, text.rstrip()) for kind, text in outputs_of(source, names)]
+        assert seen == stored, source
+
+
+def test_the_notebook_has_the_form_of_notebooks() -> None:
+    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
+    assert NOTEBOOK["metadata"]["kernelspec"]["name"] == "python3"
+    identifiers = [cell["id"] for cell in NOTEBOOK["cells"]]
+    assert len(set(identifiers)) == len(identifiers)
+    assert all(re.fullmatch(r"[\w-]{1,64}", one, re.ASCII) for one in identifiers)
+    assert [cell["execution_count"] for cell in CODE] == list(range(1, len(CODE) + 1))
+    for cell in NOTEBOOK["cells"]:
+        keys = {"cell_type", "id", "metadata", "source"}
+        if cell["cell_type"] == "code":
+            keys |= {"execution_count", "outputs"}
+        assert cell.keys() == keys
+    for cell in CODE:
+        for one in cell["outputs"]:
+            if one["output_type"] == "stream":
+                assert one.keys() == {"output_type", "name", "text"}
+            else:
+                assert one.keys() == {"output_type", "data", "metadata", "execution_count"}
+                assert one["execution_count"] == cell["execution_count"]
+
+
+def test_the_notebook_has_the_text_of_the_page() -> None:
+    def bare(text: str) -> str:
+        return "".join(text.split())
+
+    assert bare("".join(PROSE)) == bare(BLOCK.sub("", PAGE))
+    assert "```" not in "".join(PROSE)  # a block that would not run
+    assert "$" not in "".join(PROSE)  # which begins a formula in a notebook
+    for target in re.findall(r"\]\(([^)]+)\)", "".join(PROSE)):
+        assert (DOCS / target).exists(), target
+
+
+def test_the_sums_in_the_prose_are_right() -> None:
+    text = " ".join(BLOCK.sub("", PAGE).split())
+    terms = r"[\d(](?:[\d.()+*/ -]*[\d)])?"
+    sums = re.findall(rf"(?<![@\w.]){terms}(?: = {terms})+(?: %)?", text)
+    assert len(sums) >= 10
+    for one in sums:
+        unit = 100 if one.endswith("%") else 1
+        *parts, last = one.removesuffix("%").split("=")
+        result = last.strip()
+        exact = 10.0 ** -len(result.partition(".")[2]) * 0.51
+        for part in parts:
+            assert eval(part) * unit == pytest.approx(float(result), abs=exact), one  # noqa: S307
+
+
+def test_what_the_prose_says_of_the_collection_is_so() -> None:
+    qrels = read_qrels(demo.QRELS).to_dict()
+    bm25, dense = (read_run(demo.HERE / f"{name}.run").to_dict() for name in ("bm25", "dense"))
+    rows = re.findall(r"^\| (\d+) \| (\w+) \| (\d) \| (yes)? ?\|$", PAGE, re.M)
+    assert rows == [
+        (str(rank), document, str(grade), "yes" if grade else "")
+        for rank, document in enumerate(bm25["q22"], 1)
+        for grade in [qrels["q22"][document]]
+    ]
+    assert f"ranking = [{', '.join(grade for _, _, grade, _ in rows)}]" in PAGE
+    mail = [qrels["q07"][document] for document in bm25["q07"]]
+    assert f"mail = {mail}" in PAGE
+    assert next(iter(bm25["q07"])) == "smtplib"
+    assert f"judged = {sorted(qrels['q07'].values(), reverse=True)}" in PAGE
+    assert f'"{demo.queries()["q07"]}"' in " ".join(PAGE.split())
+    few = [sum(grade > 0 for grade in one.values()) <= 5 for one in qrels.values()]
+    assert sum(few) > len(few) / 2
+    ndcg = evaluate(demo.QRELS, demo.HERE / "bm25.run", "nDCG@10").per_query("nDCG@10")
+    assert sum(value == 0 for value in ndcg.values()) == 9
+    assert next(iter(dense["q17"])) == "functools"
+    assert list(dense["q22"]).index("shutil") + 1 == 6
+    judged = [list(dense[query])[:20] for query in dense]
+    assert all(len(first) == 20 for first in judged)

@@ -1,0 +1,288 @@
+"""Worksheets: the value to the bit, sums that add up, formulas that a reader can redo."""
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import diversity_oracle
+import numpy as np
+import oracle
+import pytest
+import redo
+from test_measures import variants
+from test_sampled import collections as samples
+
+from cranfield import (
+    Measure,
+    MeasureError,
+    Qrels,
+    Run,
+    definitions,
+    evaluate,
+    measure,
+    read_qrels,
+    read_run,
+)
+from cranfield.evaluation import Judging
+from cranfield.explanation.following import follow
+from cranfield.explanation.scene import Scene
+from cranfield.explanation.worksheet import Sheet, Worksheet, worksheet
+from cranfield.judged import Judged
+from cranfield.measures.cwl import QUANTITIES
+from cranfield.measures.user_models import MODELS
+from cranfield.ranked import ratio
+
+NAMES = [definition.name for definition in definitions()]
+OPTIONS: dict[str, Judging] = {
+    "as it is": {},
+    "judged only": {"judged_only": True},
+    "depth": {"depth": 4},
+    "expected": {"ties": "expected"},
+}
+Data = tuple[Qrels, Run]
+
+
+def explained(one: Measure, data: Data, query: str, options: Judging) -> Worksheet:
+    return of_scene(one, Scene.of(*data, query, options, costs=one.definition.takes_cost))
+
+
+def of_scene(one: Measure, scene: Scene) -> Worksheet:
+    return worksheet(str(one), follow(one, scene))
+
+
+@cache
+def lists() -> tuple[oracle.Qrels, oracle.Run]:
+    """Return three queries that have everything, with ties, and some that lack something."""
+    chance = random.Random(11)
+    qrels, run = oracle.collection(5, 6, lowest=-1)
+    for i in range(3):
+        docs = [f"d{j}" for j in range(24)]
+        grades = [-1, 0, 0, 1, 1, 2, 3, 3, 1, 0, 2, 1, 0, 1] + [0, 1, 2, 3][i:] * i
+        query = f"full{i}"
+        qrels[query] = dict(zip(docs, chance.sample(grades, len(grades)), strict=False))
+        found = chance.sample(docs[:12], 10) + chance.sample(docs[12:], 6 + i)
+        scores = [chance.choice([9.0, 8.0, 7.5, 3.0, 1.0]) for _ in found]
+        run[query] = dict(zip(found, scores, strict=True))
+    qrels["without relevant"], run["without relevant"] = {"a": 0, "b": -1}, {"a": 1.0, "c": 2.0}
+    qrels["nothing found"] = {"a": 1}
+    run["nothing found"] = {}
+    qrels["missing"] = {"a": 2, "b": 0}
+    return qrels, run
+
+
+@cache
+def plain() -> Data:
+    return Qrels(lists()[0]), Run(lists()[1])
+
+
+@cache
+def grouped(weighted: bool = False) -> Data:
+    """Return queries with judgments in groups; weighted: subtopics that count differently."""
+    qrels, run = diversity_oracle.subtopic_collection(3, 5)
+    for i in range(2):
+        pool = [f"d{j}" for j in range(9 + i)]
+        chance = random.Random(i)
+        grades = [0, 1, 2, 3, 1, 0, -1, 1, 2] + [3] * i
+        qrels[f"full{i}"] = {
+            name: dict(zip(pool, chance.sample(grades, 9 + i), strict=True)) for name in "xyz"[i:]
+        }
+        run[f"full{i}"] = chance.sample([*pool, "u", "v"], 8 + i)
+    if not weighted:
+        return Qrels(qrels), Run(run)
+    rows = [
+        {"query_id": q, "subtopic": name, "doc_id": doc, "relevance": grade, "weight": 1 + i}
+        for q, groups in qrels.items()
+        for i, (name, docs) in enumerate(groups.items())
+        for doc, grade in docs.items()
+    ]
+    return Qrels(rows), Run(run)
+
+
+@cache
+def sampled() -> Data:
+    rows, _, run = samples(7)
+    return Qrels(rows), Run(run)
+
+
+@cache
+def costly() -> Data:
+    chance = random.Random(2)
+    rows = [
+        {"query_id": query, "doc_id": doc, "score": score, "cost": chance.choice([0.5, 1, 20.25])}
+        for query, docs in lists()[1].items()
+        for doc, score in docs.items()
+    ]
+    return plain()[0], Run(rows)
+
+
+def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], Judging]]:
+    """Yield a measure with its parameters, judgments and runs of each shape, and options."""
+    definition = Measure(name).definition
+    every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]
+    every = every[:10] + every[10::3]
+    if name == "CWL":
+        every += users()
+    chance = random.Random(name)
+    for i, one in enumerate(every):
+        data = costly() if definition.takes_cost else plain()
+        picked = ["full0", chance.choice([q for q in data[0].query_ids if q != "full0"])]
+        key = list(OPTIONS)[i % 3]
+        yield one, data, picked if i < 8 else picked[:1], OPTIONS[key]
+        if definition.expected is not None and i % 2 == 0:
+            yield one, data, picked[:1], OPTIONS["expected"]
+        if definition.takes_groups and i % 2 == 0:
+            yield (
+                one,
+                grouped(i % 4 == 0 and definition.takes_groups == "subtopics"),
+                (["full0", "full1", "q2"]),
+                OPTIONS[key],
+            )
+    if name in ("xinfAP", "statAP", "AP"):
+        for one in every[:8]:
+            yield one, sampled(), list(sampled()[0].query_ids)[:5], {}
+
+
+def users() -> Iterator[Measure]:
+    """Yield every user model, the quantities in turn."""
+    for i, model in enumerate(MODELS.values()):
+        one = Measure("CWL")(model=model.name, depth=12, value=QUANTITIES[i % 5])
+        yield one @ 7 if model.cut else one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> None:
+    n_redone = 0
+    for one, data, queries, options in tried(name):
+        try:
+            values = evaluate(*data, [one], **options).per_query(one)
+        except MeasureError:  # this measure does not take these judgments, or these ties
+            continue
+        for query in queries:
+            try:
+                made = explained(one, data, query, options)
+                value, expected = made.result.value, values[query]
+                assert value == expected
+                assert isinstance(value, str) or float(value).hex() == float(expected).hex()
+                assert not made.lost, "it lost how it was made"
+                redo.check(made, Scene.of(*data, query, {}).group_names)
+                n_redone += 1
+            except Exception as error:
+                error.add_note(f"{one}, {query!r}, {options}")
+                raise
+    assert n_redone
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_formula_is_the_same_for_every_query(name: str) -> None:
+    """A kernel that loses the derivation shows a number of the query's in place of how it came."""
+    for one, data, _, _ in tried(name):
+        if data is plain() or data is costly():
+            made = [redo.form(explained(one, data, f"full{i}", {})) for i in range(3)]
+            assert made[0] == made[1] == made[2], one
+        elif data[0].in_groups:
+            made = [redo.form(explained(one, data, f"full{i}", {})) for i in range(2)]
+            assert made[0] == made[1], one
+
+
+# ---- measures of one's own ------------------------------------------------------------------
+
+SAID: dict[str, Any] = {"formula": "none", "source": "this test"}
+QUERIES = ("full0", "full1", "full2")
+
+
+def declared(function: Any) -> Measure:
+    measure("Own", **SAID)(function)
+    return Measure("Own")
+
+
+def test_a_measure_of_ones_own_is_explained_as_any_other() -> None:
+    def own(judged: Judged) -> Any:
+        """Reciprocal squares of the ranks. Unjudged documents count as not relevant."""
+        hits = judged.hits.relevant()
+        return ratio(hits.total(1 / hits.rank**2), judged.n_relevant())
+
+    made = [explained(declared(own), plain(), query, {}) for query in QUERIES]
+    assert redo.form(made[0]) == redo.form(made[1]) == redo.form(made[2])
+    for one, query in zip(made, QUERIES, strict=True):
+        redo.check(one, [])
+        assert not one.lost
+        assert one.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
+    (sheet,) = (one for one in made[0].entries if isinstance(one, Sheet))
+    assert [column.header for column in sheet.columns] == ["1 / rank^2"]
+    assert made[0].result.words == "A / B"
+
+
+def float_of_a_total(judged: Judged) -> Any:
+    """Loses a total. Unjudged documents gain nothing."""
+    hits = judged.hits.relevant()
+    return ratio(
+        judged.n_relevant() * 0.0 + float(hits.total(hits.grade / 7)[0, 0]), judged.n_relevant()
+    )
+
+
+def array_of_a_total(judged: Judged) -> Any:
+    """Loses a total. Unjudged documents gain nothing."""
+    hits = judged.hits.relevant()
+    return ratio(np.asarray(hits.total(hits.grade / 7)), judged.n_relevant())
+
+
+def array_of_a_column(judged: Judged) -> Any:
+    """Loses a column. Unjudged documents gain nothing."""
+    hits = judged.hits.relevant()
+    return ratio(hits.total(np.asarray(hits.grade) / 7), judged.n_relevant())
+
+
+def loop(judged: Judged) -> Any:
+    """Loses a sum. Unjudged documents gain nothing."""
+    total = 0.0
+    for grade in judged.hits.relevant().grade:
+        total += grade / 7
+    return ratio(total + 0 * judged.n_relevant(), judged.n_relevant())
+
+
+def nothing_left(judged: Judged) -> Any:
+    """Loses everything. Unjudged documents gain nothing."""
+    hits = judged.hits.relevant()
+    return np.asarray(ratio(hits.total(hits.grade / 7), judged.n_relevant()))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [float_of_a_total, array_of_a_total, array_of_a_column, loop, nothing_left],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_a_measure_that_loses_the_derivation_is_found_out_and_keeps_its_value(kernel: Any) -> None:
+    one = declared(kernel)
+    made = []
+    for query in QUERIES:
+        made.append(explained(one, plain(), query, {}))
+        alone = evaluate({query: lists()[0][query]}, {query: lists()[1][query]}, "Own")
+        assert made[-1].result.value == alone["Own"]
+    forms = [redo.form(one) for one in made]
+    assert forms[0] != forms[1] or all(one.lost for one in made)
+    assert [one.lost for one in made] == [kernel in (array_of_a_column, nothing_left)] * 3
+
+
+# ---- a public collection --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", ["bm25.run.gz", "splade-rankvicuna.run.gz"])
+def test_dl_2019(system: str, data: Any) -> None:
+    """Every measure with its defaults on 43 queries: to the bit, and the sums add up."""
+    folder = data / "dl19"
+    qrels, run = read_qrels(folder / "qrels.txt"), read_run(folder / system)
+    every = [next(variants(name)) for name in NAMES]
+    scores = evaluate(qrels, run, every)
+    assert len(scores.query_ids) == 43
+    for i, query in enumerate(scores.query_ids):
+        scene = Scene.of(qrels, run, query, {})
+        for one in every:
+            made = of_scene(one, scene)
+            assert made.result.value == scores.per_query(one)[query], (one, query)
+            assert not made.lost
+            if i % 10 == 0 and one.name != "CWL":  # a thousand rows each
+                redo.check(made, scene.group_names)
+            for sheet in (entry for entry in made.entries if isinstance(entry, Sheet)):
+                for total in sheet.totals:
+                    redo.check_total(sheet, total, scene.group_names)
