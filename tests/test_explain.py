@@ -460,7 +460,10 @@ def test_a_small_change_is_not_said_to_be_nothing() -> None:
     found = one({"q": {"d300": 1, "d299": 0}}, {"q": docs}, "RR")
     assert found.judgments.up is not None
     up = f"{found.judgments.up.value:.4f}"
-    assert f"with grade 1: {up} (+{float(up) - 1 / 300:.4f})" in said(found)
+    assert (
+        f"grade 1 for d001 at rank 1 would raise it most: {up} (+{float(up) - 1 / 300:.4f})"
+        in said(found)
+    )
     assert replace(found, value=0.5 - 1e-6)._changed(0.5) == "0.5000 (+1e-06)"
 
 
@@ -518,7 +521,7 @@ def test_what_cannot_be_explained_is_refused() -> None:
     for query in ("q1", None):
         for options in ({"ties": "up"}, {"depth": 0}, {"order": "given", "ties": "best"}):
             with pytest.raises(OptionError):
-                explain(TWO, run, "AP", query, **options)  # type: ignore[arg-type] # mistakes
+                explain(TWO, run, "AP", query, **options)
 
 
 def test_a_query_of_which_the_run_has_nothing() -> None:

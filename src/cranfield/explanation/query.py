@@ -241,8 +241,8 @@ class Explanation:
         if not ways:
             return [f"No judgment of one unjudged document{deep} would change it."]
         return [
-            f"Of the unjudged documents{deep}, {one.doc} at rank {one.rank} would {way} it most if "
-            f"it were judged, with grade {one.grade}: {self._changed(one.value)}."
+            f"Of all judgments of one unjudged document{deep}, grade {one.grade} for {one.doc} at "
+            f"rank {one.rank} would {way} it most: {self._changed(one.value)}."
             for one, way in ways
         ]
 
