@@ -136,7 +136,7 @@ def evaluate(
         "judged_only": judged_only,
     }
 
-    ideals = _other_ideals(wanted, judgments) if judgments.remarks else []
+    ideals = other_ideals(wanted, judgments) if judgments.remarks else []
 
     def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
         costs = any(one.definition.takes_cost for one in wanted)
@@ -170,7 +170,7 @@ def evaluate(
     return Systems(list(scored(several)))
 
 
-def _other_ideals(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
+def other_ideals(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
     """Say of each measure whose ideal ranking is not that of all judged documents what it is."""
     said = {
         "top": f"has the top grade, {qrels.top_grade}, at every rank",

@@ -1,5 +1,7 @@
 """`cranfield explain QRELS RUN [RUN]`."""
 
+import re
+
 import click
 
 from cranfield.cli.data import (
@@ -24,9 +26,9 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
     """Read `--rows 30` or `--rows all`."""
     if value is None or value == "all":
         return value
-    if not (value.isascii() and value.isdigit() and int(value) >= 5):
+    if not re.fullmatch("0*[1-9][0-9]{,8}", value):
         raise click.BadParameter(
-            f"{value!r}: expected a number of rows, 5 or more, or all", context
+            f"{value!r:.80}: expected a number of rows, 1 or more, or all", context
         )
     return int(value)
 

@@ -10,6 +10,7 @@ from cranfield.derivation import Derived
 from cranfield.errors import MeasureError
 from cranfield.evaluation import Judging, evaluate
 from cranfield.explanation.following import Rows, follow
+from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
 from cranfield.judge import Queries
@@ -18,9 +19,10 @@ from cranfield.qrels import Qrels
 from cranfield.ranked import total
 from cranfield.render import Table, delimited, text, to_html
 from cranfield.runs import Run
-from cranfield.scores import Systems
+from cranfield.scores import Systems, shown
 
 _ROWS = 20
+_MOVED = 100  # ranks of either run of which `moved` moves the documents
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,13 @@ class Part:
 class Difference:
     """Which documents make the difference between two runs on a query.
 
-    `method` says how: "terms", where documents add to the value one by one and all else is common
-    to both runs: then the parts' changes add up to `difference`, left - right. "moved" elsewhere:
-    each document by itself is put in the left run at the rank where the right one has it, and
-    these changes do not add up. The greatest comes first.
+    `method` says how. "terms": the value is a sum of what documents add where they stand, and all
+    else is common to both runs; then the parts' changes add up to `difference`, left - right.
+    "moved" elsewhere: each document of the first 100 ranks of either run by itself is put in the
+    left run at the rank where the right one has it. These changes do not add up, and with
+    ties="expected" there are none, as a document then has no rank of its own. The greatest comes
+    first. `lengths` are the numbers of documents that the runs retrieved, of those kept; ranks are
+    among these.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
@@ -65,7 +70,9 @@ class Difference:
     right: float
     method: Literal["terms", "moved"]
     parts: Sequence[Part]
+    lengths: tuple[int, int]
     options: Mapping[str, Any]
+    remarks: Sequence[str]  # what else to know of the data
 
     @property
     def difference(self) -> float:
@@ -101,68 +108,108 @@ class Difference:
             method: Literal["terms", "moved"] = "terms"
         else:
             method = "moved"
-            for one in moved(left, right.docs, measure):
+            cost = right.judged.cost
+            costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
+            for one in moved(left, right.docs, measure, costs):
                 if one.change:
                     grade = left.grades.get(one.doc)
                     at = one.rank_here, one.rank_there
                     parts.append(Part(one.doc, grade, *at, None, None, one.value, one.change))
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
-        return cls(left.query, pair, measure, ours, other, method, parts, dict(options))
+        lengths = len(left.docs), len(right.docs)
+        said = [scene.meeting.remarks for scene in (left, right)]
+        remarks = [one for one in said[0] if one in said[1]]
+        for name, its in zip(pair, said, strict=True):
+            remarks += [f"{name}: {one}" for one in its if one not in remarks]
+        return cls(
+            *(left.query, pair, measure, ours, other, method, parts, lengths),
+            dict(options),
+            remarks,
+        )
 
     def table(self, rows: int | None = _ROWS) -> Table:
-        """Return the parts as a table to be shown, the first `rows` of them (None: all)."""
+        """Return the parts as a table to be shown, the first `rows` of them (None: all).
+
+        Raises OptionError if `rows` is no whole number of 1 or more.
+        """
+        if rows is not None:
+            check_rows(rows)
         left, right = self.names
-        shown = self.parts[:rows]
+        first = self.parts[:rows]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         cells = [
             [one.document, *(_or_dash(each) for each in (one.grade, one.left_rank, one.right_rank))]
-            for one in shown
+            for one in first
         ]
         if self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "difference", "sum so far"]
-            so_far = np.cumsum([one.change for one in shown]).tolist()
+            so_far = np.cumsum([one.change for one in first]).tolist()
             numbers = [
                 [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}", f"{sum_:+.6f}"]
-                for one, sum_ in zip(shown, so_far, strict=True)
+                for one, sum_ in zip(first, so_far, strict=True)
             ]
         else:
             header += [f"{left} with it there", "change"]
-            numbers = [[f"{one.value:.6f}", f"{one.change:+.6f}"] for one in shown]
+            numbers = [[f"{one.value:.6f}", f"{one.change:+.6f}"] for one in first]
         cells = [[*cell, *more] for cell, more in zip(cells, numbers, strict=True)]
+        values = [shown(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}, query {self.query}: {left} {self.left:.4f} - {right} "
-            f"{self.right:.4f} = {self.difference:+.4f}"
+            f"{self.measure}, query {self.query}: {values[0]} ({left}) - {values[1]} ({right}) = "
+            f"{self.difference:+.4f}"
         ]
-        return Table(header, cells, self._notes(len(shown)), title=title)
+        # With two labels it is not turned on its side, however wide it is.
+        return Table(header, cells, self._notes(len(first)), 2, title=title)
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
         """Return the table, of at most `rows` documents (None: all of them)."""
         return [self.table(rows)]
 
     def _notes(self, n_shown: int) -> list[str]:
-        left, right = self.names
-        notes = []
-        if n_shown < len(self.parts):
-            notes.append(f"{len(self.parts) - n_shown:,} more documents make a difference.")
-        if not self.parts:
-            notes.append("No document makes a difference.")
-        if self.method == "terms":
+        notes = list(self.remarks)
+        hidden = len(self.parts) - n_shown
+        if hidden:
+            more = "document makes" if hidden == 1 else "documents make"
+            notes.append(f"{hidden:,} more {more} a difference.")
+        if self.method == "terms" and self.parts:
             notes.append(
-                "By terms: each document adds to the value by itself, and all else is the same in "
-                "both runs. The differences add up to the whole: "
+                "By terms: the value is the sum of what each document adds where it stands, and "
+                "all else is the same in both runs. So the differences add up: "
                 f"{_sum([one.change for one in self.parts]):+.6f}."
             )
+        elif self.method == "terms":
+            notes.append("Every document adds the same to both runs.")
         else:
-            notes.append(
-                f"By moving: the value of {left} with this one document where {right} has it, the "
-                "others as they are. The values of the two runs have no common denominator, or "
-                "documents do not add to them one by one, so that these changes do not add up."
-            )
+            notes += self._of_moves()
+        if self.options.get("judged_only"):
+            notes.append("Ranks are those after unjudged documents were dropped.")
         if self.options:
             given = ", ".join(f"{key}={value}" for key, value in self.options.items())
             notes.append(f"Options: {given}.")
-        return notes
+        return [
+            *notes,
+            f"{self.names[0]} - {self.names[1]} = {self.left!r} - {self.right!r} = "
+            f"{self.difference!r}",
+        ]
+
+    def _of_moves(self) -> list[str]:
+        """Return how documents were moved, in sentences."""
+        left, right = self.names
+        why = (
+            "the two values have no common denominator, or documents do not add to them one by one"
+        )
+        if self.options.get("ties") == "expected":
+            return [f"Not by terms: {why}. With ties=expected no document has a rank to move to."]
+        of = f" of the first {_MOVED} ranks" * (max(self.lengths) > _MOVED)
+        if not self.parts:
+            return [
+                f"Not by terms: {why}. No document{of}, put by itself where {right} has it, "
+                f"changes the value of {left}."
+            ]
+        return [
+            f"By moving: the value of {left} with this one document{of} where {right} has it, the "
+            f"others in their order. Not by terms, as {why}; so these changes do not add up."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -174,14 +221,17 @@ class Difference:
             "difference": self.difference,
             "method": self.method,
             "documents": [asdict(one) for one in self.parts],
+            "retrieved": list(self.lengths),
             "options": dict(self.options),
+            "remarks": list(self.remarks),
         }
 
     def separated(self, delimiter: str) -> str:
         """Return a row for each document: for programs that read csv or tsv."""
-        header = list(Part.__dataclass_fields__)
+        header = ["query_id", *Part.__dataclass_fields__]
         rows = [
-            ["" if value is None else value for value in asdict(one).values()] for one in self.parts
+            [self.query, *("" if value is None else value for value in asdict(one).values())]
+            for one in self.parts
         ]
         return delimited([header, *rows], delimiter)
 

@@ -1,8 +1,8 @@
 """explain: why a number is what it is."""
 
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, get_args
 
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.evaluation import Judging, measures_of
 from cranfield.explanation.difference import Difference, differing
 from cranfield.explanation.mean import MeanExplanation, explain_mean
@@ -51,31 +51,35 @@ def explain(
     Raises:
         InputError: as `evaluate`; or the query is not in the judgments.
         MeasureError: as `evaluate`; or there are several measures.
-        OptionError: as `evaluate`; or the number of runs is neither one nor two.
+        OptionError: as `evaluate`; or the number of runs is neither one nor two, or two come
+            without a query.
 
-    >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "a"]}, "DCG", "q1"))
-    DCG = 2.2619: query q1, run run
-    DCG: sum over ranks i <= k of gain_i / log2(i + 1) (Järvelin & Kekäläinen, TOIS 2002; discount \
-of Burges et al., ICML 2005; trec_eval dcg)
-    Judged documents retrieved
+    >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "x", "a"]}, "RR(rel=2)", "q1"))
+    RR(rel=2) = 0.3333: query q1, run run
+    RR: 1 / rank of the first relevant document (Kantor & Voorhees, Inf. Retr. 2000; trec_eval \
+recip_rank)
+    Judged documents retrieved, of grade 2 or more
     <BLANKLINE>
-     document   rank   grade   gain   log2(rank + 1)   gain / log2(rank + 1)   sum so far
-     ────────────────────────────────────────────────────────────────────────────────────
-     b             1       1      1                1                       1            1
-     a             2       2      2         1.584963                1.261860     2.261860
+     rank   document   grade   1 / rank
+     ──────────────────────────────────
+     3      a              2   0.333333
     <BLANKLINE>
-    gain = max(grade, 0)
-    A = sum of gain / log2(rank + 1) = 2.261860
-    All of the 2 documents retrieved down to rank 2 are judged.
-    Of all swaps of two ranks among the first 100, that of 1 (b) and 2 (a) would do most: 2.6309 \
-(+0.3691).
-    DCG = A = 2.2618595071429146
+    A = 1 / rank in the first row, 0 if there is none = 0.333333
+    Not judged, of the 3 documents retrieved: 1, at rank 2 (x).
+    Of all swaps of two ranks, that of 1 (b) and 3 (a) would raise it most: 1.0000 (+0.6667).
+    Of all judgments of one unjudged document, grade 2 for x at rank 2 would raise it most: \
+0.5000 (+0.1667).
+    RR(rel=2) = A = 0.3333333333333333
     <BLANKLINE>
 
     """
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
+    one_of("errors", errors, get_args(Errors))
+    one_of("queries", queries, get_args(Queries))
+    if query is not None and queries != "judged":
+        raise OptionError(f"queries={queries!r} has no effect where one query is explained")
     one, judgments = wanted[0], as_qrels(qrels, errors)
     several = several_runs(run, errors)
     given = {key: value for key, value in judging.items() if value != USUAL.get(key)}

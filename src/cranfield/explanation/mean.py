@@ -6,8 +6,9 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import MeasureError
 from cranfield.evaluation import Judging, evaluate
+from cranfield.explanation.query import check_rows
 from cranfield.formats.block import Errors, Progress
 from cranfield.judge import Queries
 from cranfield.measures import Measure, definitions, parse
@@ -101,7 +102,7 @@ class MeanExplanation:
             OptionError: rows is no number of rows.
 
         """
-        _check_rows(rows)
+        check_rows(rows)
         wanted = _a_number(measure)
         value = scores[wanted]
         values = scores.columns[str(wanted)][1].astype(np.float64)
@@ -155,7 +156,7 @@ class MeanExplanation:
     def table(self, rows: int | None = None) -> Table:
         """Return the most harmful queries as a table to be shown; None: as many as was asked."""
         if rows is not None:
-            _check_rows(rows)
+            check_rows(rows)
         first = self.queries[: self.rows if rows is None else rows]
         label = {
             "missing": "1 - value",
@@ -326,11 +327,6 @@ def _a_number(measure: Measure | str) -> Measure:
             "that is a number, such as nDCG@10"
         )
     return one
-
-
-def _check_rows(rows: int) -> None:
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
 
 
 def _kind(measure: Measure, values: Floats) -> Kind:

@@ -1,10 +1,11 @@
 """One query's value explained: the terms it is made of, and what would change it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cranfield.evaluation import Judging
+from cranfield.errors import OptionError
+from cranfield.evaluation import Judging, other_ideals
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
@@ -21,15 +22,21 @@ from cranfield.explanation.worksheet import Line, Sheet, Worksheet, number, work
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.render import Table, delimited, text, to_html
+from cranfield.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end
 _NAMED = 5  # documents, in a sentence
+_SWAPPED, _JUDGED = 100, 1000  # the last ranks of which `best_swap` and `judgments` try something
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A document of the ranking: `grade` is None if it is unjudged."""
+    """A document of the ranking: `grade` is None if it is unjudged.
+
+    `rank` is that before any document was dropped, `score` what the run says; None if it is not
+    ranked by scores.
+    """
 
     rank: int
     document: str
@@ -69,19 +76,21 @@ class Explanation:
     judgments: Judgments
     options: Mapping[str, Any]
     remarks: Sequence[str]  # what else to know of the data
-    in_groups: bool  # whether the judgments come in groups
+    untried: str  # why no judgment was tried; empty if some were
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure, options: Judging) -> "Explanation":
         """Explain the value of the query that a scene is of."""
         found = follow(measure, scene)
+        value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
+        sheet = worksheet(str(measure), found)
         scores = scene.scores
         return cls(
             query=scene.query,
             run=scene.run,
             measure=measure,
-            value=found.flat[0] if measure.definition.is_text else float(found.flat[0]),
-            worksheet=worksheet(str(measure), found),
+            value=value,
+            worksheet=replace(sheet, result=replace(sheet.result, value=value)),
             retrieved=[
                 Retrieved(rank, doc, None if scores is None else float(scores[rank - 1]), grade)
                 for rank, (doc, grade) in enumerate(
@@ -93,14 +102,19 @@ class Explanation:
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
             options=dict(options),
-            remarks=scene.meeting.remarks,
-            in_groups=scene.qrels.in_groups,
+            remarks=[*scene.meeting.remarks, *_ideal(scene, measure)],
+            untried=_untried(scene, measure),
         )
 
     # ---- as text --------------------------------------------------------------------------------
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
-        """Return the tables to be shown, of at most `rows` rows each (None: all of them)."""
+        """Return the tables to be shown, of at most `rows` rows each (None: all of them).
+
+        Raises OptionError if `rows` is no whole number of 1 or more.
+        """
+        if rows is not None:
+            check_rows(rows)
         made: list[Table] = []
         title, notes = self._title(), [""] * 0
         for entry in self._entries():
@@ -113,7 +127,7 @@ class Explanation:
             made.append(_table(entry, rows, [*title, _capital(entry.title)]))
             title = []
             notes += _made(entry)
-        notes += [*self._beside(), _said(self.worksheet.result)]
+        notes += [*self._beside(), _said(self.worksheet.result, digits=True)]
         made[-1] = _with_notes(made[-1], notes)
         return made
 
@@ -132,13 +146,13 @@ class Explanation:
     def _title(self) -> list[str]:
         definition = self.measure.definition
         return [
-            f"{self.measure} = {_short(self.value)}: query {self.query}, run {self.run}",
+            f"{self._short(self.value)}: query {self.query}, run {self.run}",
             f"{definition.name}: {definition.formula} ({definition.source})",
         ]
 
     def _beside(self) -> list[str]:
         """Return what else to know of the value, in sentences."""
-        said = [_capital(one) for one in self.remarks]
+        said = list(self.remarks)
         if self.worksheet.divided_by_nothing:
             said.append("0 / 0 counts as 0.")
         if self.worksheet.lost:
@@ -147,56 +161,88 @@ class Explanation:
                 "the arrays that it is given (by float(), np.asarray() or a loop), and with them "
                 "the record of what was done."
             )
-        said.append(self._of_unjudged())
-        seen = [tie for tie in self.ties if _short(tie.lowest) != _short(tie.highest)][:_NAMED]
-        said += [self._of_tie(tie) for tie in seen]
-        others = len(self.ties) - len(seen)
-        if others:
-            more = "more group" if others == 1 else "more groups"
-            said.append(f"The order of {others:,} {more} of equal scores mattered less.")
-        if self.swap is not None:
-            a, b = self.swap.i, self.swap.j
-            said.append(
-                f"Of all swaps of two ranks among the first 100, that of {a} ({self.swap.doc_i}) "
-                f"and {b} ({self.swap.doc_j}) would {self._better} it most: "
-                f"{self._changed(self.swap.value)}."
-            )
-        said += self._of_judgments()
+        said += [*self._of_unjudged(), *self._of_ties(), *self._of_swap(), *self._of_judgments()]
         if self.options:
             given = ", ".join(f"{key}={value}" for key, value in self.options.items())
             said.append(f"Options: {given}.")
         return said
 
-    def _of_unjudged(self) -> str:
+    def _of_unjudged(self) -> list[str]:
+        n_docs = len(self.retrieved)
+        if self.options.get("judged_only"):
+            out = [one for one in self.retrieved if one.grade is None or one.grade < 0]
+            if not out:
+                return []
+            at = _listed([(one.rank, one.document) for one in out])
+            return [
+                f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
+                f"{_documents(n_docs)} retrieved, at {at}. The others closed up: the tables and "
+                "the swap have their ranks after that, all else has the ranks before."
+            ]
         cutoff = self.measure.cutoff
-        k = cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks else len(self.retrieved)
-        looked_at = min(k, len(self.retrieved))
+        k = cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks else n_docs
+        looked_at = min(k, n_docs)
         its = [one for one in self.unjudged if one[0] <= looked_at]
-        of = "document" if looked_at == 1 else "documents"
-        where = f"{looked_at:,} {of} retrieved" + (f" down to rank {k}" if k == looked_at else "")
+        where = f"{_documents(looked_at)} retrieved" + f" down to rank {k}" * (k < n_docs)
+        if not looked_at:
+            return ["Nothing was retrieved."]
         if not its:
-            return f"All of the {where} are judged." if looked_at else "Nothing was retrieved."
-        named = ", ".join(f"{rank} ({doc})" for rank, doc in its[:_NAMED])
-        more = f" and {len(its) - _NAMED:,} more" if len(its) > _NAMED else ""
-        ranks = "rank" if len(its) == 1 else "ranks"
-        return f"Not judged, of the {where}: {len(its):,}, at {ranks} {named}{more}."
+            return [f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."]
+        return [f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."]
+
+    def _of_ties(self) -> list[str]:
+        if self.options.get("ties") == "expected":
+            scores = [one.score for one in self.retrieved if one.score is not None]
+            one_of_many = "Ranks among equal scores are those of one order of many."
+            return [one_of_many] * (len(set(scores)) < len(scores))
+        seen = [one for one in self.ties if _four(one.lowest) != _four(one.highest)][:_NAMED]
+        said = [self._of_tie(one) for one in seen]
+        others = len(self.ties) - len(seen)
+        if others:
+            more = f"{others:,} {'more ' if seen else ''}{'group' if others == 1 else 'groups'}"
+            less = "less" if seen else "little"
+            said.append(f"The order of {more} of equal scores mattered {less}.")
+        return said
 
     def _of_tie(self, tie: Tie) -> str:
         last = tie.first + tie.size - 1
         docs = ", ".join(tie.docs[:_NAMED]) + (", ..." if len(tie.docs) > _NAMED else "")
+        kept = "" if len(tie.docs) == tie.size else f"; of these, {len(tie.docs)} were kept"
+        best, worst = tie.highest, tie.lowest
+        if self._better == "lower":
+            best, worst = worst, best
         return (
-            f"Ranks {tie.first} to {last} share their score ({docs}): the best and the worst order "
-            f"by grade would make it {_short(tie.highest)} and {_short(tie.lowest)}."
+            f"Ranks {tie.first} to {last} share their score{kept} ({docs}): the best and the worst "
+            f"order by grade would make it {_four(best)} and {_four(worst)}."
         )
 
+    def _of_swap(self) -> list[str]:
+        n_kept = len(self.retrieved)
+        if self.options.get("judged_only"):
+            n_kept = sum(one.grade is not None and one.grade >= 0 for one in self.retrieved)
+        of = "two ranks" + " among the first 100" * (n_kept > _SWAPPED)
+        if self.swap is None:
+            known = n_kept > 1 and not self.measure.definition.is_text
+            return [f"No swap of {of} would {self._better} it."] * known
+        a, b = self.swap.i, self.swap.j
+        return [
+            f"Of all swaps of {of}, that of {a} ({self.swap.doc_i}) and {b} ({self.swap.doc_j}) "
+            f"would {self._better} it most: {self._changed(self.swap.value)}."
+        ]
+
     def _of_judgments(self) -> list[str]:
-        if self.in_groups:
-            return ["Judgments in groups: no single grade of an unjudged document was tried."]
+        if not self.unjudged or self.measure.definition.is_text:
+            return []
+        if self.untried:
+            return [f"No judgment of an unjudged document was tried: {self.untried}."]
         up, down = self.judgments.up, self.judgments.down
         ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
+        deep = f" down to rank {_JUDGED:,}" * (self.unjudged[-1][0] > _JUDGED)
+        if not ways:
+            return [f"No judgment of one unjudged document{deep} would change it."]
         return [
-            f"Of the unjudged documents, {one.doc} at rank {one.rank} would {way} it most, with "
-            f"grade {one.grade}: {self._changed(one.value)}."
+            f"Of all judgments of one unjudged document{deep}, grade {one.grade} for {one.doc} at "
+            f"rank {one.rank} would {way} it most: {self._changed(one.value)}."
             for one, way in ways
         ]
 
@@ -204,9 +250,14 @@ class Explanation:
     def _better(self) -> str:
         return "lower" if self.measure.definition.higher_is_better is False else "raise"
 
+    def _short(self, value: float | str) -> str:
+        return f"{self.measure} = {shown(self.measure, value)}"
+
     def _changed(self, value: float) -> str:
         assert isinstance(self.value, float)  # noqa: S101 - a text is not changed
-        return f"{_short(value)} ({value - self.value:+.4f})"
+        change = value - self.value
+        digits = "+.4f" if abs(change) >= 0.00005 else "+.2g"
+        return f"{shown(self.measure, value)} ({change:{digits}})"
 
     def __str__(self) -> str:
         return "\n".join(text(table) for table in self.tables())
@@ -266,6 +317,12 @@ class Explanation:
         return delimited(rows, delimiter)
 
 
+def check_rows(rows: int) -> None:
+    """Raise OptionError unless it is a number of rows that a table may show."""
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
+
+
 def _judgment(one: Judgment | None) -> dict[str, Any] | None:
     return None if one is None else asdict(one)
 
@@ -285,20 +342,48 @@ def _step(entry: Sheet | Line) -> dict[str, Any]:
     }
 
 
-def _short(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4f}"
+def _ideal(scene: Scene, measure: Measure) -> list[str]:
+    """Say what the ideal ranking is, if the judgments say so and the measure has another."""
+    return other_ideals([measure], scene.qrels) if scene.qrels.remarks else []
+
+
+def _untried(scene: Scene, measure: Measure) -> str:
+    """Say why `judgments` tries none; see there."""
+    if scene.judged.in_groups:
+        return "the judgments are in groups, and a document has a grade in each"
+    if scene.qrels.sampling and measure.bounds == "refused":
+        return "the judgments are a sample, and it would have to be known how it was drawn"
+    if scene.options.get("judged_only") and scene.judged.cost is not None:
+        return "what it costs to look at it is not known once it was dropped"
+    return ""
+
+
+def _four(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} {'document' if count == 1 else 'documents'}"
+
+
+def _listed(places: Sequence[tuple[int, str]]) -> str:
+    """Return the first of some (rank, document), in words."""
+    named = ", ".join(f"{rank} ({doc})" for rank, doc in places[:_NAMED])
+    more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    return f"{'rank' if len(places) == 1 else 'ranks'} {named}{more}"
 
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _said(line: Line) -> str:
-    """Return a line as it is shown: A = words = numbers = value."""
-    value = line.value if isinstance(line.value, str) else repr(line.value)
-    if len(line.symbol) == 1:
-        value = number(line.value)
-    parts = [line.symbol, line.words, line.numbers, value]
+def _said(line: Line, *, digits: bool = False) -> str:
+    """Return a line as it is shown: A = words = numbers = value, with all `digits` or with six."""
+    value = number(line.value)
+    if digits:
+        value = str(line.value)
+    numbers = line.numbers if len(line.words) > 1 else ""  # A, which stands above
+    parts = [line.symbol, line.words, numbers, value]
     return " = ".join(dict.fromkeys(part for part in parts if part))
 
 
@@ -330,13 +415,14 @@ def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
         *(one.running or () for one in summed),
     ]
     n = len(columns[0]) if columns else 0
-    shown = list(range(n))
+    rows_shown = list(range(n))
+    last = min(_LAST, (rows or 0) // 2)
     if rows is not None and n > rows + 1:
-        shown = [*range(rows - _LAST), *range(n - _LAST, n)]
-    cells = [["-" if one[i] is None else number(one[i]) for one in columns] for i in shown]
-    if len(shown) < n:
-        left_out = f"({n - len(shown):,} more)"
+        rows_shown = [*range(rows - last), *range(n - last, n)]
+    cells = [["-" if one[i] is None else number(one[i]) for one in columns] for i in rows_shown]
+    if len(rows_shown) < n:
+        left_out = f"({n - len(rows_shown):,} more)"
         at = header.index("document") if "document" in header else 0
         gap = [left_out if i == at else "..." for i in range(len(header))]
-        cells.insert(rows - _LAST if rows else 0, gap)
+        cells.insert((rows or 0) - last, gap)
     return Table(header, cells, (), len(texts), title=title)

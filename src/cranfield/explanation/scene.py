@@ -1,5 +1,6 @@
 """Scene: one query, the run's ranking and the judgments, with the names of the documents."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,13 +84,14 @@ class Scene:
         `options` are those of `evaluate`; `costs`: whether the measure takes those of the run.
         """
         if query not in qrels.query_ids:
-            near = nearest(query, qrels.query_ids)
+            near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
             guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise InputError(
-                f"the qrels have no query {query!r}.{guess}",
+                f"the qrels have no query {query!r:.80}.{guess}",
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
         alone, its = qrels.of([query]), run.of(query, progress)
+        alone.left_out, alone.remarks = qrels.left_out, qrels.remarks
         meeting = judge(alone, its, costs=costs, **options)
         ties = options.get("ties", "document")
         ranking = its.ranking(options.get("order", "score"), options.get("scores", "double"), ties)
@@ -109,6 +111,15 @@ class Scene:
         if options.get("judged_only"):
             kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
         return cls(query, run.name, alone, options, meeting, kept, ranking, grades)
+
+
+def _alike(query: str, others: Sequence[str]) -> list[str]:
+    """Return the first ids that are the same but for blanks, capitals or leading zeros."""
+
+    def bare(text: str) -> str:
+        return re.sub(r"(?<!\d)0+(?=\d)", "", text.strip().casefold())
+
+    return [other for other in others if bare(other) == bare(query)][:3]
 
 
 def _by_grade(ranking: Ranking, grades: Mapping[str, int], best: bool) -> Ranking:

@@ -279,6 +279,8 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
         return []
     docs, kept = scene.docs, set(scene.docs)
+    if not docs:
+        return []
     rows = [i for i, doc in enumerate(scene.ranking.docs) if doc in kept]
     firsts, sizes = scene.ranking.tie_first[rows], scene.ranking.tie_size[rows]
     documents = Documents.of(scene, docs)

@@ -1,0 +1,996 @@
+"""explain: what a user reads of a query, and of two runs, against `evaluate` and slow loops."""
+
+import csv
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import diversity_oracle
+import numpy as np
+import oracle
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+
+from cranfield import (
+    InputError,
+    Measure,
+    MeasureError,
+    OptionError,
+    Qrels,
+    Run,
+    definitions,
+    evaluate,
+    explain,
+    grades,
+    read_qrels,
+    read_run,
+)
+from cranfield.cli import cli
+from cranfield.explanation.difference import Difference
+from cranfield.explanation.mean import MeanExplanation
+from cranfield.explanation.query import Explanation
+from cranfield.measures import example_of
+from cranfield.render import text, to_html, to_markdown
+
+Write = Callable[[str, str | bytes], str]
+Judgments = Mapping[str, int]
+Scores = Mapping[str, float]
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"order": "rank"},
+    {"order": "given"},
+    {"scores": "single"},
+    {"ties": "ascending"},
+    {"ties": "best"},
+    {"ties": "worst"},
+    {"ties": "expected"},
+    {"depth": 4},
+    {"judged_only": True},
+    {"judged_only": True, "depth": 7, "scores": "single", "ties": "ascending"},
+]
+SEEDS = range(5)
+
+
+def cranfield(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, ["explain", *arguments])
+
+
+def one(*arguments: Any, **options: Any) -> Explanation:
+    found = explain(*arguments, **options)
+    assert isinstance(found, Explanation)
+    return found
+
+
+def pair(*arguments: Any, **options: Any) -> Difference:
+    found = explain(*arguments, **options)
+    assert isinstance(found, Difference)
+    return found
+
+
+def last_line(shown: str) -> str:
+    return shown.rstrip("\n").split("\n")[-1]
+
+
+def same(left: float | str, right: float | str) -> bool:
+    """Tell whether two numbers are the same to the bit."""
+    return np.float64(left).tobytes() == np.float64(right).tobytes()
+
+
+def steps(found: Explanation) -> list[Any]:
+    steps: list[Any] = found.to_dict()["steps"]
+    return steps
+
+
+def listed(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return (rank, document, grade) of a table."""
+    return list(zip(step["rank"], step["document"], step["grade"], strict=True))
+
+
+def said(found: Explanation | Difference) -> str:
+    """Return all that stands beside the tables, in one line."""
+    return " ".join(note for table in found.tables() for note in table.notes)
+
+
+# ---- rankings, slowly -------------------------------------------------------------------------
+
+
+def as_single(score: float) -> float:
+    return float(np.float32(score))
+
+
+def ranked(
+    run: Scores,
+    judged: Judgments,
+    *,
+    order: str = "score",
+    scores: str = "double",
+    ties: str = "document",
+    depth: int | None = None,
+    judged_only: bool = False,
+) -> list[str]:
+    """Return the documents, best first."""
+    by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
+    single = scores == "single"
+    value = {doc: as_single(score) if single else score for doc, score in run.items()}
+    lowest = min([*judged.values(), 0]) - 1
+    if ties in ("best", "worst"):
+        up = -1 if ties == "best" else 1
+        by_id.sort(key=lambda doc: up * judged.get(doc, lowest))
+    docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -value[doc])
+    docs = docs[:depth]
+    return [doc for doc in docs if not judged_only or judged.get(doc, -1) >= 0]
+
+
+def best_first(judged: Judgments) -> list[str]:
+    """Return the judged documents: grade falling, equal grades by id, descending."""
+    by_id = sorted(judged, key=str.encode, reverse=True)
+    return sorted(by_id, key=lambda doc: -judged[doc])
+
+
+def rows(
+    docs: Sequence[str], judged: Judgments, *, least: int = -9, k: int | None = None
+) -> list[tuple[int, str, int]]:
+    """Return (rank, document, grade) of those of a ranking that are judged."""
+    return [
+        (rank, doc, judged[doc])
+        for rank, doc in enumerate(docs[:k], 1)
+        if doc in judged and judged[doc] >= least
+    ]
+
+
+@cache
+def collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
+    return oracle.collection(seed, n_queries=6)
+
+
+def queries(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
+    qrels, run = collection(seed)
+    for query, judged in qrels.items():
+        yield query, judged, run.get(query, {})
+
+
+# ---- the value ----------------------------------------------------------------------------------
+
+SOME = ["nDCG@10", "AP", "RR", "P@5", "DCG(gain='exp2')@7", "R@20", "Rprec"]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_last_line_is_the_value_with_every_digit(
+    options: dict[str, Any], demo_folder: Path
+) -> None:
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    run = read_run(demo_folder / "demo/bm25.run")
+    values = evaluate(qrels, run, SOME, **options)
+    for i, query in enumerate(qrels.query_ids):
+        name = SOME[i % len(SOME)]
+        found = one(qrels, run, name, query, **options)
+        expected = values.per_query(name)[query]
+        assert same(found.value, expected)
+        assert last_line(str(found)).startswith(f"{name} = ")
+        assert last_line(str(found)).endswith(f" = {expected!r}")
+
+
+IN_MEMORY = [one for one in OPTIONS if one.get("order") != "rank"]  # dicts have no rank column
+
+
+@pytest.mark.parametrize("options", IN_MEMORY, ids=str)
+def test_odd_collections_too(options: dict[str, Any]) -> None:
+    """Ties, scores equal as 32-bit floats only, no results, negative grades, nothing judged."""
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        name = SOME[seed % len(SOME)]
+        values = evaluate(qrels, run, name, **options).per_query(name)
+        for query in qrels:
+            found = one(qrels, run, name, query, **options)
+            assert same(found.value, values[query])
+            assert last_line(str(found)).endswith(f" = {values[query]!r}")
+
+
+def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+    files = "demo/qrels.txt", "demo/bm25.run"
+    arguments = ["-m", "AP", "-q", "q07", "--ties", "worst", "--scores", "single", "--depth", "9"]
+    done = cranfield(*files, *arguments)
+    value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
+    assert last_line(done.stdout).endswith(f" = {value!r}")
+    assert "Options: depth=9, scores=single, ties=worst." in done.stdout
+    found = json.loads(cranfield(*files, *arguments, "--format", "json").stdout)
+    assert same(found["value"], value)
+    assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
+
+
+OF_SUBTOPICS = ["alpha_nDCG@5", "ERR_IA@3", "AP_IA", "StRecall@4", "D_nDCG"]
+
+
+@pytest.mark.parametrize("name", OF_SUBTOPICS)
+def test_groups_of_judgments(name: str) -> None:
+    for seed in range(4):
+        qrels, run = diversity_oracle.subtopic_collection(seed)
+        judgments = Qrels(qrels)
+        for options in ({}, {"judged_only": True}, {"depth": 5}):
+            values = evaluate(judgments, run, name, **options).per_query(name)
+            for query, expected in values.items():
+                found = one(judgments, run, name, query, **options)
+                assert same(found.value, expected)
+                assert last_line(str(found)).endswith(f" = {expected!r}")
+
+
+def test_lists_of_grades() -> None:
+    given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
+    qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
+    for name in SOME:
+        values = evaluate(qrels, run, name).per_query(name)
+        for query in given:
+            found = one(qrels, run, name, query)
+            assert same(found.value, values[query])
+            assert "The ideal ranking: the grades stated for the collection, sorted." in said(found)
+
+
+def test_a_measure_of_one_letter_has_every_digit_too() -> None:
+    found = one({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
+    assert last_line(str(found)).endswith(f" = {found.value!r}")
+    assert len(str(found.value)) > 12
+
+
+def test_which_ideal_a_list_of_grades_has() -> None:
+    text = "The ideal ranking: these grades, sorted (nothing else was judged)."
+    assert text in said(one(*grades([5, 2, 4]), "nDCG"))
+    other = one(*grades([5, 2, 4]), "nDCG(ideal='top')")
+    assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in said(
+        other
+    )
+
+
+# ---- the documents in the tables ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [one for one in IN_MEMORY if one.get("ties") != "expected"])
+def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        for query, judged, scores in queries(seed):
+            docs = ranked(scores, judged, **options)
+            found = one(qrels, run, "DCG@6", query, **options)
+            assert listed(steps(found)[0]) == rows(docs, judged, k=6)
+            every = ranked(scores, judged, **{**options, "judged_only": False})
+            assert [(each.rank, each.document, each.grade) for each in found.retrieved] == [
+                (rank, doc, judged.get(doc)) for rank, doc in enumerate(every, 1)
+            ]
+            if options.get("order") != "given":
+                assert [each.score for each in found.retrieved] == [scores[doc] for doc in every]
+            assert list(found.unjudged) == [
+                (rank, doc) for rank, doc in enumerate(every, 1) if doc not in judged
+            ]
+            relevant = listed(steps(one(qrels, run, "AP(rel=2)", query, **options))[0])
+            assert relevant == rows(docs, judged, least=2)
+            for each in found.ties:
+                if not options.get("judged_only"):
+                    assert list(each.docs) == docs[each.first - 1 :][: len(each.docs)]
+                    assert len({as_single(scores[doc]) for doc in each.docs}) == 1
+            if found.swap is not None:
+                assert found.swap.doc_i == docs[found.swap.i - 1]
+                assert found.swap.doc_j == docs[found.swap.j - 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}], ids=str)
+def test_the_ideal_ranking_is_of_all_that_was_judged(options: dict[str, Any]) -> None:
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        for query, judged, scores in queries(seed):
+            ideal = [row for row in rows(best_first(judged), judged) if row[2] >= 1]
+            found = one(qrels, run, "nDCG@5", query, **options)
+            assert listed(steps(found)[1]) == ideal[:5]
+
+            gains = {1: 3.0, 2: 0.5, 3: 1.0}  # reordered: grade 1 is worth most
+            found = one(qrels, run, f"nDCG(gain={gains})", query, **options)
+            best = sorted(ideal, key=lambda row: -gains[row[2]])
+            expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
+            assert listed(steps(found)[1]) == expected
+
+            hits = rows(ranked(scores, judged, **options), judged, least=1)
+            best = sorted(hits, key=lambda row: -row[2])
+            expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
+            found = one(qrels, run, "nDCG(ideal='retrieved')", query, **options)
+            assert listed(steps(found)[1]) == expected
+
+
+def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
+    for seed in range(8):
+        qrels, run = diversity_oracle.subtopic_collection(seed)
+        for query, subtopics in qrels.items():
+            found = one(Qrels(qrels), run, "alpha_nDCG@4", query)
+            best = diversity_oracle.greedy(subtopics, 0.5, 1, None)[:4]
+            expected = [
+                (name, rank, doc, subtopics[name][doc])
+                for name in diversity_oracle.by_name(subtopics)
+                for rank, doc in enumerate(best, 1)
+                if subtopics[name].get(doc, 0) >= 1
+            ]
+            tables = [step for step in steps(found) if "document" in step]
+            table = next(each for each in tables if each["table"].startswith("relevant documents"))
+            assert (
+                list(zip(table["group"], *zip(*listed(table), strict=True), strict=True))
+                == expected
+            )
+            table = next(each for each in tables if "retrieved, of grade" in each["table"])
+            expected = [
+                (name, rank, doc, subtopics[name][doc])
+                for name in diversity_oracle.by_name(subtopics)
+                for rank, doc in enumerate(run.get(query, [])[:4], 1)
+                if subtopics[name].get(doc, 0) >= 1
+            ]
+            assert [
+                (group, *row) for group, row in zip(table["group"], listed(table), strict=True)
+            ] == expected
+
+
+def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
+    """Queries stand apart; ranks, scores and lines each say another order; a line is broken."""
+    qrels = write("qrels", "q1 0 a 1\nq1 0 b 2\nq2 0 c 1\nq1 0 c 0\n")
+    lines = ["q1 Q0 a 3 1.5 t", "q1 Q0 b 1 1.0 t", "q2 Q0 c 1 9 t", "q1 Q0 c 2 2.0 t"]
+    run = write("run", "\n".join([*lines, "q1 Q0 d 4 no t", "q1 Q0 e 5 0.5 t", ""]))
+    for order, docs in (("score", "cabe"), ("rank", "bcae"), ("given", "abce")):
+        options: dict[str, Any] = {"order": order, "errors": "skip"}
+        found = one(qrels, run, "DCG", "q1", **options)
+        assert "".join(each.document for each in found.retrieved) == docs
+        assert [row[1] for row in listed(steps(found)[0])] == list(docs[:3])
+        assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
+        assert "1 row of the run left out" in said(found)
+    with pytest.raises(InputError, match="expected a number as the score") as broken:
+        explain(qrels, run, "DCG", "q1")
+    with pytest.raises(InputError) as other:
+        evaluate(qrels, run, "DCG")
+    assert str(broken.value) == str(other.value)
+
+
+def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
+    qrels = write("qrels", "q1 0 a 1\nq2 0 b\n")
+    found = one(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
+    assert "1 row of the qrels left out" in said(found)
+
+
+# ---- what is said beside the tables -------------------------------------------------------------
+
+
+def test_what_was_not_judged() -> None:
+    qrels = {"q": {"a": 1, "b": 0, "z": -1}, "r": {"a": 1}}
+    said_of = [
+        ("P@2", ["a", "b", "c"], "Judged: all of the 2 documents retrieved down to rank 2."),
+        ("P@3", ["a", "b", "c"], "Not judged, of the 3 documents retrieved: 1, at rank 3 (c)."),
+        ("P@1", ["a", "c"], "Judged: the 1 document retrieved down to rank 1."),
+        ("P@9", ["a"], "Judged: the 1 document retrieved."),
+        ("P@1", ["c"], "Not judged, of the 1 document retrieved: 1, at rank 1 (c)."),
+        ("AP", ["z", "a"], "Judged: all of the 2 documents retrieved."),
+        ("AP", [], "Nothing was retrieved."),
+        ("P@2", ["c", "d", "e"], "Not judged, of the 2 documents retrieved down to rank 2: 2, at "
+         "ranks 1 (c), 2 (d)."),
+        ("AP", [f"u{i}" for i in range(1, 9)], "Not judged, of the 8 documents retrieved: 8, at "
+         "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
+    ]  # fmt: skip
+    for name, docs, sentence in said_of:
+        found = one(qrels, {"q": docs}, name, "q")
+        assert sentence in said(found)
+        assert same(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
+
+
+def test_what_was_dropped() -> None:
+    """The tables have the ranks after that, and it is said so."""
+    qrels, run = {"q": {"a": 1, "b": 0, "z": -1}}, {"q": ["x", "b", "z", "a"]}
+    found = one(qrels, run, "AP", judged_only=True)
+    assert listed(steps(found)[0]) == [(2, "a", 1)]
+    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in said(found)
+    assert "that of 1 (b) and 2 (a) would raise it most: 1.0000 (+0.5000)." in said(found)
+    assert "Dropped" not in said(one(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
+
+
+def test_nothing_by_nothing() -> None:
+    found = one({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
+    assert found.value == 0
+    assert "0 / 0 counts as 0." in said(found)
+    assert last_line(str(found)) == "nDCG = A / B = 0 / 0 = 0.0"
+    assert "0 / 0" not in said(one({"q": {"a": 1}}, {"q": []}, "nDCG"))
+
+
+def test_a_swap_and_a_judgment_that_change_nothing() -> None:
+    qrels = {"q": {"a": 1, "b": 0}}
+    assert "No swap of two ranks would raise it." in said(one(qrels, {"q": ["a", "b"]}, "AP"))
+    assert "swap" not in said(one(qrels, {"q": ["a"]}, "AP"))
+    found = one(qrels, {"q": ["a", "b", "x"]}, "P@2")
+    assert "No judgment of one unjudged document would change it." in said(found)
+
+
+def test_where_lower_is_better() -> None:
+    """The rank of the last relevant document: 3; the swap of 2 and 3 lowers it."""
+    qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    found = one(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 2.0}}, "LastRel", ties="ascending")
+    assert found.value == 3
+    assert "would lower it most: 2.0000 (-1.0000)." in said(found)
+    assert (
+        "Ranks 2 to 3 share their score (b, c): the best and the worst order by grade would make "
+        "it 2.0000 and 3.0000."
+    ) in said(found)
+
+
+def test_ties_beyond_the_depth_are_counted() -> None:
+    run = {"q": {"d": 2.0, "c": 1.0, "b": 1.0, "a": 1.0}}
+    found = one({"q": {"b": 1, "c": 0}}, run, "AP", depth=3)
+    assert "Ranks 2 to 4 share their score; of these, 2 were kept (c, b): the best" in said(found)
+
+
+def test_one_order_of_many() -> None:
+    qrels = {"q": {"a": 1, "b": 0}}
+    text = "Ranks among equal scores are those of one order of many."
+    assert text in said(one(qrels, {"q": {"a": 1.0, "b": 1.0}}, "P@1", ties="expected"))
+    assert text not in said(one(qrels, {"q": {"a": 2.0, "b": 1.0}}, "P@1", ties="expected"))
+    assert text not in said(one(qrels, {"q": {"a": 1.0, "b": 1.0}}, "P@1"))
+
+
+def test_long_rankings_say_how_far_was_tried() -> None:
+    docs = [f"d{i:04}" for i in range(1100)]
+    found = one({"q": {"d0050": 1, "d1050": 1}}, {"q": docs}, "AP")
+    assert "Of all swaps of two ranks among the first 100, that of 1 (d0000) and 51" in said(found)
+    assert "Of the unjudged documents down to rank 1,000, d0000 at rank 1 would raise" in said(
+        found
+    )
+
+
+def test_why_no_judgment_was_tried() -> None:
+    groups = Qrels({"q": {"g": {"a": 1, "b": 0}}})
+    assert "the judgments are in groups" in said(one(groups, {"q": ["x", "a"]}, "GroupAP"))
+    assert "No judgment" not in said(one(groups, {"q": ["a"]}, "GroupAP"))
+    row = {"query_id": "q", "doc_id": "a", "relevance": 1, "stratum": 1}
+    sample = Qrels([row, {**row, "doc_id": "b", "stratum": 2}])
+    assert "the judgments are a sample" in said(one(sample, {"q": ["x", "a"]}, "xinfAP"))
+
+
+def test_a_small_change_is_not_said_to_be_nothing() -> None:
+    """From rank 300 to rank 299: 1 / 299 - 1 / 300."""
+    docs = [f"d{i:03}" for i in range(1, 301)]
+    found = one({"q": {"d300": 1, "d299": 0}}, {"q": docs}, "RR")
+    assert found.judgments.up is not None
+    up = f"{found.judgments.up.value:.4f}"
+    assert (
+        f"grade 1 for d001 at rank 1 would raise it most: {up} (+{float(up) - 1 / 300:.4f})"
+        in said(found)
+    )
+    assert replace(found, value=0.5 - 1e-6)._changed(0.5) == "0.5000 (+1e-06)"
+
+
+def test_a_text_is_explained_and_has_no_difference() -> None:
+    qrels, run = {"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}
+    found = one(qrels, run, "RelString@3")
+    assert found.value == "0-2"
+    assert last_line(str(found)).endswith(" = 0-2")
+    for query in ("q", None):
+        with pytest.raises(MeasureError, match="RelString@3 is a text: two of them have no diff"):
+            explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)
+
+
+# ---- which explanation -------------------------------------------------------------------------
+
+TWO = {"q1": {"a": 1, "b": 0}, "query two": {"a": 1}}
+
+
+def test_without_a_query_the_mean_is_explained() -> None:
+    assert isinstance(explain(TWO, {"q1": ["a"]}, "AP"), MeanExplanation)
+    assert isinstance(explain(TWO, {"q1": ["a"]}, "AP", queries="both"), MeanExplanation)
+    assert one({"q1": {"a": 1}}, {"q1": ["a"]}).query == "q1"
+    assert one({"q1": {"a": 1}}, [{"q1": ["a"]}]).query == "q1", "a list of one run"
+
+
+def test_two_runs_without_a_query_are_told_where_they_differ() -> None:
+    runs = {"x": {"q1": ["a"], "query two": ["b", "a"]}, "y": {"q1": ["b"], "query two": ["a"]}}
+    with pytest.raises(OptionError) as refused:
+        explain(TWO, runs, "AP")
+    assert str(refused.value) == (
+        "the difference of two runs is explained query by query: name one. They differ most in "
+        "'q1' (+1.0000), 'query two' (-0.5000)"
+    )
+    assert pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    run = {"q1": ["a"]}
+    with pytest.raises(OptionError, match="3 runs: one is explained, or the difference of two"):
+        explain(TWO, [run, run, run], "AP", "q1")
+    with pytest.raises(MeasureError, match="one measure is explained at a time: AP, say"):
+        explain(TWO, run, "AP RR", "q1")
+    with pytest.raises(MeasureError, match="nDCGG"):
+        explain(TWO, run, "nDCGG@10", "q1")
+    with pytest.raises(InputError, match=r"no query 'query too'\. Did you mean 'query two'\?"):
+        explain(TWO, run, "AP", "query too")
+    with pytest.raises(InputError, match="They have 2, the first is 'q1'"):
+        explain(TWO, run, "AP", "x" * 9999)
+    with pytest.raises(OptionError, match="queries='both' has no effect where one query"):
+        explain(TWO, run, "AP", "q1", queries="both")
+    with pytest.raises(OptionError, match="queries='all' is not known"):
+        explain(TWO, run, "AP", queries="all")  # type: ignore[arg-type] # a mistake
+    with pytest.raises(OptionError, match="errors='no' is not known"):
+        explain(TWO, run, "AP", "q1", errors="no")  # type: ignore[arg-type] # a mistake
+    for query in ("q1", None):
+        for options in ({"ties": "up"}, {"depth": 0}, {"order": "given", "ties": "best"}):
+            with pytest.raises(OptionError):
+                explain(TWO, run, "AP", query, **options)
+
+
+def test_a_query_of_which_the_run_has_nothing() -> None:
+    found = one(TWO, {"q1": ["a"]}, "AP", "query two")
+    assert (found.value, found.retrieved) == (0, [])
+    assert "Nothing was retrieved." in said(found)
+
+
+# ---- tables and data ----------------------------------------------------------------------------
+
+
+def test_long_tables_are_cut_in_the_middle_and_say_so() -> None:
+    docs = [f"d{i:02}" for i in range(60)]
+    found = one({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
+
+    def shown(n_rows: int | None) -> list[str]:
+        return [row[1] for row in found.tables(rows=n_rows)[0].rows]
+
+    assert shown(None) == docs
+    assert shown(60) == shown(59) == docs, "a row in the place of one would save nothing"
+    assert (
+        shown(20)
+        == [*docs[:18], "(40 more)", *docs[-2:]]
+        == [row[1] for row in found.tables()[0].rows]
+    )
+    assert shown(4) == ["d00", "d01", "(56 more)", "d58", "d59"]
+    assert shown(3) == ["d00", "d01", "(57 more)", "d59"]
+    assert shown(1) == ["d00", "(59 more)"]
+    two = pair({"q": dict.fromkeys(docs, 1)}, [{"q": docs}, {"q": docs[::-1]}], "DCG")
+    assert len(two.table(rows=None).rows) == len(two.parts) == 60
+    assert "59 more documents make a difference." in two.table(rows=1).notes
+    assert "1 more document makes a difference." in two.table(rows=59).notes
+    for wrong in (0, -1, 1.5, True, "all"):
+        for each in (found, two):
+            with pytest.raises(OptionError, match="expected a number of rows, 1 or more"):
+                each.tables(rows=wrong)  # type: ignore[arg-type] # a mistake
+
+
+def plain_values(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str and plain_values(one) for key, one in value.items())
+    if isinstance(value, list):
+        return all(map(plain_values, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
+    """Nothing but what json.loads returns, and the formula that stands in the last step."""
+    files = demo_folder / "demo/qrels.txt", demo_folder / "demo/dense.run"
+    for name in ("nDCG@10", "AP", "RBP", "ERR@10", "F@5"):
+        found = one(*files, name, "q17")
+        assert plain_values(found.to_dict())
+        read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert read["complete"]
+        numbers = {}
+        for step in read["steps"][:-1]:
+            if "symbol" in step:
+                numbers[step["symbol"]] = step["value"]
+                continue
+            columns = {column["name"]: column["values"] for column in step["columns"]}
+            for total in step["totals"]:
+                value = len(step["rank"]) if not total["column"] else 0.0
+                for i, term in enumerate(columns.get(total["column"], [])):
+                    value += term
+                    assert same(value, total["running"][i])
+                assert [value] == total["values"]
+                numbers[total["symbol"]] = value
+        last = read["steps"][-1]
+        again = eval(last["words"].replace("^", "**"), {"__builtins__": {}}, numbers)  # noqa: S307 - ours
+        assert again == pytest.approx(read["value"], rel=1e-15)
+        if name not in ("F@5", "RBP"):  # of which constants are shown with ten digits
+            assert same(again, read["value"])
+
+
+def test_separated_values_read_back() -> None:
+    qrels, run = {'q,"1"': {"a\nb": 3, "c\td": 1}}, {'q,"1"': ["c\td", "x", "a\nb"]}
+    found = one(qrels, run, "nDCG")
+    for delimiter in ",\t":
+        text = found.separated(delimiter)
+        read = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+        assert {row["query_id"] for row in read} == {'q,"1"'}
+        assert float(read[-1]["value"]) == found.value
+        assert read[-1]["column"] == "nDCG"
+        table = steps(found)[0]
+        cells = [row for row in read if row["table"] == table["table"]]
+        gains = [row for row in cells if row["column"] == "gain"]
+        assert [(int(row["rank"]), row["document"], int(row["grade"])) for row in gains] == [
+            (1, "c\td", 1),
+            (3, "a\nb", 3),
+        ]
+        assert [float(row["value"]) for row in gains] == [1, 3]
+        assert [row["column"] for row in cells if not row["document"]] == ["A"]
+    two = pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
+    read = list(csv.DictReader(io.StringIO(two.separated(","), newline="")))
+    assert [row["document"] for row in read] == [part.document for part in two.parts]
+    assert [float(row["change"]) for row in read] == [part.change for part in two.parts]
+    assert plain_values(two.to_dict())
+    assert json.loads(json.dumps(two.to_dict()))["difference"] == two.difference
+
+
+# ---- hostile ids --------------------------------------------------------------------------------
+
+HOSTILE = [
+    "<b>bold</b>",
+    "a|b",
+    "&amp;",
+    "line\nbreak",
+    "\x1b[31mred",
+    "$x_1$",
+    '"quoted"',
+    "\u202eright to left",
+    "{brace}%",
+    "x" * 10_000,
+    "*star*`tick`",
+    "\\input{file}",
+]
+TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "div", "strong"}
+
+
+class Tags(HTMLParser):
+    """The tags and the texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.data: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.data.append(data)
+
+
+def hostile(write: Write) -> list[str]:
+    """Return the paths of judgments and two runs in which every id is hostile."""
+    judged = {doc: i % 4 for i, doc in enumerate(HOSTILE[::-1])}
+    query = HOSTILE[0] + "|" + HOSTILE[3] + HOSTILE[4]
+    scores = {doc: float(-i // 2) for i, doc in enumerate([*HOSTILE, "un|judged\n<i>"])}
+    swapped = {doc: -score for doc, score in scores.items()}
+    return [
+        write("qrels.json", json.dumps({query: judged, "q": {"a": 1}})),
+        write("<b>a|$&.json", json.dumps({query: scores})),
+        write("b_{}.json", json.dumps({query: swapped})),
+        query,
+    ]
+
+
+def holds_no_markup(shown: Mapping[str, str]) -> None:
+    assert all(line.isprintable() for line in shown["table"].split("\n"))
+    tags = Tags()
+    tags.feed(shown["html"])
+    assert tags.seen <= TAGS
+    assert any("<b>bold</b>" in part for part in tags.data)
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(shown["markdown"])
+    inline = {child.type for token in tokens for child in token.children or ()}
+    assert inline <= {"text", "softbreak", "text_special"}
+    assert "html_block" not in {token.type for token in tokens}
+
+
+@pytest.mark.parametrize(("n_runs", "name"), [(1, "nDCG@10"), (2, "RR")])
+def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> None:
+    *files, query = hostile(write)
+    arguments = [*files[: n_runs + 1], "-q", query, "-m", name, "--rows", "all"]
+    shown = {}
+    for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
+        done = cranfield(*arguments, "--format", form)
+        assert done.exit_code == 0, done.output
+        shown[form] = done.stdout
+    holds_no_markup(shown)
+    assert "\\input{" not in shown["latex"]
+    assert "$x" not in shown["latex"].replace("\\$x", "")
+    assert json.loads(shown["json"])["query"] == query
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        read = list(csv.reader(io.StringIO(shown[form], newline=""), delimiter=delimiter))
+        assert len({len(row) for row in read}) == 1
+
+
+def test_nothing_in_the_name_of_a_group_is_markup() -> None:
+    judged = {doc: i % 2 for i, doc in enumerate(HOSTILE)}
+    qrels = Qrels({HOSTILE[3]: dict.fromkeys(HOSTILE[:6], judged)})
+    tables = one(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
+    forms = {"table": text, "html": to_html, "markdown": to_markdown}
+    holds_no_markup({form: "\n".join(map(shown, tables)) for form, shown in forms.items()})
+
+
+def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
+    files = write("qrels", b"q\xff 0 d\xfe 1\nq2 0 a 1\n"), write("run", b"q\xff Q0 d\xfe 1 1 t\n")
+    query = b"q\xff".decode(errors="surrogateescape")
+    done = cranfield(*files, "-q", query, "-m", "AP")
+    assert done.exit_code == 0
+    assert "d\\udcfe" in done.stdout
+    done = cranfield(*files, "-q", query, "-m", "AP", "--format", "json")
+    assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
+
+
+# ---- two runs -----------------------------------------------------------------------------------
+
+
+def terms(name: str, docs: Sequence[str], judged: Judgments) -> dict[str, float]:
+    """Return what each document adds to the value."""
+    relevant = sum(grade >= 1 for grade in judged.values())
+    ideal = sum(
+        grade / math.log2(rank + 1)
+        for rank, grade in enumerate(sorted(judged.values(), reverse=True)[:10], 1)
+        if grade > 0
+    )
+    found: dict[str, float] = {}
+    nth = 0
+    for rank, doc in enumerate(docs, 1):
+        grade = judged.get(doc, 0)
+        nth += grade >= 1
+        found[doc] = {
+            "P@5": (grade >= 1) * (rank <= 5) / 5,
+            "DCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1),
+            "nDCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1) / (ideal or 1),
+            "AP": (grade >= 1) * nth / rank / (relevant or 1),
+            "RBP": (grade >= 1) * 0.8 ** (rank - 1) * (1 - 0.8),
+        }[name]
+    return found
+
+
+@pytest.mark.parametrize("name", ["P@5", "DCG@10", "nDCG@10", "AP", "RBP"])
+def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    files = [demo_folder / f"demo/{one}.run" for one in ("bm25", "dense")]
+    runs = {path.stem: read_run(path) for path in files}
+    judgments = qrels.to_dict()
+    scores = {run: one.to_dict() for run, one in runs.items()}
+    values = evaluate(qrels, runs, name)
+    for query, judged in judgments.items():
+        found = pair(qrels, runs, name, query)
+        docs = [ranked(scores[run][query], judged) for run in runs]
+        mine, theirs = (terms(name, its, judged) for its in docs)
+        ours, other = (values[run].per_query(name)[query] for run in runs)
+        assert found.method == "terms"
+        assert (same(found.left, ours), same(found.right, other)) == (True, True)
+        parts = {part.document: part for part in found.parts}
+        for doc in mine.keys() | theirs.keys():
+            left, right = mine.get(doc, 0.0), theirs.get(doc, 0.0)
+            if doc not in parts:
+                assert left == pytest.approx(right, abs=1e-15)
+                continue
+            part = parts[doc]
+            assert (part.left, part.right) == pytest.approx((left, right), rel=1e-12)
+            assert part.change == part.left - part.right  # type: ignore[operator] # not None
+            assert part.grade == judged.get(doc)
+            for its, rank in zip(docs, (part.left_rank, part.right_rank), strict=True):
+                assert rank == (its.index(doc) + 1 if doc in its else None)
+        total = math.fsum(part.change for part in found.parts)
+        assert math.isclose(total, ours - other, rel_tol=1e-12, abs_tol=1e-12)
+        sizes = [abs(part.change) for part in found.parts]
+        assert sizes == sorted(sizes, reverse=True)
+        shown = f"bm25 - dense = {ours!r} - {other!r} = {ours - other!r}"
+        assert last_line(str(found)) == shown
+
+        back = pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
+        assert back.difference == -found.difference
+        assert {part.document: -part.change for part in back.parts} == {
+            part.document: part.change for part in found.parts
+        }
+
+
+@pytest.mark.parametrize("name", ["RR", "F@5", "IPrec@0.1", "SetP"])
+def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
+    """One by one, in a run that is really changed."""
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
+    for query in ("q02", "q17"):
+        judged = qrels.to_dict()[query]
+        here, there = (ranked(run[query], judged) for run in scores)
+        there = there[: 20 if name == "SetP" else None]  # no common denominator
+        cut = [{query: here}, {query: there}]
+        found = pair(qrels, cut, name, query)
+        assert found.method == "moved"
+        changes = {}
+        for doc in {*here, *there}:
+            order = [one for one in here if one != doc]
+            if doc in there:
+                order.insert(there.index(doc), doc)
+            value = evaluate(qrels, {query: order}, name).per_query(name)[query]
+            if value != found.left:
+                changes[doc] = value - found.left
+        assert {part.document: part.change for part in found.parts} == changes
+        assert ("By moving:" in said(found)) == bool(changes)
+
+
+DATA: list[tuple[Any, Any]] = [
+    ({"q": {"a": 3, "b": 1, "c": 0, "d": 2, "e": -1, "f": 1}}, "acexbd"),
+    ({"q": {"1": {"a": 1, "b": 2, "c": 0, "d": 1}, "2": {"b": 1, "c": 1, "f": 3}}}, "acxbd"),
+]
+
+
+@pytest.mark.parametrize(
+    "measure", [example_of(one)[0] for one in definitions() if not one.is_text], ids=str
+)
+def test_every_measure_says_which_documents_make_the_difference(measure: Measure) -> None:
+    tried = 0
+    for qrels, docs in DATA:
+        for other in (docs[::-1], docs[1:3] + "yfz", "z", docs):
+            runs = {"left": {"q": list(docs)}, "right": {"q": list(other)}}
+            try:
+                found = pair(Qrels(qrels), runs, measure, "q")
+            except MeasureError:  # of other judgments
+                continue
+            tried += 1
+            values = evaluate(Qrels(qrels), runs, measure)
+            left, right = (values[run].per_query(measure)["q"] for run in runs)
+            assert same(found.left, left)
+            assert same(found.right, right)
+            assert found.method in ("terms", "moved")
+            if found.method == "terms":
+                total = math.fsum(part.change for part in found.parts)
+                assert math.isclose(total, left - right, rel_tol=1e-12, abs_tol=1e-12)
+            assert last_line(str(found)).endswith(f" = {left - right!r}")
+    assert tried >= 4
+
+
+def test_two_runs_of_one_name(write: Write) -> None:
+    run = {"q": ["a", "b"]}
+    found = pair({"q": {"b": 1}}, [run, {"q": ["b", "a"]}], "RR")
+    assert len(set(found.names)) == 2
+    qrels = write("qrels", "q 0 b 1\n")
+    first = write("x.run", "q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
+    shown = cranfield(qrels, first, first, "-m", "RR").stdout
+    assert len(set(re.findall(r"rank in (\S+(?: \(2\))?)", shown))) == 2
+    assert "Not by terms" in shown
+    assert "No document, put by itself where" in shown
+
+
+def test_what_else_is_said_of_two_runs() -> None:
+    qrels = {"q": {"a": 1, "b": 0}}
+    runs = {"x": {"q": {"a": 1.0, "b": 1.0}}, "y": {"q": {"z": 2.0}}}
+    found = pair(qrels, runs, "P@1")
+    assert list(found.remarks) == [
+        "x: 2 documents share their score with another: ranked by document id.",
+        "y: Not one judged document was retrieved.",
+    ]
+    assert "Every document adds the same to both runs." in said(pair(qrels, [runs["x"]] * 2, "P@1"))
+    found = pair(qrels, runs, "RR", ties="expected")
+    assert "With ties=expected no document has a rank to move to." in said(found)
+    found = pair(qrels, runs, "RR", judged_only=True)
+    assert "Ranks are those after unjudged documents were dropped." in said(found)
+    many = [f"d{i}" for i in range(120)]
+    found = pair(qrels, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
+    assert "this one document of the first 100 ranks where y has it" in said(found)
+
+
+def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
+    """Of the left run, b costs 2; of the right run, c costs 5. The time until the end: the sum."""
+    column = {"query_id": "q", "score": 1.0}
+    left = Run(
+        [
+            {**column, "doc_id": "a", "cost": 1.0},
+            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
+        ]
+    )
+    right = Run(
+        [
+            {**column, "doc_id": "c", "cost": 5.0},
+            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
+        ]
+    )
+    measure = "CWL('P', value='ETC')@2"
+    found = pair({"q": {"a": 1, "b": 1}}, [left, right], measure)
+    assert (found.left, found.right) == (3, 7)
+    if found.method == "moved":
+        assert {part.document: part.value for part in found.parts}["c"] == 5 + 1
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(demo_folder)
+    return ["demo/qrels.txt", "demo/bm25.run"]
+
+
+def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
+    assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
+    assert cranfield(*files, "-q", "q03").stdout.startswith("nDCG@10 = ")
+
+
+@pytest.mark.parametrize("more", [["-q", "q03"], [], ["demo/dense.run", "-q", "q03"]], ids=str)
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
+def test_every_form(form: str, more: list[str], files: list[str]) -> None:
+    done = cranfield(*files, *more, "-m", "AP", "--format", form)
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert ("q03" if "q03" in more else "q25") in done.stdout
+
+
+MISTAKES = [
+    (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
+    ([], "Missing argument 'QRELS'"),
+    (["{}", "demo/dense.run", "demo/dense.run", "-q", "q01"], "3 runs: one is explained"),
+    (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
+    (["{}", "-m", "NDGC@10"], "Did you mean"),
+    (["{}", "--rows", "0"], "'0': expected a number of rows, 1 or more, or all"),
+    (["{}", "--rows", "x"], "'x': expected a number of rows, 1 or more, or all"),
+    (["{}", "-q", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
+    (["{}", "-q", "q01", "--queries", "both"], "has no effect where one query is explained"),
+    (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
+    (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
+    (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
+    (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
+    (["{}", "--grades", "1 0"], "--grades stands for judgments and a run"),
+    (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
+    (["--grades", "1 0", "-q", "2"], "the qrels have no query '2'"),
+    (["{}", "--collection", "1 0"], "--collection is said of lists of grades: add --grades."),
+    (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
+def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
+    given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
+    done = cranfield(*given)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert " ".join(sentence.split()) in " ".join(done.stderr.split())
+
+
+BROKEN = {
+    "a short line": "q01 Q0 a 1 2.0 t\nq01 Q0 b\n",
+    "no number": "q01 Q0 a 1 nan t\n",
+    "a document twice": "q01 Q0 a 1 2.0 t\nq01 Q0 a 2 1.0 t\n",
+    "of another query": "q01 Q0 a 1 2.0 t\nq02 Q0 a 2 x t\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_refused_as_by_evaluate(
+    content: str, write: Write, files: list[str]
+) -> None:
+    broken = write("broken.run", content)
+    other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
+    done = cranfield(files[0], broken, "-q", "q01")
+    assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
+    assert done.stderr == other.stderr
+
+
+def test_lists_of_grades_in_every_spelling(write: Write) -> None:
+    path = write("lists", "q1: 5 2 4\nq2: 1 0 -\n")
+    assert last_line(cranfield("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
+        f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
+    )
+    assert last_line(cranfield("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
+    named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
+    for given in (named, ["--grades", path]):
+        assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
+        assert cranfield(*given, "-m", "DCG", "-q", "q2").stdout.startswith(
+            "DCG = 1.0000: query q2"
+        )
+    shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
+    assert "The ideal ranking: the grades stated for the collection, sorted." in shown
+    shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
+    assert "The highest grade of the scale: 4, as stated." in shown
+
+
+def test_it_is_light(demo_folder: Path) -> None:
+    code = (
+        "import sys; from cranfield.cli import cli\n"
+        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '-q', 'q01'])\n"
+        "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
+    )
+    assert last_line(done.stdout) == "set()"
