@@ -440,9 +440,7 @@ def test_long_rankings_say_how_far_was_tried() -> None:
     docs = [f"d{i:04}" for i in range(1100)]
     found = one({"q": {"d0050": 1, "d1050": 1}}, {"q": docs}, "AP")
     assert "Of all swaps of two ranks among the first 100, that of 1 (d0000) and 51" in said(found)
-    assert "Of the unjudged documents down to rank 1,000, d0000 at rank 1 would raise" in said(
-        found
-    )
+    assert "document down to rank 1,000, grade 1 for d0000 at rank 1 would raise" in said(found)
 
 
 def test_why_no_judgment_was_tried() -> None:
@@ -472,6 +470,7 @@ def test_a_text_is_explained_and_has_no_difference() -> None:
     found = one(qrels, run, "RelString@3")
     assert found.value == "0-2"
     assert last_line(str(found)).endswith(" = 0-2")
+    assert last_line(str(one(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
     for query in ("q", None):
         with pytest.raises(MeasureError, match="RelString@3 is a text: two of them have no diff"):
             explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)
