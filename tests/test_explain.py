@@ -35,10 +35,12 @@ from cranfield import (
     read_qrels,
     read_run,
 )
+from cranfield import measure as measure_of
 from cranfield.cli import cli
 from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
+from cranfield.judged import Judged
 from cranfield.measures import example_of
 from cranfield.render import text, to_html, to_markdown
 
@@ -861,25 +863,35 @@ def test_what_else_is_said_of_two_runs() -> None:
 
 
 def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
-    """Of the left run, b costs 2; of the right run, c costs 5. The time until the end: the sum."""
-    column = {"query_id": "q", "score": 1.0}
-    left = Run(
-        [
-            {**column, "doc_id": "a", "cost": 1.0},
-            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
-        ]
-    )
-    right = Run(
-        [
-            {**column, "doc_id": "c", "cost": 5.0},
-            {**column, "doc_id": "b", "cost": 2.0, "score": 0.5},
-        ]
-    )
-    measure = "CWL('P', value='ETC')@2"
-    found = pair({"q": {"a": 1, "b": 1}}, [left, right], measure)
-    assert (found.left, found.right) == (3, 7)
-    if found.method == "moved":
-        assert {part.document: part.value for part in found.parts}["c"] == 5 + 1
+    cost = {"a": 1.0, "b": 2.0, "c": 5.0}
+
+    def run(docs: str) -> Run:
+        rows = enumerate(docs)
+        return Run(
+            [{"query_id": "q", "doc_id": d, "score": -float(i), "cost": cost[d]} for i, d in rows]
+        )
+
+    qrels, measure = {"q": {"a": 1, "b": 1}}, "CWL('TBG', value='EC', depth=20)"
+    found = pair(qrels, [run("ab"), run("cb")], measure)
+    assert found.method == "moved"
+    values = {
+        doc: evaluate(qrels, run(docs), measure)[measure]
+        for doc, docs in (("c", "cab"), ("a", "b"))
+    }
+    assert {part.document: part.value for part in found.parts} == values
+
+
+def test_what_is_taken_off_is_taken_off_the_difference() -> None:
+    @measure_of("Lesser", formula="of grade 1 or more - 2 * of grade 2 or more", source="this test")
+    def lesser(judged: Judged) -> Any:
+        """Count what is good, and punish what is too good."""
+        return judged.hits.relevant(1).count() - judged.hits.relevant(2).count() * 2.0
+
+    assert lesser is not None
+    qrels = {"q": {"a": 1, "b": 2, "c": 1}}
+    found = pair(qrels, [{"q": ["a", "b"]}, {"q": ["c"]}], "Lesser")
+    assert found.method == "terms"
+    assert {part.document: part.change for part in found.parts} == {"a": 1, "b": 1 - 2, "c": -1}
 
 
 # ---- the command --------------------------------------------------------------------------------
