@@ -119,7 +119,7 @@ def test_a_perfect_ranking_of_all_judged_documents_has_the_value_1(name: str) ->
         alike: dict[str, list[Measure]] = {}
         for measure in measures:
             alike.setdefault(repr(measure.parameters.get("gain")), []).append(measure)
-        by_measure = {}
+        by_measure: dict[Measure, dict[str, float]] = {}
         for some in alike.values():
             run = {query: perfect(some[0], docs) for query, docs in qrels.items()}
             scored = evaluate(qrels, run, some)
