@@ -996,3 +996,11 @@ def test_it_is_light(demo_folder: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
     )
     assert last_line(done.stdout) == "set()"
+
+
+def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -> None:
+    qrels, run = {"q1": {"d1": 1}, "q2": {"D2": 1}}, {"q1": ["d1"], "q2": ["d2"]}
+    found = explain(qrels, run, "AP", "q2")
+    assert isinstance(found, Explanation)
+    assert found.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
+    assert any("the run has 'd2', the qrels 'D2'" in remark for remark in found.remarks)

@@ -112,6 +112,7 @@ class Options(TypedDict, total=False):
     judged_only: bool
     progress: Progress | None
     costs: bool
+    spelling: bool
 
 
 def judge(qrels: Qrels, run: Run, **options: Unpack[Options]) -> Meeting:
@@ -131,6 +132,7 @@ def judge_all(
     judged_only: bool = False,
     progress: Progress | None = None,
     costs: bool = False,
+    spelling: bool = True,
 ) -> Iterator[Meeting]:
     """Match runs with the judgments and rank them, one after the other, on all cores.
 
@@ -144,6 +146,7 @@ def judge_all(
     many documents of each query (trec_eval -M), of these orders, too. `judged_only`: then drop
     what is unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress`
     hears of the bytes read. `costs`: keep what it costs to look at each document, if a run says so.
+    `spelling`: refuse a run of which no document is judged, and one is but for its spelling.
 
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option with a value that it does not know, or that has no meaning beside another.
@@ -169,7 +172,7 @@ def judge_all(
         )
     matches = _matches(qrels, runs, order, scores, ties, progress, costs)
     for run, match in zip(runs, matches, strict=True):
-        yield _assemble(qrels, run, match, queries, order, ties, depth, judged_only)
+        yield _assemble(qrels, run, match, queries, order, ties, depth, judged_only, spelling)
 
 
 @dataclass(eq=False, repr=False)
@@ -239,14 +242,16 @@ def _assemble(
     ties: Ties,
     depth: int | None,
     judged_only: bool,
+    spelling: bool,
 ) -> Meeting:
     if not np.count_nonzero(match.in_run):
         raise _nothing_shared(qrels, run, match.unknown)
     n_queries = len(qrels.query_ids)
     row, rank = _joined(match.row), _joined(match.rank)
     n_hits = len(row)
-    if n_hits == 0:
-        _refuse_other_spelling(qrels, run)
+    other = other_spelling(qrels, run) if n_hits == 0 and spelling else None
+    if other is not None:
+        raise other
     query = qrels.query[row]
     if ties not in ("document", "ascending"):
         first, size = _joined(match.tie_first), _joined(match.tie_size)
@@ -418,8 +423,8 @@ def _plain(text: str) -> str:
     return number[1] if number else text
 
 
-def _refuse_other_spelling(qrels: Qrels, run: Run) -> None:
-    """Raise InputError if the run's documents are the judged ones, but spelt otherwise.
+def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
+    """Return what to say if the run's documents are the judged ones, but spelt otherwise.
 
     Looked for in the first block of the run that has a query of the qrels.
     """
@@ -435,13 +440,14 @@ def _refuse_other_spelling(qrels: Qrels, run: Run) -> None:
             for doc in map(decode, block.doc.take(slice(starts[i], starts[i + 1])).to_list()):
                 other = spelt.get(_plain(doc), doc)
                 if other != doc:  # a row of the same one was left out, by errors="skip"
-                    raise NothingSharedError(
+                    return NothingSharedError(
                         f"the run {run.name!r} and the qrels share no document as they are "
                         f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
                         hint=_SPELLING,
                     )
         if shared:
-            return
+            return None
+    return None
 
 
 # ---- runs in blocks -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, judge
+from cranfield.judge import Meeting, judge, other_spelling
 from cranfield.judged import Judged
 from cranfield.measures.registry import nearest
 from cranfield.qrels import Qrels
@@ -92,7 +92,11 @@ class Scene:
             )
         alone, its = qrels.of([query]), run.of(query, progress)
         alone.left_out, alone.remarks = qrels.left_out, qrels.remarks
-        meeting = judge(alone, its, costs=costs, **options)
+        # Other queries may have judged documents: that this one has none is no reason to refuse it.
+        meeting = judge(alone, its, costs=costs, spelling=False, **options)
+        other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
+        if other is not None:
+            meeting = replace(meeting, remarks=(*meeting.remarks, f"Spelling: {other.problem}."))
         ties = options.get("ties", "document")
         ranking = its.ranking(options.get("order", "score"), options.get("scores", "double"), ties)
         docs, starts = alone.doc_lists[0], alone.starts
