@@ -329,17 +329,22 @@ def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
 
 
 def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
-    """Queries stand apart; ranks, scores and lines each say another order; a line is broken."""
+    """Queries stand apart; ranks, scores and lines each say another order; a score is broken.
+
+    As in `evaluate`, that is no fault where scores are not asked for.
+    """
     qrels = write("qrels", "q1 0 a 1\nq1 0 b 2\nq2 0 c 1\nq1 0 c 0\n")
     lines = ["q1 Q0 a 3 1.5 t", "q1 Q0 b 1 1.0 t", "q2 Q0 c 1 9 t", "q1 Q0 c 2 2.0 t"]
     run = write("run", "\n".join([*lines, "q1 Q0 d 4 no t", "q1 Q0 e 5 0.5 t", ""]))
-    for order, docs in (("score", "cabe"), ("rank", "bcae"), ("given", "abce")):
+    for order, docs in (("score", "cabe"), ("rank", "bcade"), ("given", "abcde")):
         options: dict[str, Any] = {"order": order, "errors": "skip"}
         found = one(qrels, run, "DCG", "q1", **options)
         assert "".join(each.document for each in found.retrieved) == docs
         assert [row[1] for row in listed(steps(found)[0])] == list(docs[:3])
         assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
-        assert "1 row of the run left out" in said(found)
+        left_out = "1 row of the run left out" in said(found)
+        assert left_out == (order == "score")
+        assert left_out == ("left out" in " ".join(evaluate(qrels, run, "DCG", **options).remarks))
     with pytest.raises(InputError, match="expected a number as the score") as broken:
         explain(qrels, run, "DCG", "q1")
     with pytest.raises(InputError) as other:

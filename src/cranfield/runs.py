@@ -103,14 +103,15 @@ class _Held:
         )
 
 
-def _rows_of(block: Block, query: bytes) -> Block:
-    """Return the rows of one query, and what was left out of all."""
+def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
+    """Return the rows of one query, None if there are none; and what was left out of all."""
     begins = block.query.begins()
     ends = np.append(begins, len(block))
     mine = [i for i, one in enumerate(block.query.take(begins).to_list()) if one == query]
-    rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(ends[i], ends[i + 1]) for i in mine)])
-    found = block.take(rows)
-    return replace(found, doc=found.doc.compact(), left_out=block.left_out)
+    if not mine:
+        return None, block.left_out
+    found = block.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
+    return replace(found, doc=found.doc.compact()), block.left_out
 
 
 class _ApartError(Exception):
@@ -310,19 +311,29 @@ class Run:
         lost = self.numbers - kept
         return Written(sum(n for n, _ in parts), left_out, "rank" in lost, "cost" in lost)
 
-    def of(self, query: str, progress: Progress | None = None) -> "Run":
-        """Return the run of one query alone, in memory; it retrieves nothing if it has no rows."""
+    def of(
+        self,
+        query: str,
+        order: Order = "score",
+        progress: Progress | None = None,
+        *,
+        costs: bool = False,
+    ) -> "Run":
+        """Return the run of one query alone, in memory; it retrieves nothing if it has no rows.
+
+        It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
+        """
         one = Run.__new__(Run)
         one.__dict__.update(self.__dict__)
         if self.nested is None:
             wanted = encode(query)
-            loads = self.every_row(sorted(self.numbers), progress)
-            blocks = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
-            found = joined(blocks) if blocks else None
-            if found is not None and len(found):
-                one._rows = _Held(found, self._rows)
+            loads = self.blocks(order, progress, costs=costs)
+            parts = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
+            one.left_out = sum((left_out for _, left_out in parts), LeftOut())
+            blocks = [block for block, _ in parts if block is not None]
+            if blocks:
+                one._rows = _Held(replace(joined(blocks), left_out=one.left_out), self._rows)
                 return one
-            one.left_out = sum((block.left_out for block in blocks), LeftOut())
         one.nested = {query: (self.nested or {}).get(query, {})}
         one._rows = NestedRows(one.nested, "a run")
         return one

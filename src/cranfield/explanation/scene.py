@@ -90,7 +90,8 @@ class Scene:
                 f"the qrels have no query {query!r:.80}.{guess}",
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
-        alone, its = qrels.of([query]), run.of(query, progress)
+        order = options.get("order", "score")
+        alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
         alone.left_out, alone.remarks = qrels.left_out, qrels.remarks
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
         meeting = judge(alone, its, costs=costs, spelling=False, **options)
@@ -98,7 +99,7 @@ class Scene:
         if other is not None:
             meeting = replace(meeting, remarks=(*meeting.remarks, f"Spelling: {other.problem}."))
         ties = options.get("ties", "document")
-        ranking = its.ranking(options.get("order", "score"), options.get("scores", "double"), ties)
+        ranking = its.ranking(order, options.get("scores", "double"), ties)
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
         if ties in ("best", "worst"):
