@@ -178,8 +178,7 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
         "top": f"has the top grade, {qrels.top_grade}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
-    # Counts, which are summed over queries, have no ideal.
-    them = [one for one in measures if one.definition.aggregation != "sum"]
+    them = list(measures)
     others = [one for one in them if one.parameters.get("ideal") in said]
     found = [f"{one}: the ideal ranking {said[one.parameters['ideal']]}." for one in others]
     if len(others) < len(them):

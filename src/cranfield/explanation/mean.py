@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, evaluate
+from cranfield.evaluation import Judging, evaluate, ideals_of
 from cranfield.explanation.query import check_rows
 from cranfield.formats.block import Errors, Progress
 from cranfield.judge import Queries
@@ -323,7 +323,10 @@ def explain_mean(
         progress=progress,
         **judging,
     )
-    return MeanExplanation.of(scores, wanted)
+    found = MeanExplanation.of(scores, wanted)
+    # What is counted beside it has no ideal ranking.
+    unsaid = {*ideals_of(scores.measures, judgments)} - {*ideals_of([wanted], judgments)}
+    return replace(found, remarks=[one for one in found.remarks if one not in unsaid])
 
 
 def _a_number(measure: Measure | str) -> Measure:
