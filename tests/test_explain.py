@@ -296,9 +296,11 @@ def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
 
 
 def test_nothing_retrieved_is_said_once() -> None:
-    found = said(one({"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}, "AP", "q"))
-    assert "Nothing was retrieved." in found
-    assert "Not one judged document" not in found
+    for only_judged in (False, True):
+        empty = {"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}
+        found = said(one(*empty, "AP", "q", judged_only=only_judged))
+        assert found.count("Nothing was retrieved.") == 1
+        assert "Not one judged document" not in found
     found = said(one({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
     assert "Not one judged document was retrieved." in found
 

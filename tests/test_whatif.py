@@ -312,8 +312,7 @@ def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> N
     qrels, run = Qrels({"q": {"a": 1}}), Run({"q": {"z": 2, "b": 1, "a": 1}})
     scene = Scene.of(qrels, run, "q", {"depth": 2})
     of: dict[Any, float] = {
-        rule: evaluate(qrels, run, "AP", ties=rule, depth=2)["AP"]  # type: ignore[arg-type]
-        for rule in ("worst", "best")
+        rule: evaluate(qrels, run, "AP", ties=rule, depth=2)["AP"] for rule in ("worst", "best")
     }
     assert ties(scene, parse("AP")) == [Tie(2, 2, ("b",), of["worst"], of["best"])]
     assert of == {"worst": 0, "best": 1 / 2}

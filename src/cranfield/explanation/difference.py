@@ -51,11 +51,11 @@ class Difference:
 
     `method` says how. "terms": the value is a sum of what documents add where they stand, and all
     else is common to both runs; then the parts' changes add up to `difference`, left - right.
-    "moved" elsewhere, `reason` says why: each document of the first 100 ranks of either run by itself is put in the
-    left run at the rank where the right one has it. These changes do not add up, and with
-    ties="expected" there are none, as a document then has no rank of its own. The greatest comes
-    first. `lengths` are the numbers of documents that the runs retrieved, of those kept; ranks are
-    among these.
+    "moved" elsewhere, for the `reason` that is said: each document of the first 100 ranks of either
+    run by itself is put in the left run at the rank where the right one has it, or taken out. These
+    changes do not add up, and with ties="expected" there are none, as a document then has no rank
+    of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
+    retrieved, of those kept; ranks are among these.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}

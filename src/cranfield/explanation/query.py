@@ -179,6 +179,8 @@ class Explanation:
 
     def _of_unjudged(self) -> list[str]:
         n_docs = len(self.retrieved)
+        if not n_docs:
+            return ["Nothing was retrieved."]
         if self.options.get("judged_only"):
             out = [one for one in self.retrieved if one.grade is None or one.grade < 0]
             if not out:
@@ -193,8 +195,6 @@ class Explanation:
         looked_at = min(k, n_docs)
         its = [one for one in self.unjudged if one[0] <= looked_at]
         where = f"{_documents(looked_at)} retrieved" + f" down to rank {k}" * (k < n_docs)
-        if not n_docs:
-            return ["Nothing was retrieved."]
         if not k:
             return ["No rank is looked at: R, the number of relevant documents, is 0."]
         if not its:

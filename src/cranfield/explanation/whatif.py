@@ -48,15 +48,15 @@ class Documents:
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> "Documents":
-        """Give numbers to the documents of a ranking, best first, and to others.
+        """Give numbers to documents that the run ranks, best first, and to others.
 
-        `costs` are those of documents that the scene does not know; 1 where nothing is said.
+        `costs` are those of the others; 1 where nothing is said.
         """
         names = [*docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
         cost = None
         if scene.judged.cost is not None:
-            known = {**(costs or {}), **scene.costs}
+            known = {**(costs or {}), **{doc: scene.costs[doc] for doc in docs}}
             cost = np.array([*(known.get(doc, 1.0) for doc in names), 1.0])
         first = size = None
         if scene.judged.ties == "expected":
