@@ -99,9 +99,9 @@ def listed(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return list(zip(step["rank"], step["document"], step["grade"], strict=True))
 
 
-def said(found: Explanation | Difference) -> str:
+def said(found: Explanation | Difference, rows: int = 20) -> str:
     """Return all that stands beside the tables, in one line."""
-    return " ".join(note for table in found.tables() for note in table.notes)
+    return " ".join(note for table in found.tables(rows) for note in table.notes)
 
 
 # ---- rankings, slowly -------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_lists_of_grades() -> None:
         for query in given:
             found = one(qrels, run, name, query)
             assert same(found.value, values[query])
-            assert "The ideal ranking: the grades stated for the collection, sorted." in said(found)
+            assert "Judged: the grades stated for the collection." in said(found)
 
 
 def test_a_measure_of_one_letter_has_every_digit_too() -> None:
@@ -246,12 +246,90 @@ def test_a_measure_of_one_letter_has_every_digit_too() -> None:
 
 
 def test_which_ideal_a_list_of_grades_has() -> None:
-    text = "The ideal ranking: these grades, sorted (nothing else was judged)."
+    text = "The ideal ranking, where a measure has one: these grades, sorted."
     assert text in said(one(*grades([5, 2, 4]), "nDCG"))
     other = one(*grades([5, 2, 4]), "nDCG(ideal='top')")
+    assert "The ideal ranking, where" not in said(other)
     assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in said(
         other
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_variant"),
+    [
+        ("DCG", False),
+        ("DCG(discount='jk')", True),
+        ("nDCG(discount='ln', ideal='top')", True),
+        ("RBP(p=0.5)", False),  # the formula has p
+        ("P(rel=2)@3", False),
+        ("CWL('INST', value='EC')", False),
+        ("ERR(stop='linear')", True),
+    ],
+)
+def test_a_formula_is_that_of_the_measure_or_is_said_to_be_another(
+    name: str, is_variant: bool
+) -> None:
+    found = one({"q": {"a": 1}}, {"q": ["a"]}, name)
+    formula = found.measure.definition.formula
+    variant = ", of which this is a variant" if is_variant else ""
+    assert f"{found.measure.name}{variant}: {formula} (" in str(found)
+
+
+def test_the_cutoff_is_that_of_the_query() -> None:
+    qrels, run = {"q": {"a": 2, "b": 1, "x": 0}}, {"q": ["u", "a", "v", "b"]}
+    for name in ("nDCG@min(3,R)", "P@R", "nDCG@2"):
+        text = "Not judged, of the 2 documents retrieved down to rank 2: 1, at rank 1 (u)."
+        assert text in said(one(qrels, run, name)), name
+    text = "Not judged, of the 1 document retrieved down to rank 1: 1, at rank 1 (u)."
+    assert text in said(one(qrels, run, "P(rel=2)@R"))
+    nothing = "No rank is looked at: R, the number of relevant documents, is 0."
+    assert nothing in said(one(qrels, run, "P(rel=3)@R"))
+
+
+def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
+    text = "Numbers are rounded to six decimals (below 0.001: six digits); the value is not."
+    qrels = {"q": {"a": 1, "b": 1}}
+    assert text in said(one(qrels, {"q": ["a", "x", "b"]}, "AP"))
+    assert text not in said(one(qrels, {"q": ["x", "a"]}, "AP"))
+    assert text not in said(one(qrels, {"q": ["a", "x", "b"]}, "P@3"))  # no number of a table
+
+
+def test_nothing_retrieved_is_said_once() -> None:
+    for only_judged in (False, True):
+        empty = {"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}
+        found = said(one(*empty, "AP", "q", judged_only=only_judged))
+        assert found.count("Nothing was retrieved.") == 1
+        assert "Not one judged document" not in found
+    found = said(one({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
+    assert "Not one judged document was retrieved." in found
+
+
+@pytest.mark.parametrize("name", ["P@3", "R@3", "Success@3", "NumRet"])
+def test_csv_has_a_row_for_each_document(name: str) -> None:
+    shown = one({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).separated(",")
+    read = list(csv.DictReader(io.StringIO(shown)))
+    found = {row["document"]: (row["rank"], row["column"], row["value"]) for row in read}
+    assert found["a"] == ("1", "grade", "2")
+    assert found["b"] == ("3", "grade", "1")
+    assert found.get("x", ("2", "grade", "")) == ("2", "grade", "")
+    assert read[-1]["column"] == name
+
+
+def test_a_tie_that_is_cut_is_told() -> None:
+    found = one({"q": {"a": 1}}, {"q": {"z": 2, "b": 1, "a": 1}}, "AP", depth=2)
+    assert (
+        "Ranks 2 to 3 share their score; of these, 1 was kept (b): the best and the worst order by "
+        "grade would make it 0.5000 and 0.0000."
+    ) in said(found)
+    judged = one({"q": {"a": 1, "z": 0}}, {"q": {"z": 2, "b": 1, "a": 1}}, "AP", depth=2)
+    alone = one(
+        *({"q": {"a": 1, "z": 0}}, {"q": {"z": 2, "b": 1, "a": 1}}, "AP"),
+        depth=2,
+        judged_only=True,
+    )
+    assert "of these, 1 was kept (b): the best" in said(judged)
+    assert "of these, none was kept: the best" in said(alone)
 
 
 # ---- the documents in the tables ----------------------------------------------------------------
@@ -899,6 +977,48 @@ def test_what_is_taken_off_is_taken_off_the_difference() -> None:
     assert {part.document: part.change for part in found.parts} == {"a": 1, "b": 1 - 2, "c": -1}
 
 
+def test_why_documents_do_not_add_to_a_value() -> None:
+    judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
+    runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
+    for name, reason in (
+        ("IDCG", "the value is added up over the ideal ranking"),
+        ("RR", "only the first of some documents counts"),
+        ("F@5", "the value is divided by what hangs on the ranking, too"),
+        ("SetP", "what documents add is divided by 6 in left, and 3 in right"),
+        ("nDCG", ""),
+    ):
+        found = pair(judged, runs, name)
+        assert found.reason == found.to_dict()["reason"] == reason
+        assert (f"Not by terms: {reason}." in said(found)) == bool(reason)
+        assert ("Both values are the same." in said(found)) == (found.left == found.right)
+    tied = {"left": {"q": dict.fromkeys("aub", 1)}, "right": {"q": {"b": 1, "a": 1, "c": 2}}}
+    found = pair(judged, tied, "nDCG@2", ties="expected")
+    assert found.reason == "the value is added up over places among equal scores"
+
+
+def test_what_moved_is_said() -> None:
+    judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
+    runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
+    out = "taken out, where right does not have it (-)"
+    assert out in said(pair(judged, runs, "SetP"))
+    assert "Only left is changed" in said(pair(judged, runs, "SetP"))
+    found = said(pair(judged, runs, "RR"))  # only a, which both have
+    assert out not in found
+    assert "Only left is changed" in found
+
+
+def test_no_table_is_without_rows() -> None:
+    judged = {"q": {"x": 0, "a": 3, "b": 1}, "r": {}}
+    runs = {"left": {"q": [*"xa"], "r": ["n"]}, "right": {"q": [*"xab"], "r": ["n"]}}
+    rows = [["a", "3", "2", "2"], ["b", "1", "-", "3"], ["x", "0", "1", "1"]]
+    assert pair(judged, runs, "RR", "q").table().rows == rows
+    assert pair(judged, runs, "P@1", "q").table(1).rows == rows[:1]
+    assert "2 more judged documents." in said(pair(judged, runs, "P@1", "q"), 1)
+    assert pair(judged, runs, "RR", "r").table().rows == [["n", "-", "1", "1"]]
+    none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").table()
+    assert [row[0] for row in none.rows] == ["a", "b", "x"]
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 
@@ -986,7 +1106,7 @@ def test_lists_of_grades_in_every_spelling(write: Write) -> None:
             "DCG = 1.0000: query q2"
         )
     shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
-    assert "The ideal ranking: the grades stated for the collection, sorted." in shown
+    assert "Judged: the grades stated for the collection." in shown
     shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
     assert "The highest grade of the scale: 4, as stated." in shown
 

@@ -10,7 +10,16 @@ import oracle
 import pytest
 from markdown_it import MarkdownIt
 
-from cranfield import Measure, MeasureError, OptionError, Qrels, definitions, evaluate, measure
+from cranfield import (
+    Measure,
+    MeasureError,
+    OptionError,
+    Qrels,
+    definitions,
+    evaluate,
+    grades,
+    measure,
+)
 from cranfield.explanation.mean import MeanExplanation, explain_mean
 from cranfield.measures import example_of
 from cranfield.render import text, to_html, to_latex, to_markdown
@@ -130,11 +139,14 @@ def test_counts_and_marks_say_why() -> None:
                 expected.append("no results")
             if not relevant:
                 expected.append("no relevant document")
+            first = sorted(sorted(retrieved, reverse=True), key=lambda d: -retrieved[d])[:5]
             if retrieved and relevant and not relevant & set(retrieved):
                 expected.append("nothing relevant retrieved")
+            elif retrieved and relevant and not relevant & set(first):
+                expected.append("nothing relevant in the first 5")
             assert list(each.marks) == expected
             marks |= set(expected)
-    assert len(marks) == 3  # all of them were seen
+    assert len(marks) == 4  # all of them were seen
 
 
 def test_the_options_are_those_of_evaluate() -> None:
@@ -157,11 +169,47 @@ def test_the_options_are_those_of_evaluate() -> None:
 
 
 def test_scores_without_counts_will_do() -> None:
-    found = MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "RR AP"), "mrr", rows=1)
+    found = MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "RR AP"), "mrr")
     assert (found.value, found.queries[0].marks, found.queries[0].relevant) == (0.5, (), None)
     assert found.table().header == ("query_id", "RR", "1 - value", "share", "so far")
     with pytest.raises(MeasureError, match=r"P@5 was not evaluated; these were: RR, AP"):
         MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR AP"), "P@5")
+
+
+def test_a_mark_at_one_rank_and_at_none() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": ["b", "a"]}
+    for name, marks in (
+        ("P@1", ("nothing relevant at rank 1",)),
+        ("nDCG@1", ("nothing relevant at rank 1",)),
+        ("P@R", ()),
+        ("AP", ()),
+    ):
+        assert explain_mean(qrels, run, name).queries[0].marks == marks
+        assert explain_mean(qrels, run, name, ties="expected").queries[0].marks == ()
+
+
+def test_of_a_sum_nothing_is_averaged() -> None:
+    found = explain_mean({"q": {"a": 1, "c": 2}, "r": {"b": 1}}, {"q": ["a"]}, "NumRel")
+    notes = found.table().notes
+    assert "2 queries added up." in notes
+    assert "share: value / 3, the sum." in notes
+    assert not any("averaged" in note for note in notes)
+    assert (
+        "2 queries averaged."
+        in explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"]}, "AP").table().notes
+    )
+
+
+def test_the_ideal_is_that_of_the_measure_that_is_explained() -> None:
+    pair = grades([[5, 0], [3, 2]])
+    general = "The ideal ranking, where a measure has one: these grades, sorted."
+    judged = "Judged: each query's grades, and nothing else."
+    assert list(explain_mean(*pair, "nDCG@1").remarks) == ["2 queries averaged.", judged, general]
+    assert list(explain_mean(*pair, "nDCG(ideal='top')@1").remarks) == [
+        "2 queries averaged.",
+        judged,
+        "nDCG(ideal='top')@1: the ideal ranking has the top grade, 5, at every rank.",
+    ]
 
 
 def test_judgments_in_groups_are_not_counted() -> None:
@@ -197,7 +245,9 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
     table = found.table()
     assert len(table.rows) == 10
     assert len(found.table(rows=3).rows) == 3
-    assert len(found.table(rows=1000).rows) == 40
+    assert len(found.table(rows=1000).rows) == len(found.table(None).rows) == 40
+    for rows in (3, None):
+        assert found.tables(rows)[0].rows == found.table(rows).rows
     values = sorted(scores.per_query("nDCG@10").values())
     assert [row[1] for row in table.rows] == [f"{value:.4f}" for value in values[:10]]
     missing = sum(1 - value for value in values)
@@ -219,7 +269,7 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
         "retrieved": 30,
         "relevant": 7,
         "relevant_retrieved": 1,
-        "marks": [],
+        "marks": ["nothing relevant in the first 10"],
     }
 
 

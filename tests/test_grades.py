@@ -113,10 +113,8 @@ def test_the_ideal_of_the_collection_against_a_slow_loop() -> None:
 
 def test_the_documents_have_names_to_read() -> None:
     qrels, run = grades([None, 2, 0], collection=[0, 0, 2, 1])
-    assert qrels.to_dict() == {
-        "1": {"rank 2": 2, "rank 3": 0, "not retrieved 1": 1, "not retrieved 2": 0}
-    }
-    assert list(run.to_dict()["1"]) == ["rank 1", "rank 2", "rank 3"]
+    assert qrels.to_dict() == {"1": {"#2": 2, "#3": 0, "other 1": 1, "other 2": 0}}
+    assert list(run.to_dict()["1"]) == ["#1", "#2", "#3"]
     assert run.name == "grades"
     assert (qrels.form, run.form) == ("lists of grades", "lists of grades")
 
@@ -161,7 +159,7 @@ def test_the_top_grade_of_the_scale() -> None:
     best = evaluate(qrels, run, "nDCG(ideal='top')")
     assert best["nDCG(ideal='top')"] == pytest.approx(dcg([1, 2]) / dcg([3, 3]))
     assert best.remarks == (
-        "The ideal ranking: these grades, sorted (nothing else was judged).",
+        "Judged: these grades, and nothing else.",
         "The highest grade of the scale: 3, as stated.",
         "nDCG(ideal='top'): the ideal ranking has the top grade, 3, at every rank.",
     )
@@ -171,17 +169,37 @@ def test_the_top_grade_of_the_scale() -> None:
 
 
 def test_the_result_says_which_ideal_it_used() -> None:
-    alone = "The ideal ranking: these grades, sorted (nothing else was judged)."
-    each = "The ideal ranking: each query's grades, sorted (nothing else was judged)."
-    stated = "The ideal ranking: the grades stated for the collection, sorted."
+    alone = "Judged: these grades, and nothing else."
+    each = "Judged: each query's grades, and nothing else."
+    stated = "Judged: the grades stated for the collection."
+    general = "The ideal ranking, where a measure has one: these grades, sorted."
+    beside = "The ideal ranking, where another measure has one: these grades, sorted."
     other = "nDCG(ideal='retrieved')@5: the ideal ranking is what was retrieved, sorted."
-    assert evaluate(*grades([1, 0]), nDCG).remarks == (alone,)
-    assert evaluate(*grades([[1], [0]]), nDCG).remarks == (each,)
+    assert evaluate(*grades([1, 0]), nDCG).remarks == (alone, general)
+    assert evaluate(*grades([[1], [0]]), nDCG).remarks == (each, general)
     pair = grades([1, 0], collection=[0, 1, 2])
-    assert evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").remarks == (stated, other)
+    assert evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").remarks == (stated, other, beside)
+    assert evaluate(*pair, "nDCG(ideal='retrieved')@5").remarks == (stated, other)
     assert f"\n\n1 query averaged.\n{stated}\n" in str(evaluate(*pair, nDCG))
-    assert document("--grades", "1 0", "-m", "nDCG")["remarks"] == [alone]
+    assert document("--grades", "1 0", "-m", "nDCG")["remarks"] == [alone, general]
     assert f"note: {alone}\n" in invoke("--grades", "1 0").stderr
+
+
+def test_the_names_of_documents_survive_every_form(write: Any) -> None:
+    path = write("q.txt", "1: - 2 0\n")
+    for form, name in (
+        *(("table", "#2"), ("markdown", "\\#2"), ("latex", "\\#2"), ("html", ">#2<")),
+        *(("csv", ",#2,"), ("tsv", "\t#2\t"), ("json", '"#2"')),
+    ):
+        done = CliRunner().invoke(cli, ["explain", "--grades", path, "-m", "RR", "--format", form])
+        assert done.exit_code == 0
+        assert name in done.stdout, form
+    qrels, run = grades([1, 0], collection=[1, 0, 1])
+    for form in ("csv", "json"):  # a name with a blank is refused in columns of text
+        qrels.write(f"{path}.{form}")
+        run.write(f"{path}.run.{form}")
+        assert cranfield.read_qrels(f"{path}.{form}").to_dict() == qrels.to_dict()
+        assert cranfield.read_run(f"{path}.run.{form}").to_dict() == run.to_dict()
 
 
 def test_nothing_of_it_is_said_of_other_judgments() -> None:

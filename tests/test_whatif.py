@@ -62,12 +62,11 @@ class Case:
         return Scene.of(self.qrels(), self.run(), "q", self.options, costs=self.costs is not None)  # type: ignore[arg-type] # of any options
 
     @property
-    def retrieved(self) -> list[str]:
+    def uncut(self) -> list[str]:
         """The documents by score, equal ones by id, descending, or ascending."""
         up = self.options.get("ties") == "ascending"
         by_id = sorted(self.scores, reverse=not up)
-        order = sorted(by_id, key=lambda doc: -self.scores[doc])
-        return order[: self.options.get("depth")]
+        return sorted(by_id, key=lambda doc: -self.scores[doc])
 
     def measured(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
         """Return the value of every measure that takes such data."""
@@ -77,10 +76,10 @@ class Case:
         scores = evaluate(qrels, run, them, **(options or given))
         return {one: scores.per_query(one)["q"] for one in them}
 
-    def of_order(self, order: Order) -> dict[Measure, Any]:
+    def of_order(self, order: Order, **options: Any) -> dict[Measure, Any]:
         """Return the values of a ranking, of documents without ties."""
         scores = {doc: -float(rank) for rank, doc in enumerate(order)}
-        return self.measured(self.qrels(), self.run(scores))
+        return self.measured(self.qrels(), self.run(scores), **options)
 
     def measures(self) -> list[Measure]:
         return measures_of(self)
@@ -262,11 +261,25 @@ def test_lower_is_better_where_the_measure_says_so() -> None:
             assert swap.gain == one.values(scene.judged)[0, 0] - swap.value > 0, one
 
 
-@ALL
+def cut_ties() -> dict[str, Case]:
+    """Runs cut within a tie."""
+    found = {}
+    for name in ("plain", "judged only", "ascending", "costs", "costs of judged"):
+        case = cases()[name]
+        scores = {doc: float(i < 3) for i, doc in enumerate(case.scores)}
+        found[f"{name}, cut"] = replace(case, scores=scores, options={**case.options, "depth": 5})
+    return found
+
+
+TIES = {**cases(), **cut_ties()}
+
+
+@pytest.mark.parametrize("case", TIES.values(), ids=list(TIES))
 def test_ties_in_both_orders_of_grades(case: Case) -> None:
     scene, qrels = case.scene(), case.qrels()
     best = dict(zip(qrels.doc_lists[0], qrels.grade.tolist(), strict=False))
-    docs = [doc for doc in case.retrieved if doc in scene.docs]
+    depth, only_judged = case.options.get("depth"), case.options.get("judged_only", False)
+    docs = case.uncut
     found = []
     for score in sorted(set(case.scores.values()), reverse=True):
         tied = [doc for doc in docs if case.scores[doc] == score]
@@ -275,15 +288,16 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
         worst = sorted(known, key=best.__getitem__)
         others = [doc for doc in tied if doc not in best]
         at = [docs.index(doc) for doc in tied]
-        first = sum(other > score for other in case.scores.values()) + 1
-        size = sum(other == score for other in case.scores.values())
-        if tied:
+        if depth is None or at[0] < depth:
             orders = [
                 [*docs[: at[0]], *its, *docs[at[-1] + 1 :]]
                 for its in (by_grade + others, others + worst)
             ]
-            both = [case.of_order(order) for order in orders]
-            found.append((first, size, tuple(tied), both))
+            both = [case.of_order(order, depth=depth, judged_only=only_judged) for order in orders]
+            kept = docs[: depth or len(docs)][at[0] : at[-1] + 1]
+            if only_judged:
+                kept = [doc for doc in kept if best.get(doc, -1) >= 0]
+            found.append((at[0] + 1, len(tied), tuple(kept), both))
     for scene, one, _ in compared(case):
         expected = [
             Tie(first, size, tied, *sorted((a[one], b[one])))
@@ -292,6 +306,16 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
         ]
         expected.sort(key=lambda tie: tie.lowest - tie.highest)
         assert ties(scene, one) == expected, one
+
+
+def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> None:
+    qrels, run = Qrels({"q": {"a": 1}}), Run({"q": {"z": 2, "b": 1, "a": 1}})
+    scene = Scene.of(qrels, run, "q", {"depth": 2})
+    of: dict[Any, float] = {
+        rule: evaluate(qrels, run, "AP", ties=rule, depth=2)["AP"] for rule in ("worst", "best")
+    }
+    assert ties(scene, parse("AP")) == [Tie(2, 2, ("b",), of["worst"], of["best"])]
+    assert of == {"worst": 0, "best": 1 / 2}
 
 
 def test_no_ties_where_they_are_ranked_by_something_else() -> None:

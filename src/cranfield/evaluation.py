@@ -136,7 +136,7 @@ def evaluate(
         "judged_only": judged_only,
     }
 
-    ideals = other_ideals(wanted, judgments) if judgments.remarks else []
+    ideals = ideals_of(wanted, judgments)
 
     def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
         costs = any(one.definition.takes_cost for one in wanted)
@@ -170,17 +170,21 @@ def evaluate(
     return Systems(list(scored(several)))
 
 
-def other_ideals(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
-    """Say of each measure whose ideal ranking is not that of all judged documents what it is."""
+def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
+    """Say what the ideal ranking is, of judgments that say what they are: of lists of grades."""
+    if not qrels.remarks:
+        return []
     said = {
         "top": f"has the top grade, {qrels.top_grade}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
-    return [
-        f"{one}: the ideal ranking {said[ideal]}."
-        for one in measures
-        if (ideal := one.parameters.get("ideal")) in said
-    ]
+    them = list(measures)
+    others = [one for one in them if one.parameters.get("ideal") in said]
+    found = [f"{one}: the ideal ranking {said[one.parameters['ideal']]}." for one in others]
+    if len(others) < len(them):
+        which = "another measure" if others else "a measure"
+        found.append(f"The ideal ranking, where {which} has one: these grades, sorted.")
+    return found
 
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:

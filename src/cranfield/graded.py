@@ -18,13 +18,13 @@ Grades = Iterable[int | None]
 class Graded(NamedTuple):
     """Lists of grades as judgments and a run: what `evaluate` and the others take.
 
-    The documents are called "rank 1", "rank 2", ..., and "not retrieved 1", ... if more were
-    judged in the collection. They are those of these lists: the judgments of other lists, whose
-    documents have the same names, do not go with this run.
+    The documents are called "#1", "#2", ... by their ranks, and "other 1", "other 2", ... if more
+    were judged in the collection. They are those of these lists: the judgments of other lists,
+    whose documents have the same names, do not go with this run.
 
     >>> from cranfield import grades
     >>> grades([1, 0], collection=[1, 1, 0]).qrels.to_dict()
-    {'1': {'rank 1': 1, 'rank 2': 0, 'not retrieved 1': 1}}
+    {'1': {'#1': 1, '#2': 0, 'other 1': 1}}
     """
 
     qrels: Qrels
@@ -53,7 +53,7 @@ def grades(
             nDCG(ideal='top') and other measures that hang on it.
 
     Returns:
-        Graded, a pair (qrels, run). `qrels.remarks` says what the ideal ranking is.
+        Graded, a pair (qrels, run). `qrels.remarks` says what was judged.
 
     Raises:
         InputError: a grade that is no whole number; a collection that has not the grades that
@@ -67,7 +67,8 @@ def grades(
      grades   0.9659   0.8000
     <BLANKLINE>
     1 query averaged.
-    The ideal ranking: these grades, sorted (nothing else was judged).
+    Judged: these grades, and nothing else.
+    The ideal ranking, where a measure has one: these grades, sorted.
     >>> evaluate(*grades([5, 2, 4, 0, 1], collection=[5, 5, 4, 3, 2, 1, 0]), "nDCG@5")["nDCG@5"]
     0.7077283557012497
     >>> qrels, run = grades({"q1": [1, 0], "q2": [0, None, 1]})
@@ -82,7 +83,7 @@ def grades(
     for query, one in named.items():
         judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
     whose = "these grades" if len(named) == 1 else "each query's grades"
-    remarks = [f"The ideal ranking: {whose}, sorted (nothing else was judged)."]
+    remarks = [f"Judged: {whose}, and nothing else."]
     if collection is not None:
         stated = _by_query(collection, "the collection", [*named])
         for query in sorted(named.keys() ^ stated.keys()):
@@ -91,7 +92,7 @@ def grades(
         for query, one in stated.items():
             where = _of("the collection", query, named)
             judged[query] |= _not_retrieved(judged[query], one, where)
-        remarks = ["The ideal ranking: the grades stated for the collection, sorted."]
+        remarks = ["Judged: the grades stated for the collection."]
     qrels = Qrels(judged)
     run = Run(rankings, "grades")
     qrels.form = run.form = "lists of grades"
@@ -139,4 +140,4 @@ def _not_retrieved(retrieved: Mapping[str, int], collection: Any, where: str) ->
             hint="It has the grades of all judged documents, the retrieved ones among them.",
         )
     rest = sorted(left.elements(), reverse=True)
-    return {f"not retrieved {i}": grade for i, grade in enumerate(rest, 1)}
+    return {f"other {i}": grade for i, grade in enumerate(rest, 1)}

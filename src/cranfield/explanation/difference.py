@@ -13,6 +13,7 @@ from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
+from cranfield.explanation.worksheet import number
 from cranfield.judge import Queries
 from cranfield.measures import Measure
 from cranfield.qrels import Qrels
@@ -50,11 +51,11 @@ class Difference:
 
     `method` says how. "terms": the value is a sum of what documents add where they stand, and all
     else is common to both runs; then the parts' changes add up to `difference`, left - right.
-    "moved" elsewhere: each document of the first 100 ranks of either run by itself is put in the
-    left run at the rank where the right one has it. These changes do not add up, and with
-    ties="expected" there are none, as a document then has no rank of its own. The greatest comes
-    first. `lengths` are the numbers of documents that the runs retrieved, of those kept; ranks are
-    among these.
+    "moved" elsewhere, for the `reason` that is said: each document of the first 100 ranks of either
+    run by itself is put in the left run at the rank where the right one has it, or taken out. These
+    changes do not add up, and with ties="expected" there are none, as a document then has no rank
+    of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
+    retrieved, of those kept; ranks are among these.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
@@ -73,6 +74,8 @@ class Difference:
     lengths: tuple[int, int]
     options: Mapping[str, Any]
     remarks: Sequence[str]  # what else to know of the data
+    judged: Sequence[Part]  # documents to be shown where none makes a difference
+    reason: str  # why not by terms; empty if by terms
 
     @property
     def difference(self) -> float:
@@ -92,12 +95,12 @@ class Difference:
         if measure.definition.is_text:
             raise MeasureError(f"{measure} is a text: two of them have no difference")
         values = [follow(measure, scene) for scene in (left, right)]
-        terms = [_terms(value) for value in values]
+        terms = _terms(values[0]), _terms(values[1])
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
-        common = [None if found is None else found.common for found in terms]
+        reason = _reason(terms, names)
         parts: list[Part] = []
-        if terms[0] is not None and terms[1] is not None and common[0] == common[1]:
-            mine, theirs = terms[0].by_document, terms[1].by_document
+        if not reason:
+            mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
             for doc in dict.fromkeys([*mine, *theirs]):
                 ours, other = mine.get(doc, 0.0), theirs.get(doc, 0.0)
                 if ours != other:
@@ -126,30 +129,38 @@ class Difference:
             *(left.query, pair, measure, ours, other, method, parts, lengths),
             dict(options),
             remarks,
+            [
+                Part(doc, grade, ranks[0].get(doc), ranks[1].get(doc), None, None, None, 0.0)
+                for doc, grade in _to_show(left, right)
+            ],
+            reason,
         )
 
     def table(self, rows: int | None = _ROWS) -> Table:
         """Return the parts as a table to be shown, the first `rows` of them (None: all).
+
+        Where there are none, the judged documents, and where each run has them.
 
         Raises OptionError if `rows` is no whole number of 1 or more.
         """
         if rows is not None:
             check_rows(rows)
         left, right = self.names
-        first = self.parts[:rows]
+        first = (self.parts or self.judged)[:rows]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         cells = [
             [one.document, *(_or_dash(each) for each in (one.grade, one.left_rank, one.right_rank))]
             for one in first
         ]
-        if self.method == "terms":
+        numbers: list[list[str]] = [[] for _ in first]
+        if self.parts and self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "difference", "sum so far"]
             so_far = np.cumsum([one.change for one in first]).tolist()
             numbers = [
                 [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}", f"{sum_:+.6f}"]
                 for one, sum_ in zip(first, so_far, strict=True)
             ]
-        else:
+        elif self.parts:
             header += [f"{left} with it there", "change"]
             numbers = [[f"{one.value:.6f}", f"{one.change:+.6f}"] for one in first]
         cells = [[*cell, *more] for cell, more in zip(cells, numbers, strict=True)]
@@ -167,10 +178,14 @@ class Difference:
 
     def _notes(self, n_shown: int) -> list[str]:
         notes = list(self.remarks)
-        hidden = len(self.parts) - n_shown
-        if hidden:
+        hidden = len(self.parts or self.judged) - n_shown
+        if hidden and self.parts:
             more = "document makes" if hidden == 1 else "documents make"
             notes.append(f"{hidden:,} more {more} a difference.")
+        elif hidden:
+            notes.append(f"{hidden:,} more judged {'document' if hidden == 1 else 'documents'}.")
+        if self.left == self.right:
+            notes.append("Both values are the same.")
         if self.method == "terms" and self.parts:
             notes.append(
                 "By terms: the value is the sum of what each document adds where it stands, and "
@@ -195,20 +210,23 @@ class Difference:
     def _of_moves(self) -> list[str]:
         """Return how documents were moved, in sentences."""
         left, right = self.names
-        why = (
-            "the two values have no common denominator, or documents do not add to them one by one"
-        )
+        why = f"Not by terms: {self.reason}."
         if self.options.get("ties") == "expected":
-            return [f"Not by terms: {why}. With ties=expected no document has a rank to move to."]
+            return [why, "With ties=expected no document has a rank to move to."]
         of = f" of the first {_MOVED} ranks" * (max(self.lengths) > _MOVED)
         if not self.parts:
             return [
-                f"Not by terms: {why}. No document{of}, put by itself where {right} has it, "
-                f"changes the value of {left}."
+                why,
+                f"No document{of}, put by itself where {right} has it, changes the value of "
+                f"{left}.",
             ]
+        out = any(one.right_rank is None for one in self.parts)
         return [
+            why,
             f"By moving: the value of {left} with this one document{of} where {right} has it, the "
-            f"others in their order. Not by terms, as {why}; so these changes do not add up."
+            "others in their order"
+            + f"; taken out, where {right} does not have it (-)" * out
+            + f". Only {left} is changed, and these changes do not add up.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -220,6 +238,7 @@ class Difference:
             "values": [self.left, self.right],
             "difference": self.difference,
             "method": self.method,
+            "reason": self.reason,
             "documents": [asdict(one) for one in self.parts],
             "retrieved": list(self.lengths),
             "options": dict(self.options),
@@ -240,6 +259,17 @@ class Difference:
 
     def _repr_html_(self) -> str:
         return to_html(self.table())
+
+
+def _to_show(left: Scene, right: Scene) -> list[tuple[str, int | None]]:
+    """Return (document, grade) of the judged documents that were retrieved, the best first.
+
+    If there are none, of all judged ones; if there are none of these, of what was retrieved.
+    """
+    judged = sorted(left.grades.items(), key=lambda item: -item[1])
+    retrieved = dict.fromkeys([*left.docs, *right.docs])
+    both: list[tuple[str, int | None]] = [(doc, grade) for doc, grade in judged if doc in retrieved]
+    return both or [*judged] or [(doc, None) for doc in retrieved]
 
 
 def _or_dash(number: int | None) -> str:
@@ -272,51 +302,91 @@ class _Terms:
     """What each document adds, and what is common to all runs if all these numbers are."""
 
     by_document: Mapping[str, float]
-    common: tuple[Any, ...]
+    common: tuple[tuple[str, float], ...]  # (operation, with what), the last one first
 
 
-def _terms(value: Any) -> _Terms | None:
-    """Return what each document of the ranking adds to the value; None if it does not add up so."""
+_BASES = {  # rankings that are not the run's
+    "ideal": "the ideal ranking",
+    "filled": "the ideal ranking",
+    "novel_first": "the ideal ranking",
+    "most_first": "the ideal ranking",
+    "ranked": "places among equal scores",
+}
+_STEPS = {  # what does not add up
+    "first": "only the first of some documents counts",
+    "maximum": "only the highest of some numbers counts",
+    "divide": "the value is divided by what hangs on the ranking, too",
+    "ratio": "the value is divided by what hangs on the ranking, too",
+    "multiply": "the value is a product of two numbers that hang on the ranking",
+}
+_CHANGED = {"divide": "divided by", "ratio": "divided by", "multiply": "multiplied by"}
+
+
+def _reason(terms: "tuple[_Terms | str, _Terms | str]", names: Sequence[str]) -> str:
+    """Say why two values do not differ by what documents add to them; empty if they do."""
+    left, right = terms
+    if isinstance(left, str) or isinstance(right, str):
+        return left if isinstance(left, str) else str(right)
+    if left.common == right.common:
+        return ""
+    for (op, one), (other_op, other) in zip(left.common, right.common, strict=False):
+        if op == other_op != "both" and one != other:
+            how = _CHANGED.get(op, "added to" if op == "add" else "set off against")
+            return (
+                f"what documents add is {how} {number(one)} in {names[0]}, and {number(other)} in "
+                f"{names[1]}"
+            )
+    return "the two values are not made by the same steps"
+
+
+def _terms(value: Any) -> _Terms | str:
+    """Return what each document of the ranking adds to the value; or why it does not add up so."""
     if not isinstance(value, Derived):
-        return None
+        return "no document of the ranking adds to it"
     op, inputs = value.step.op, value.step.inputs
     first = inputs[0] if inputs else None
     if op in ("total", "count") and isinstance(first, Rows):
-        if first.base not in ("hits", "every") or first.home is not None:
-            return None
+        if first.home is not None:
+            return "the value is added up group by group"
+        if first.base not in ("hits", "every"):
+            return (
+                f"the value is added up over {_BASES.get(first.base, 'other rows than documents')}"
+            )
         numbers = [1.0] * len(first.documents)
         if op == "total":
             numbers = np.broadcast_to(inputs[1], (len(first.documents),)).tolist()
         found: dict[str, float] = {}
-        for doc, number in zip(first.documents, numbers, strict=True):
+        for doc, number_ in zip(first.documents, numbers, strict=True):
             if doc is not None:
-                found[doc] = float(number)
-            elif number:  # of a rank beyond the last document
-                return None
+                found[doc] = float(number_)
+            elif number_:
+                return "ranks beyond the last document add to it"
         return _Terms(found, ())
     if op in ("item", "astype"):
         return _terms(first)
     if op not in ("add", "subtract", "multiply", "divide", "ratio"):
-        return None
+        return _STEPS.get(op, "the value is no sum of what documents add")
     left, right = (_terms(one) for one in inputs)
     sides = [np.asarray(one).flat[0].item() for one in inputs]
-    if op in ("add", "subtract") and left is not None and right is not None:
+    if isinstance(left, _Terms) and isinstance(right, _Terms):
+        if op not in ("add", "subtract"):
+            return _STEPS[op]
         sign = 1.0 if op == "add" else -1.0
         every = dict.fromkeys([*left.by_document, *right.by_document])
         mine, theirs = left.by_document, right.by_document
         both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in every}
-        return _Terms(both, (op, left.common, right.common))
-    if left is not None and right is None:
+        return _Terms(both, (("both", float(len(left.common))), *left.common, *right.common))
+    if isinstance(left, _Terms):
         its, other = left.by_document, sides[1]
+        common = ((op, other), *left.common)
         if op in ("divide", "ratio"):
-            scaled = {doc: one / other if other else 0.0 for doc, one in its.items()}
-            return _Terms(scaled, (op, other, *left.common))
-        if op == "multiply":
-            return _Terms({d: one * other for d, one in its.items()}, (op, other, *left.common))
-        return _Terms(its, (op, other, *left.common))
-    if right is not None and left is None and op in ("add", "multiply", "subtract"):
+            return _Terms({d: one / other if other else 0.0 for d, one in its.items()}, common)
+        return _Terms(
+            {d: one * (other if op == "multiply" else 1) for d, one in its.items()}, common
+        )
+    if isinstance(right, _Terms) and op in ("add", "multiply", "subtract"):
         other = sides[0]
         scale = {"add": 1.0, "subtract": -1.0, "multiply": other}[op]
         its = {doc: scale * one for doc, one in right.by_document.items()}
-        return _Terms(its, (op, other, *right.common))
-    return None
+        return _Terms(its, ((op, other), *right.common))
+    return _STEPS[op] if isinstance(right, _Terms) else left if isinstance(left, str) else right

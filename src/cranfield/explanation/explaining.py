@@ -30,7 +30,8 @@ def explain(
     """Explain a number: of one query, over all queries, or the difference of two runs on a query.
 
     The measure itself is run, on values that remember how they were made: what is shown is what
-    was computed, for every measure there is and for one's own.
+    was computed, for every measure there is and for one's own. Of one query, it is run on that
+    query alone: one's own measure must give a query the value that it has among others, too.
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
@@ -69,6 +70,7 @@ recip_rank)
     Of all swaps of two ranks, that of 1 (b) and 3 (a) would raise it most: 1.0000 (+0.6667).
     Of all judgments of one unjudged document, grade 2 for x at rank 2 would raise it most: \
 0.5000 (+0.1667).
+    Numbers are rounded to six decimals (below 0.001: six digits); the value is not.
     RR(rel=2) = A = 0.3333333333333333
     <BLANKLINE>
 

@@ -1,17 +1,19 @@
 """The value over all queries explained: which queries pull it down, and how far."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, evaluate
+from cranfield.evaluation import Judging, evaluate, ideals_of
 from cranfield.explanation.query import check_rows
 from cranfield.formats.block import Errors, Progress
 from cranfield.judge import Queries
 from cranfield.measures import Measure, definitions, parse
+from cranfield.measures.parameters import Depth
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
 from cranfield.render import Table, delimited, text, to_html
@@ -76,7 +78,6 @@ class MeanExplanation:
     terms: Sequence[float]  # in the order in which they are added
     queries: Sequence[QueryPart]
     level: int  # the lowest grade that was counted as relevant
-    rows: int  # how many a table shows
     recipe: Mapping[str, Any]
     remarks: Sequence[str]  # what else to know of the scores
 
@@ -86,23 +87,21 @@ class MeanExplanation:
         return len(self.queries)
 
     @classmethod
-    def of(cls, scores: Scores, measure: Measure | str, rows: int = _ROWS) -> "MeanExplanation":
+    def of(cls, scores: Scores, measure: Measure | str) -> "MeanExplanation":
         """Explain one measure's value over all queries.
 
         What `scores` also has of NumRet, NumRel and NumRelRet is shown beside, and marks queries
-        without results, without relevant documents, and those for which none of them was found.
+        without results, without relevant documents, and those for which none of them was found;
+        with Success at the measure's cutoff, those for which none was found down to there, too.
 
         Args:
             scores: what `evaluate` returned for one run.
             measure: one that was evaluated.
-            rows: how many queries a table shows.
 
         Raises:
             MeasureError: the measure was not evaluated, or its values are texts.
-            OptionError: rows is no number of rows.
 
         """
-        check_rows(rows)
         wanted = _a_number(measure)
         value = scores[wanted]
         values = scores.columns[str(wanted)][1].astype(np.float64)
@@ -117,12 +116,13 @@ class MeanExplanation:
             so_far = (np.cumsum(parts[order]) / whole).tolist()
         level = _level(wanted)
         counted = [
-            scores.per_query(one) if str(one) in scores.columns else {} for one in _counts(level)
+            scores.per_query(one) if str(one) in scores.columns else {}
+            for one in (*_counts(level), *_reached(wanted))
         ]
         found = []
         for row, share, until in zip(order.tolist(), shares, so_far, strict=True):
             query = scores.query_ids[row]
-            retrieved, relevant, both = (
+            retrieved, relevant, both, *reached = (
                 int(column[query]) if column else None for column in counted
             )
             found.append(
@@ -136,7 +136,10 @@ class MeanExplanation:
                     retrieved,
                     relevant,
                     both,
-                    _marks(retrieved, relevant, both, judged_only=scores.recipe["judged_only"]),
+                    _marks(
+                        *(retrieved, relevant, both, reached == [0], wanted.cutoff),
+                        judged_only=scores.recipe["judged_only"],
+                    ),
                 )
             )
         return cls(
@@ -148,16 +151,18 @@ class MeanExplanation:
             terms.tolist(),
             found,
             level,
-            rows,
             scores.recipe,
-            Systems([scores]).notes(),
+            _added_up(kind, Systems([scores]).notes()),
         )
 
-    def table(self, rows: int | None = None) -> Table:
-        """Return the most harmful queries as a table to be shown; None: as many as was asked."""
+    def table(self, rows: int | None = _ROWS) -> Table:
+        """Return the queries as a table to be shown, the `rows` most harmful ones (None: all).
+
+        Raises OptionError if `rows` is no whole number of 1 or more.
+        """
         if rows is not None:
             check_rows(rows)
-        first = self.queries[: self.rows if rows is None else rows]
+        first = self.queries[:rows]
         label = {
             "missing": "1 - value",
             "difference": "value - mean",
@@ -191,7 +196,7 @@ class MeanExplanation:
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
         """Return the table, of at most `rows` queries (None: all of them)."""
-        return [self.table(len(self.queries) if rows is None else rows)]
+        return [self.table(rows)]
 
     def separated(self, delimiter: str) -> str:
         """Return a row for each query: for programs that read csv or tsv."""
@@ -221,6 +226,8 @@ class MeanExplanation:
             }
             stand = first[self.measure.definition.higher_is_better]
             said.append(f"{stand} first; over all queries the differences add up to 0.")
+        elif until is not None:
+            said.append(f"share: value / {shown(self.measure, self.total)}, the sum.")
         if self.kind == "logarithm":
             said.append(f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.")
         if self.n > n_shown:
@@ -304,7 +311,7 @@ def explain_mean(
     """
     wanted = _a_number(measure)
     judgments = as_qrels(qrels, errors)
-    beside = [] if judgments.in_groups else _counts(_level(wanted))
+    beside = [] if judgments.in_groups else [*_counts(_level(wanted)), *_reached(wanted)]
     if judging.get("ties") == "expected":
         beside = beside[:2]
     scores = evaluate(
@@ -316,7 +323,10 @@ def explain_mean(
         progress=progress,
         **judging,
     )
-    return MeanExplanation.of(scores, wanted)
+    found = MeanExplanation.of(scores, wanted)
+    # What is counted beside it has no ideal ranking.
+    unsaid = {*ideals_of(scores.measures, judgments)} - {*ideals_of([wanted], judgments)}
+    return replace(found, remarks=[one for one in found.remarks if one not in unsaid])
 
 
 def _a_number(measure: Measure | str) -> Measure:
@@ -361,9 +371,36 @@ def _counts(level: int) -> list[Measure]:
     return [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
 
 
+def _reached(measure: Measure) -> list[Measure]:
+    """Return what tells whether anything relevant stands above the measure's cutoff, if it has one.
+
+    None at a cutoff that hangs on the query: there "the first R" would say little.
+    """
+    cutoff = measure.cutoff
+    if not isinstance(cutoff, Depth) or cutoff.at_relevant:
+        return []
+    return [(Measure("Success") @ cutoff)(rel=_level(measure))]
+
+
+def _added_up(kind: Kind, notes: Sequence[str]) -> list[str]:
+    """Return notes that do not speak of an average where there is a sum."""
+    if kind != "sum":
+        return [*notes]
+    return [
+        re.sub(r"^([\d,]+ (?:query|queries)) averaged\.$", r"\1 added up.", one) for one in notes
+    ]
+
+
 def _marks(
-    retrieved: int | None, relevant: int | None, both: int | None, *, judged_only: bool
+    retrieved: int | None,
+    relevant: int | None,
+    both: int | None,
+    is_below: bool,
+    cutoff: Depth | float | None,
+    *,
+    judged_only: bool,
 ) -> tuple[str, ...]:
+    """Say what explains a low value; `is_below`: nothing relevant stands above the cutoff."""
     marks = []
     if retrieved == 0:
         marks.append("no judged results" if judged_only else "no results")
@@ -371,6 +408,12 @@ def _marks(
         marks.append("no relevant document")
     if retrieved and relevant and both == 0:
         marks.append("nothing relevant retrieved")
+    elif retrieved and relevant and is_below:
+        marks.append(
+            "nothing relevant at rank 1"
+            if str(cutoff) == "1"
+            else f"nothing relevant in the first {cutoff}"
+        )
     return tuple(marks)
 
 

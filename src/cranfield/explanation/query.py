@@ -1,11 +1,12 @@
 """One query's value explained: the terms it is made of, and what would change it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.evaluation import Judging, other_ideals
+from cranfield.evaluation import Judging, ideals_of
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
@@ -18,7 +19,7 @@ from cranfield.explanation.whatif import (
     ties,
     unjudged,
 )
-from cranfield.explanation.worksheet import Line, Sheet, Worksheet, number, worksheet
+from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, number, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.render import Table, delimited, text, to_html
@@ -28,6 +29,7 @@ _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end
 _EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
+_NOT_ONE = "Not one judged document was retrieved."  # as `judge` says it
 _SWAPPED, _JUDGED = 100, 1000  # the last ranks of which `best_swap` and `judgments` try something
 
 
@@ -78,6 +80,7 @@ class Explanation:
     options: Mapping[str, Any]
     remarks: Sequence[str]  # what else to know of the data
     untried: str  # why no judgment was tried; empty if some were
+    cutoff: int | None  # the last rank that counts for this query; None: all do
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure, options: Judging) -> "Explanation":
@@ -103,8 +106,9 @@ class Explanation:
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
             options=dict(options),
-            remarks=[*scene.meeting.remarks, *_ideal(scene, measure)],
+            remarks=[*scene.meeting.remarks, *ideals_of([measure], scene.qrels)],
             untried=_untried(scene, measure),
+            cutoff=_cutoff(scene, measure),
         )
 
     # ---- as text --------------------------------------------------------------------------------
@@ -146,14 +150,15 @@ class Explanation:
 
     def _title(self) -> list[str]:
         definition = self.measure.definition
+        variant = ", of which this is a variant" * _is_variant(self.measure)
         return [
             f"{self._short(self.value)}: query {self.query}, run {self.run}",
-            f"{definition.name}: {definition.formula} ({definition.source})",
+            f"{definition.name}{variant}: {definition.formula} ({definition.source})",
         ]
 
     def _beside(self) -> list[str]:
         """Return what else to know of the value, in sentences."""
-        said = list(self.remarks)
+        said = [one for one in self.remarks if self.retrieved or one != _NOT_ONE]
         if self.worksheet.divided_by_nothing:
             said.append("0 / 0 counts as 0.")
         if self.worksheet.lost:
@@ -166,10 +171,16 @@ class Explanation:
         if self.options:
             given = ", ".join(f"{key}={value}" for key, value in self.options.items())
             said.append(f"Options: {given}.")
+        if any(map(_is_rounded, self.worksheet.entries)):
+            said.append(
+                "Numbers are rounded to six decimals (below 0.001: six digits); the value is not."
+            )
         return said
 
     def _of_unjudged(self) -> list[str]:
         n_docs = len(self.retrieved)
+        if not n_docs:
+            return ["Nothing was retrieved."]
         if self.options.get("judged_only"):
             out = [one for one in self.retrieved if one.grade is None or one.grade < 0]
             if not out:
@@ -180,13 +191,12 @@ class Explanation:
                 f"{_documents(n_docs)} retrieved, at {at}. The others closed up: the tables and "
                 "the swap have their ranks after that, all else has the ranks before."
             ]
-        cutoff = self.measure.cutoff
-        k = cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks else n_docs
+        k = n_docs if self.cutoff is None else self.cutoff
         looked_at = min(k, n_docs)
         its = [one for one in self.unjudged if one[0] <= looked_at]
         where = f"{_documents(looked_at)} retrieved" + f" down to rank {k}" * (k < n_docs)
-        if not looked_at:
-            return ["Nothing was retrieved."]
+        if not k:
+            return ["No rank is looked at: R, the number of relevant documents, is 0."]
         if not its:
             return [f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."]
         return [f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."]
@@ -207,13 +217,16 @@ class Explanation:
 
     def _of_tie(self, tie: Tie) -> str:
         last = tie.first + tie.size - 1
-        docs = ", ".join(tie.docs[:_NAMED]) + (", ..." if len(tie.docs) > _NAMED else "")
-        kept = "" if len(tie.docs) == tie.size else f"; of these, {len(tie.docs)} were kept"
+        n_kept = len(tie.docs)
+        docs = ", ".join(tie.docs[:_NAMED]) + (", ..." if n_kept > _NAMED else "")
+        docs = f" ({docs})" * bool(docs)
+        kept = f"; of these, {n_kept or 'none'} {'was' if n_kept < 2 else 'were'} kept"
+        kept *= n_kept < tie.size
         best, worst = tie.highest, tie.lowest
         if self._better == "lower":
             best, worst = worst, best
         return (
-            f"Ranks {tie.first} to {last} share their score{kept} ({docs}): the best and the worst "
+            f"Ranks {tie.first} to {last} share their score{kept}{docs}: the best and the worst "
             f"order by grade would make it {_four(best)} and {_four(worst)}."
         )
 
@@ -297,7 +310,7 @@ class Explanation:
         rows: list[tuple[object, ...]] = [
             ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
         ]
-        for entry in [*self.worksheet.entries, self.worksheet.result]:
+        for entry in [*self._entries(), self.worksheet.result]:
             if isinstance(entry, Line):
                 rows.append((self.query, "", "", "", "", "", entry.symbol, entry.value))
                 continue
@@ -307,9 +320,19 @@ class Explanation:
                 tuple("" if not column or column[i] is None else column[i] for column in labels)
                 for i in range(n_rows)
             ]
-            for column in entry.columns:
+            # A row for each document, also where it is all that counts.
+            columns = entry.columns or [Column("grade", entry.labels.get("grade", [""] * n_rows))]
+            for column in columns:
                 for cell, value in zip(cells, column.values, strict=True):
-                    rows.append((self.query, entry.title, *cell, column.header, value))
+                    rows.append(
+                        (
+                            self.query,
+                            entry.title,
+                            *cell,
+                            column.header,
+                            "" if value is None else value,
+                        )
+                    )
             for total in entry.totals:
                 rows += [
                     (self.query, entry.title, "", "", "", "", total.symbol, value)
@@ -343,9 +366,36 @@ def _step(entry: Sheet | Line) -> dict[str, Any]:
     }
 
 
-def _ideal(scene: Scene, measure: Measure) -> list[str]:
-    """Say what the ideal ranking is, if the judgments say so and the measure has another."""
-    return other_ideals([measure], scene.qrels) if scene.qrels.remarks else []
+def _cutoff(scene: Scene, measure: Measure) -> int | None:
+    """Return the last rank that counts, None if all do; where each group has its own, the most."""
+    if not isinstance(measure.cutoff, Depth):
+        return None
+    if scene.judged.in_groups:
+        return measure.cutoff.ranks
+    return int(measure.cutoff.of(scene.judged, measure.parameters.get("rel", 1)).flat[0])
+
+
+def _is_variant(measure: Measure) -> bool:
+    """Tell whether a parameter makes the formula another one: a formula has names of its own."""
+    definition = measure.definition
+    return any(
+        value != definition.defaults[name]
+        and name not in ("rel", definition.unnamed)
+        and not any(
+            re.search(rf"\b{re.escape(str(one))}\b", definition.formula) for one in (name, value)
+        )
+        for name, value in measure.given
+    )
+
+
+def _is_rounded(entry: Sheet | Line) -> bool:
+    """Tell whether a number of it is not shown in full."""
+    if isinstance(entry, Line):
+        shown: list[Any] = [entry.value]
+    else:
+        shown = [one for column in entry.columns for one in column.values]
+        shown += [one for total in entry.totals for one in (*total.values, *(total.running or ()))]
+    return any(isinstance(one, float) and float(number(one)) != one for one in shown)
 
 
 def _untried(scene: Scene, measure: Measure) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class Scene:
     meeting: Meeting
     docs: Sequence[str]
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
+    whole: Ranking  # not cut
+    costs: Mapping[str, float]  # of these documents; empty where they play no part
     grades: Mapping[str, int]
 
     @property
@@ -104,7 +107,13 @@ class Scene:
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
         if ties in ("best", "worst"):
             ranking = _by_grade(ranking, grades, ties == "best")
-        depth = options.get("depth") or len(ranking.docs)
+        costs_of: dict[str, float] = {}
+        if meeting.judged.cost is not None:
+            uncut = cast(Judging, {**options, "depth": None, "judged_only": False})
+            all_costs = judge(alone, its, costs=True, spelling=False, **uncut).judged.cost
+            assert all_costs is not None  # noqa: S101 - some were said
+            costs_of = dict(zip(ranking.docs, all_costs.tolist(), strict=True))
+        whole, depth = ranking, options.get("depth") or len(ranking.docs)
         first = slice(0, int(depth))
         ranking = Ranking(
             ranking.docs[first],
@@ -115,7 +124,7 @@ class Scene:
         kept = ranking.docs
         if options.get("judged_only"):
             kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
-        return cls(query, run.name, alone, options, meeting, kept, ranking, grades)
+        return cls(query, run.name, alone, options, meeting, kept, ranking, whole, costs_of, grades)
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:

@@ -48,13 +48,16 @@ class Documents:
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> "Documents":
-        """Give numbers to the documents of a ranking, best first, and to others."""
+        """Give numbers to documents that the run ranks, best first, and to others.
+
+        `costs` are those of the others; 1 where nothing is said.
+        """
         names = [*docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        cost = scene.judged.cost
-        if cost is not None:
-            known = costs or {}
-            cost = np.append(cost, [*(known.get(doc, 1.0) for doc in others), 1.0])
+        cost = None
+        if scene.judged.cost is not None:
+            known = {**(costs or {}), **{doc: scene.costs[doc] for doc in docs}}
+            cost = np.array([*(known.get(doc, 1.0) for doc in names), 1.0])
         first = size = None
         if scene.judged.ties == "expected":
             ranks = {doc: rank for rank, doc in enumerate(scene.ranking.docs)}
@@ -257,8 +260,8 @@ def _kinds(scene: Scene, documents: Documents, n: int) -> Ints:
 class Tie:
     """Documents that share their score, and the values that the query has in two orders of these.
 
-    `first` is the first rank of that score, as retrieved, `size` how many have it; `docs` are
-    those of them that were kept.
+    `first` is the first rank of that score, as retrieved, `size` how many have it, also below the
+    rank at which the run was cut; `docs` are those of them that were kept.
     """
 
     first: int
@@ -272,37 +275,45 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     """Return the ties that mattered to the value, those with the greatest effect first.
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
-    round; all other documents stay where they are. If a higher grade is not always the better one
+    round; all other documents stay where they are. A cut by `depth` comes after that: it may keep
+    other documents of the score. If a higher grade is not always the better one
     to have first, other orders may have lower and higher values. None are returned if equal scores
     are not ranked by document id, and for a text.
     """
     if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
         return []
-    docs, kept = scene.docs, set(scene.docs)
-    if not docs:
+    whole, depth = scene.whole, len(scene.ranking.docs)
+    if not depth:
         return []
-    rows = [i for i, doc in enumerate(scene.ranking.docs) if doc in kept]
-    firsts, sizes = scene.ranking.tie_first[rows], scene.ranking.tie_size[rows]
+    # Down to the end of the tie that a cut by `depth` goes through.
+    end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
+    docs, kept = whole.docs[:end], set(scene.docs)
     documents = Documents.of(scene, docs)
     graded = _graded(scene, documents)
     rankings, found = [], []
-    edges = [0, *(np.flatnonzero(np.diff(firsts)) + 1).tolist(), len(firsts)]
-    for begin, end in pairwise(edges):
-        its = graded[begin:end]
+    edges = [0, *(np.flatnonzero(np.diff(whole.tie_first[:end])) + 1).tolist(), end]
+    for begin, stop in pairwise(edges):
+        its = graded[begin:stop]
         if len(set(its.tolist())) < 2:
             continue
         for by in (-its, its):
-            ranking = np.arange(len(docs))
-            ranking[begin:end] = begin + by.argsort(kind="stable")
-            rankings.append(ranking)
-        found.append(slice(begin, end))
+            ranking = np.arange(end)
+            ranking[begin:stop] = begin + by.argsort(kind="stable")
+            rankings.append(ranking[:depth])
+        found.append(slice(begin, stop))
 
     def some(part: slice) -> Floats:
         return values(scene, measure, documents, np.array(rankings[part]))
 
-    both = _all_values(scene, measure, len(rankings), len(docs), some).reshape(-1, 2)
+    both = _all_values(scene, measure, len(rankings), depth, some).reshape(-1, 2)
     every = [
-        Tie(int(firsts[at.start]), int(sizes[at.start]), tuple(docs[at]), min(pair), max(pair))
+        Tie(
+            at.start + 1,
+            at.stop - at.start,
+            tuple(doc for doc in docs[at.start : min(at.stop, depth)] if doc in kept),
+            min(pair),
+            max(pair),
+        )
         for at, pair in zip(found, both.tolist(), strict=True)
         if pair[0] != pair[1]
     ]

@@ -212,19 +212,19 @@ def is_list(value: object) -> bool:
 def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
     """Return {document: grade} and the ranking of a list of grades, best rank first.
 
-    The documents are called "rank 1", "rank 2", ...; None is the grade of an unjudged one.
+    The documents are called "#1", "#2", ... by their ranks; None is the grade of an unjudged one.
     """
     if not is_list(grades):
         raise InputError(f"{where}: expected a list of grades, best rank first, got {grades!r:.80}")
     listed = list(grades)
-    ranking = [f"rank {i}" for i in range(1, len(listed) + 1)]
+    ranking = [f"#{i}" for i in range(1, len(listed) + 1)]
     judged = {doc: one for doc, one in zip(ranking, listed, strict=True) if one is not None}
     found = grades_of(judged.values())
     if found is None:
         doc, wrong = next((d, one) for d, one in judged.items() if grades_of([one]) is None)
         raise InputError(
-            f"{where}, {doc}: expected a whole number as the grade, or None for an unjudged "
-            f"document, got {wrong!r:.80}"
+            f"{where}, rank {doc[1:]}: expected a whole number as the grade, or None for an "
+            f"unjudged document, got {wrong!r:.80}"
         )
     return dict(zip(judged, found.tolist(), strict=True)), ranking
 
