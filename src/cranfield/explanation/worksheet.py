@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import Derived, Step, plain
+from cranfield.derivation import Derived, Record, Step, plain
 from cranfield.explanation.following import GroupSpace, Rows
 
 # What binds: an expression of a lower number stands in brackets beside one of a higher.
@@ -66,6 +66,7 @@ _WORDS = {  # what a Judged and its rankings hold
     "n_nonrelevant": "nonrelevant",
     "n_nonrelevant_retrieved": "nonrelevant retrieved",
     "is_ordered": "in one order",
+    "unknown": "(numbers of unknown origin)",
 }
 _BASES = {  # what stands before the grades, and what behind
     "hits": "judged documents retrieved",
@@ -86,6 +87,7 @@ _AGGREGATED = {
     "joined": "{}, one after the other",
 }
 _LONGEST_HEADER = 32
+_UNKNOWN = "(numbers of unknown origin)"
 
 
 # What a node is called, and how tightly that binds; None: it is to be written out.
@@ -161,6 +163,7 @@ class _Writing:
     """Writes the worksheet of one value."""
 
     symbols: Iterator[str]
+    is_strict: bool  # as in Record
     entries: dict[str, Sheet | Line] = field(default_factory=dict)  # by symbol
     # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
     needs: dict[int, Any] = field(default_factory=dict)
@@ -196,11 +199,13 @@ class _Writing:
         if isinstance(node, GroupSpace):
             return id(node)
         if isinstance(node, np.ndarray) and not isinstance(node, Derived):
+            self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
             return node.shape, node.tobytes()
         if not isinstance(node, Derived):
             return repr(node)
         if id(node) not in self.keys:
             made = node.step
+            self.lost |= made.op == "unknown"
             self.alive.append(node)
             inputs = tuple(self.key(one) for one in made.inputs)
             space = self.key(made.space) if isinstance(made.space, Rows) else made.space
@@ -248,10 +253,11 @@ class _Writing:
         if known is not None:
             return known
         op, inputs = node.step.op, node.step.inputs
-        if op == "item" and np.size(inputs[0]) != node.size:  # a column of several
-            return node.step.name or "item", _ATOM
-        if op in ("item", "spread"):  # the same number, elsewhere
-            return self.written(inputs[-1] if op == "spread" else inputs[0], label)
+        if op == "item":  # some of an array, in some order
+            self.lost |= not node.step.name
+            return node.step.name or _UNKNOWN, _ATOM
+        if op == "spread":  # the same number, elsewhere
+            return self.written(inputs[-1], label)
         if op == "ldexp":  # x times 2^n
             power = self._bracketed(inputs[1], label, _POWER)
             if _is(inputs[0], 1):
@@ -288,8 +294,6 @@ class _Writing:
         if op == "looked_up":
             return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
-        if op == "unknown":
-            self.lost = True
         return f"{_FUNCTIONS.get(op, op)}({inside})", _ATOM
 
     def _simpler(self, op: str, inputs: Any, label: _Label) -> tuple[str, int] | None:
@@ -354,7 +358,7 @@ class _Writing:
                 return "0"
             if (value != value.flat[0]).any():
                 self.lost = True
-                return "(numbers of unknown origin)"
+                return _UNKNOWN
             value = value.flat[0]
         if isinstance(value, bool | np.bool_):
             return number(value)
@@ -368,6 +372,7 @@ class _Writing:
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.key(node)
+        self.lost |= isinstance(node.step.space, Rows)  # a column: this shows one number of it
         if ("symbol", key) not in self.known:
             op, inputs = node.step.op, node.step.inputs
             leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
@@ -547,7 +552,8 @@ class _Writing:
     def column(self, sheet: Sheet, node: Any, rows: Rows | None) -> str:
         """Return the header of the node's column in the sheet, which it gets if it has none."""
         if not isinstance(node, Derived):
-            node = Derived.of(np.broadcast_to(node, (_length(sheet),)), Step("constant", (node,)))
+            values = np.broadcast_to(node, (_length(sheet),))
+            node = Derived.of(values, Step("constant", (node,)), Record())
         label = self._label(sheet, node, rows)
         if label is not None and (label[0] in sheet.labels or _has(sheet, label[0])):
             return label[0]
@@ -559,6 +565,8 @@ class _Writing:
         first = made.inputs[0] if made.inputs else None
         if made.space is None and made.op != "constant":
             return self.symbol(node)
+        if rows is not None and isinstance(made.space, Rows):
+            self.lost |= self.key(made.space) != self.key(rows)  # the rows of another table
         known = id(sheet), self.key(node)
         if known in self.known:
             found: tuple[str, int] = self.known[known]
@@ -712,7 +720,7 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     shown = result if isinstance(result, str) else result.item()
     if not isinstance(value, Derived):
         return Worksheet([], Line(name, "", "", shown), lost=True)
-    writing = _Writing(_letters())
+    writing = _Writing(_letters(), value.record.is_strict)
     writing.count_uses(value)
     with writing._referring() as refers:
         first = value.step.inputs[0] if value.step.inputs else None
@@ -724,7 +732,8 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
             numbers = writing._numbers(value, words)
     line = Line(name, words, numbers, shown)
     entries = writing.ordered(refers)
-    return Worksheet(entries, line, writing.lost, writing.divided_by_nothing)
+    lost = writing.lost or value.record.was_left
+    return Worksheet(entries, line, lost, writing.divided_by_nothing)
 
 
 def sheets(of: Worksheet) -> list[Sheet]:
