@@ -43,10 +43,12 @@ class Record:
     `was_left`: a number of theirs became one that remembers nothing, as by float(), or was
     overwritten. `is_strict`: an array that the measure makes by itself may come of anything, as
     one by np.asarray() does; the registry's own measures make constants only, and are tested.
+    `is_over`: the measure has returned, and what is asked of its arrays from then on is no step.
     """
 
     is_strict: bool = False
     was_left: bool = False
+    is_over: bool = False
 
 
 class Derived(NDArray[Any]):
@@ -117,7 +119,7 @@ class Derived(NDArray[Any]):
 
     def leave(self) -> None:
         """Note that numbers leave the record."""
-        self.record.was_left = True
+        self.record.was_left |= not self.record.is_over
 
     @property
     def flat(self) -> Any:

@@ -238,6 +238,8 @@ def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     It is a plain array if the measure lost them all: by a way round the ranking's methods and
     numpy's functions, such as np.asarray().
     """
-    names = Names(scene.docs, scene.ideal, scene, Record(measure.definition.is_own))
-    judged: Any = Followed(scene.judged, names)
-    return Alike([measure]).values(judged)
+    record = Record(measure.definition.is_own)
+    judged: Any = Followed(scene.judged, Names(scene.docs, scene.ideal, scene, record))
+    value = Alike([measure]).values(judged)
+    record.is_over = True
+    return value
