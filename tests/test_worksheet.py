@@ -28,12 +28,13 @@ from cranfield import (
 from cranfield.evaluation import Judging
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.worksheet import Sheet, Worksheet, worksheet
+from cranfield.explanation.worksheet import Line, Sheet, Worksheet, worksheet
 from cranfield.judged import Judged
 from cranfield.measures.cwl import QUANTITIES
 from cranfield.measures.user_models import MODELS
 from cranfield.ranked import log2, ratio
 
+QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
 OPTIONS: dict[str, Judging] = {
     "as it is": {},
@@ -186,10 +187,67 @@ def test_the_formula_is_the_same_for_every_query(name: str) -> None:
             assert made[0] == made[1], one
 
 
+def tables(of: Worksheet) -> list[Sheet]:
+    return [entry for entry in of.entries if isinstance(entry, Sheet)]
+
+
+@pytest.mark.parametrize("name", ["nDCG", "AP", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"])
+def test_every_grade_stands_beside_its_document(name: str) -> None:
+    for query in QUERIES:
+        one = next(variants(name))
+        for sheet in tables(explained(one, plain(), query, {})):
+            if "document" in sheet.labels:
+                for doc, grade in zip(sheet.labels["document"], sheet.labels["grade"], strict=True):
+                    assert grade == lists()[0][query].get(doc)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_ideal"), [("GroupAP", 0), ("P_IA", 0), ("StRecall", 0), ("alpha_nDCG", 1)]
+)
+def test_only_a_ranking_is_called_one(name: str, n_ideal: int) -> None:
+    """What is only counted has no order."""
+    one = next(variants(name))
+    titles = [sheet.title for sheet in tables(explained(one, plain(), "full0", {}))]
+    assert sum("ideal ranking" in title for title in titles) == n_ideal
+    assert "judged documents of grade 1 or more, retrieved or not" in titles
+    assert any("highest grade first" in title for title in titles) == 0
+
+
+def test_preferences_are_given_and_said_to_be() -> None:
+    for name in ("Prefs", "PrefsByGroup", "PrefsRnonrel"):
+        made = explained(next(variants(name)), grouped(), "full0", {})
+        assert any("preferences are given" in sheet.title for sheet in tables(made))
+    by_pair = explained(next(variants("PrefsByPair")), grouped(), "full0", {})
+    lines = [entry for entry in by_pair.entries if isinstance(entry, Line)]
+    assert [line.words.startswith("given: ") for line in lines] == [True, True]
+
+
+def test_a_constant_has_the_digits_that_it_takes() -> None:
+    data = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
+    for p, words in ((0.8, "A * (1 - 0.8)"), (0.5, "A * 0.5"), (1 / 3, "A * 0.6666666666666667")):
+        result = explained(Measure("RBP")(p=p), data, "q", {}).result
+        assert (result.words, result.value) == (words, 1 - p)
+        assert eval(result.numbers) == 1 - p  # noqa: S307 - our own text
+
+
+def test_where_nothing_was_divided_by_nothing() -> None:
+    """F of a query without anything relevant: P is known, R is 0 / 0, F too."""
+    nothing = Qrels({"q": {"a": 0}}), Run({"q": ["a"]})
+    made = explained(Measure("AP"), nothing, "q", {})
+    assert made.divided_by_nothing == ("AP",)
+    something = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
+    assert explained(Measure("AP"), something, "q", {}).divided_by_nothing == ()
+    by_group = explained(Measure("GroupAP"), nothing, "q", {})
+    assert by_group.divided_by_nothing == ("AP",)  # the column of that name
+    both = explained(Measure("F") @ 5, nothing, "q", {})
+    names = {entry.symbol for entry in both.entries if isinstance(entry, Line)}
+    assert set(both.divided_by_nothing) <= {*names, "F@5"}
+    assert both.divided_by_nothing
+
+
 # ---- measures of one's own ------------------------------------------------------------------
 
 SAID: dict[str, Any] = {"formula": "none", "source": "this test"}
-QUERIES = ("full0", "full1", "full2")
 
 
 def declared(function: Any) -> Measure:
@@ -209,7 +267,7 @@ def test_a_measure_of_ones_own_is_explained_as_any_other() -> None:
         redo.check(one, [])
         assert not one.lost
         assert one.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
-    (sheet,) = (one for one in made[0].entries if isinstance(one, Sheet))
+    (sheet,) = tables(made[0])
     assert [column.header for column in sheet.columns] == ["1 / rank^2"]
     assert made[0].result.words == "A / B"
 
@@ -398,6 +456,6 @@ def test_dl_2019(data: Any) -> None:
             assert not made.lost
             if i % 10 == 0 and one.name != "CWL":  # a thousand rows each
                 redo.check(made, scene.group_names)
-            for sheet in (entry for entry in made.entries if isinstance(entry, Sheet)):
+            for sheet in tables(made):
                 for total in sheet.totals:
                     redo.check_total(sheet, total, scene.group_names)

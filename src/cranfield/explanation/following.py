@@ -224,6 +224,8 @@ class Followed:
             if self._home is not None and len(retrieved) < max(ranks, default=0):
                 retrieved = scene.ranking.docs  # judged ones alone keep their ranks in subtopics
             return [retrieved[k - 1] if k <= len(retrieved) else None for k in ranks]
+        if name in ("novel_first", "most_first") and not scene.judged.in_groups:
+            return [self._names.ideal[k - 1] for k in ranks]  # what is relevant adds most
         if name in ("novel_first", "most_first"):
             order = getattr(scene.qrels, name)(*inputs).tolist()
             docs = scene.qrels.doc_lists[0]
