@@ -341,7 +341,7 @@ def same(found: Any, shown: Any, exact: bool) -> bool:
 
 def is_exact(text: str) -> bool:
     """Tell whether an expression is to be redone to the bit: constants have all their digits."""
-    return not re.search(r"\d\.\d|\^|\be\b|sum of", text)
+    return not re.search(r"\^|\be\b|sum of", text)
 
 
 def check(of: Worksheet, groups: Sequence[str]) -> None:
@@ -356,6 +356,7 @@ def check(of: Worksheet, groups: Sequence[str]) -> None:
     known: set[str] = set()
     for entry in of.entries:
         if isinstance(entry, Sheet):
+            assert known.issuperset(SYMBOL.findall(entry.title)), f"{entry.title!r}: {known}"
             check_sheet(entry, symbols, [one for one in tables if one is not entry])
             known |= {total.symbol for total in entry.totals}
         else:

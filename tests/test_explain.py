@@ -473,7 +473,7 @@ def test_what_was_dropped() -> None:
 def test_nothing_by_nothing() -> None:
     found = one({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
     assert found.value == 0
-    assert "0 / 0 counts as 0." in said(found)
+    assert "0 / 0 counts as 0: in nDCG." in said(found)
     assert last_line(str(found)) == "nDCG = A / B = 0 / 0 = 0.0"
     assert "0 / 0" not in said(one({"q": {"a": 1}}, {"q": []}, "nDCG"))
 

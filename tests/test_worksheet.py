@@ -14,6 +14,7 @@ from test_measures import variants
 from test_sampled import collections as samples
 
 from cranfield import (
+    Cutoff,
     Measure,
     MeasureError,
     Qrels,
@@ -27,12 +28,13 @@ from cranfield import (
 from cranfield.evaluation import Judging
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.worksheet import Sheet, Worksheet, worksheet
+from cranfield.explanation.worksheet import Line, Sheet, Worksheet, worksheet
 from cranfield.judged import Judged
 from cranfield.measures.cwl import QUANTITIES
 from cranfield.measures.user_models import MODELS
-from cranfield.ranked import ratio
+from cranfield.ranked import log2, ratio
 
+QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
 OPTIONS: dict[str, Judging] = {
     "as it is": {},
@@ -185,10 +187,67 @@ def test_the_formula_is_the_same_for_every_query(name: str) -> None:
             assert made[0] == made[1], one
 
 
+def tables(of: Worksheet) -> list[Sheet]:
+    return [entry for entry in of.entries if isinstance(entry, Sheet)]
+
+
+@pytest.mark.parametrize("name", ["nDCG", "AP", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"])
+def test_every_grade_stands_beside_its_document(name: str) -> None:
+    for query in QUERIES:
+        one = next(variants(name))
+        for sheet in tables(explained(one, plain(), query, {})):
+            if "document" in sheet.labels:
+                for doc, grade in zip(sheet.labels["document"], sheet.labels["grade"], strict=True):
+                    assert grade == lists()[0][query].get(doc)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_ideal"), [("GroupAP", 0), ("P_IA", 0), ("StRecall", 0), ("alpha_nDCG", 1)]
+)
+def test_only_a_ranking_is_called_one(name: str, n_ideal: int) -> None:
+    """What is only counted has no order."""
+    one = next(variants(name))
+    titles = [sheet.title for sheet in tables(explained(one, plain(), "full0", {}))]
+    assert sum("ideal ranking" in title for title in titles) == n_ideal
+    assert "judged documents of grade 1 or more, retrieved or not" in titles
+    assert any("highest grade first" in title for title in titles) == 0
+
+
+def test_preferences_are_given_and_said_to_be() -> None:
+    for name in ("Prefs", "PrefsByGroup", "PrefsRnonrel"):
+        made = explained(next(variants(name)), grouped(), "full0", {})
+        assert any("preferences are given" in sheet.title for sheet in tables(made))
+    by_pair = explained(next(variants("PrefsByPair")), grouped(), "full0", {})
+    lines = [entry for entry in by_pair.entries if isinstance(entry, Line)]
+    assert [line.words.startswith("given: ") for line in lines] == [True, True]
+
+
+def test_a_constant_has_the_digits_that_it_takes() -> None:
+    data = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
+    for p, words in ((0.8, "A * (1 - 0.8)"), (0.5, "A * 0.5"), (1 / 3, "A * 0.6666666666666667")):
+        result = explained(Measure("RBP")(p=p), data, "q", {}).result
+        assert (result.words, result.value) == (words, 1 - p)
+        assert eval(result.numbers) == 1 - p  # noqa: S307 - our own text
+
+
+def test_where_nothing_was_divided_by_nothing() -> None:
+    """F of a query without anything relevant: P is known, R is 0 / 0, F too."""
+    nothing = Qrels({"q": {"a": 0}}), Run({"q": ["a"]})
+    made = explained(Measure("AP"), nothing, "q", {})
+    assert made.divided_by_nothing == ("AP",)
+    something = Qrels({"q": {"a": 1}}), Run({"q": ["a"]})
+    assert explained(Measure("AP"), something, "q", {}).divided_by_nothing == ()
+    by_group = explained(Measure("GroupAP"), nothing, "q", {})
+    assert by_group.divided_by_nothing == ("AP",)  # the column of that name
+    both = explained(Measure("F") @ 5, nothing, "q", {})
+    names = {entry.symbol for entry in both.entries if isinstance(entry, Line)}
+    assert set(both.divided_by_nothing) <= {*names, "F@5"}
+    assert both.divided_by_nothing
+
+
 # ---- measures of one's own ------------------------------------------------------------------
 
 SAID: dict[str, Any] = {"formula": "none", "source": "this test"}
-QUERIES = ("full0", "full1", "full2")
 
 
 def declared(function: Any) -> Measure:
@@ -208,70 +267,184 @@ def test_a_measure_of_ones_own_is_explained_as_any_other() -> None:
         redo.check(one, [])
         assert not one.lost
         assert one.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
-    (sheet,) = (one for one in made[0].entries if isinstance(one, Sheet))
+    (sheet,) = tables(made[0])
     assert [column.header for column in sheet.columns] == ["1 / rank^2"]
     assert made[0].result.words == "A / B"
 
 
-def float_of_a_total(judged: Judged) -> Any:
-    """Loses a total. Unjudged documents gain nothing."""
-    hits = judged.hits.relevant()
-    return ratio(
-        judged.n_relevant() * 0.0 + float(hits.total(hits.grade / 7)[0, 0]), judged.n_relevant()
-    )
+def own(judged: Judged, numerator: Any) -> Any:
+    return ratio(numerator + 0.0 * judged.n_relevant(), judged.n_relevant())
 
 
-def array_of_a_total(judged: Judged) -> Any:
-    """Loses a total. Unjudged documents gain nothing."""
-    hits = judged.hits.relevant()
-    return ratio(np.asarray(hits.total(hits.grade / 7)), judged.n_relevant())
-
-
-def array_of_a_column(judged: Judged) -> Any:
-    """Loses a column. Unjudged documents gain nothing."""
-    hits = judged.hits.relevant()
-    return ratio(hits.total(np.asarray(hits.grade) / 7), judged.n_relevant())
-
-
-def loop(judged: Judged) -> Any:
-    """Loses a sum. Unjudged documents gain nothing."""
+def looped(judged: Judged) -> Any:
     total = 0.0
     for grade in judged.hits.relevant().grade:
         total += grade / 7
-    return ratio(total + 0 * judged.n_relevant(), judged.n_relevant())
+    return own(judged, total)
 
 
-def nothing_left(judged: Judged) -> Any:
-    """Loses everything. Unjudged documents gain nothing."""
+def grades_overwritten(judged: Judged) -> Any:
+    hits = judged.hits.relevant(2)
+    grade = hits.grade
+    grade[hits.rank > 3] = 0
+    return own(judged, hits.total(grade))
+
+
+def view_overwritten(judged: Judged) -> Any:
+    hits = judged.hits.relevant(2)
+    grade = hits.grade
+    grade[:][hits.rank > 3] = 0
+    return own(judged, hits.total(grade))
+
+
+def discount_in_place(judged: Judged) -> Any:
     hits = judged.hits.relevant()
-    return np.asarray(ratio(hits.total(hits.grade / 7), judged.n_relevant()))
+    discount = log2(hits.rank + 1)
+    discount += 1
+    return own(judged, hits.total(hits.grade / discount))
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [float_of_a_total, array_of_a_total, array_of_a_column, loop, nothing_left],
-    ids=lambda kernel: kernel.__name__,
-)
-def test_a_measure_that_loses_the_derivation_is_found_out_and_keeps_its_value(kernel: Any) -> None:
+def filled_in_place(judged: Judged) -> Any:
+    hits = judged.hits.relevant()
+    grade = hits.grade * 1.0
+    np.copyto(grade, 2.0, where=hits.rank > 3)
+    np.add(grade, 1, out=grade)
+    return own(judged, hits.total(grade))
+
+
+def reversed_grades(judged: Judged) -> Any:
+    hits = judged.hits.relevant()
+    return own(judged, hits.total(hits.grade[::-1] / hits.rank))
+
+
+def sum_of_numpy(judged: Judged) -> Any:
+    return own(judged, 1.0 * np.sum(judged.ideal.grade))
+
+
+def bincount_of_numpy(judged: Judged) -> Any:
+    hits = judged.hits.relevant()
+    return own(judged, np.bincount(hits.query, hits.grade, hits.n_queries)[:, None])
+
+
+def grades_of_the_ideal(judged: Judged) -> Any:
+    """The grades of one table in a formula of another."""
+    hits, ideal = judged.hits, judged.ideal
+    hits, ideal = hits.where(hits.ordinal <= 2), ideal.where(ideal.rank <= 2)
+    return own(judged, hits.total(hits.grade * ideal.grade))
+
+
+LOST: dict[str, Any] = {
+    "a number as a float": lambda j: own(j, float(j.hits.total(j.hits.grade / 7)[0, 0])),
+    "a number as an int": lambda j: own(j, int(j.hits.total(j.hits.grade / 7)[0, 0])),
+    "an item": lambda j: own(j, j.hits.total(j.hits.grade / 7).item()),
+    "a list": lambda j: own(j, sum(j.hits.grade.tolist())),
+    "a flat iterator": lambda j: own(j, max(j.hits.grade.flat, default=0)),
+    "a number as an array": lambda j: own(j, np.asarray(j.hits.total(j.hits.grade / 7))),
+    "an array, reckoned with": lambda j: own(j, np.asarray(j.n_retrieved) / 7),
+    "a column as an array": lambda j: own(j, j.hits.total(np.asarray(j.hits.grade) / 7)),
+    "a sum": lambda j: own(j, j.hits.grade.sum()),
+    "a mean": lambda j: own(j, j.ideal.grade.mean()),
+    "a maximum of all rows": lambda j: own(j, 1.0 * j.ideal.grade.max()),
+    "a condition": lambda j: own(j, j.hits.where(np.asarray(j.hits.grade) > 1).count()),
+    "nothing left": lambda j: np.asarray(own(j, j.n_retrieved)),
+    "a loop": looped,
+    "grades overwritten": grades_overwritten,
+    "a view overwritten": view_overwritten,
+    "in place": discount_in_place,
+    "filled in place": filled_in_place,
+    "reversed": reversed_grades,
+    "numpy's sum": sum_of_numpy,
+    "numpy's bincount": bincount_of_numpy,
+    "of the ideal": grades_of_the_ideal,
+}
+
+
+@pytest.mark.parametrize("function", LOST.values(), ids=LOST)
+def test_a_measure_that_loses_the_derivation_says_so_and_keeps_its_value(function: Any) -> None:
+    def kernel(judged: Judged) -> Any:
+        """Loses something. Unjudged documents gain nothing."""
+        return function(judged)
+
     one = declared(kernel)
-    made = []
     for query in QUERIES:
-        made.append(explained(one, plain(), query, {}))
+        made = explained(one, plain(), query, {})
         alone = evaluate({query: lists()[0][query]}, {query: lists()[1][query]}, "Own")
-        assert made[-1].result.value == alone["Own"]
-    forms = [redo.form(one) for one in made]
-    assert forms[0] != forms[1] or all(one.lost for one in made)
-    assert [one.lost for one in made] == [kernel in (array_of_a_column, nothing_left)] * 3
+        assert made.result.value == alone["Own"]
+        assert made.lost
+
+
+KEPT: dict[str, Any] = {
+    "axes": lambda j: own(j, j.hits.total(j.hits.grade[:, None][:, 0] / 7)[None][0, ..., :]),
+    "a copy": lambda j: own(j, j.hits.total(j.hits.grade.copy() / 7)),
+    "the top grade": lambda j: own(j, j.n_retrieved / float(j.top_grade)),
+    "decisions": lambda j: own(
+        j, j.n_retrieved * (int(j.hits.rank.max(initial=0)) > 0 and bool(j.hits.judged.any()))
+    ),
+}
+
+
+@pytest.mark.parametrize("function", KEPT.values(), ids=KEPT)
+def test_what_only_looks_as_if_it_lost_the_derivation(function: Any) -> None:
+    def kernel(judged: Judged) -> Any:
+        """Loses nothing. Unjudged documents gain nothing."""
+        return function(judged)
+
+    one = declared(kernel)
+    for query in QUERIES:
+        made = explained(one, plain(), query, {})
+        assert not made.lost
+        redo.check(made, [])
+        assert made.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
+
+
+def test_what_is_overwritten_is_the_arrays_own() -> None:
+    """The run as the judgments see it stays as it is for the next measure."""
+
+    def kernel(judged: Judged) -> Any:
+        """Overwrites the grades. Unjudged documents gain nothing."""
+        judged.hits.grade[:] = 0
+        log2(judged.hits.rank)[:] = 0
+        judged.hits.running(judged.hits.grade)[:] = 0
+        judged.n_retrieved[:] = 0
+        return judged.n_relevant()
+
+    scene = Scene.of(*plain(), "full0", {})
+    before = of_scene(Measure("nDCG"), scene).result.value
+    of_scene(declared(kernel), scene)
+    assert of_scene(Measure("nDCG"), scene).result.value == before
+    assert scene.judged.n_retrieved.all()
+
+
+def test_arguments_may_have_keywords() -> None:
+    def by_keyword(judged: Judged, k: Cutoff) -> Any:
+        """As by_position. Unjudged documents gain nothing."""
+        hits = judged.hits.relevant(rel=2).top(k=k)
+        total = hits.total(values=hits.running(values=hits.grade))
+        return ratio(total, judged.every(k=k).count() * judged.n_relevant(rel=1))
+
+    def by_position(judged: Judged, k: Cutoff) -> Any:
+        """As by_keyword. Unjudged documents gain nothing."""
+        hits = judged.hits.relevant(2).top(k)
+        total = hits.total(hits.running(hits.grade))
+        return ratio(total, judged.every(k).count() * judged.n_relevant(1))
+
+    made = [
+        explained(declared(kernel) @ 2, plain(), "full0", {})
+        for kernel in (by_keyword, by_position)
+    ]
+    assert redo.form(made[0]) == redo.form(made[1])
+    assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].entries))
+    assert made[0].result == made[1].result
+    assert not made[0].lost
 
 
 # ---- a public collection --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("system", ["bm25.run.gz", "splade-rankvicuna.run.gz"])
-def test_dl_2019(system: str, data: Any) -> None:
+def test_dl_2019(data: Any) -> None:
     """Every measure with its defaults on 43 queries: to the bit, and the sums add up."""
     folder = data / "dl19"
-    qrels, run = read_qrels(folder / "qrels.txt"), read_run(folder / system)
+    qrels, run = read_qrels(folder / "qrels.txt"), read_run(folder / "bm25.run.gz")
     every = [next(variants(name)) for name in NAMES]
     scores = evaluate(qrels, run, every)
     assert len(scores.query_ids) == 43
@@ -283,6 +456,6 @@ def test_dl_2019(system: str, data: Any) -> None:
             assert not made.lost
             if i % 10 == 0 and one.name != "CWL":  # a thousand rows each
                 redo.check(made, scene.group_names)
-            for sheet in (entry for entry in made.entries if isinstance(entry, Sheet)):
+            for sheet in tables(made):
                 for total in sheet.totals:
                     redo.check_total(sheet, total, scene.group_names)

@@ -12,9 +12,13 @@ from typing import Any, ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
+# They reduce an array to decide what to do: how deep to look, whether there is any.
+_DECIDING = frozenset({np.maximum, np.minimum, np.logical_or, np.logical_and})
+# They write into their first argument.
+_WRITING = frozenset({"copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal"})
 # What changes the shape or the type of an array, and no value.
 _SAME_VALUES = frozenset(
-    {"hstack", "column_stack", "broadcast_to", "hsplit", "astype", "item", "copy", "reshape"}
+    {"hstack", "column_stack", "broadcast_to", "hsplit", "astype", "copy", "reshape"}
 )
 
 
@@ -32,16 +36,32 @@ class Step:
     name: str = ""
 
 
+@dataclass(eq=False)
+class Record:
+    """What all arrays of one run of a measure share.
+
+    `was_left`: a number of theirs became one that remembers nothing, as by float(), or was
+    overwritten. `is_strict`: an array that the measure makes by itself may come of anything, as
+    one by np.asarray() does; the registry's own measures make constants only, and are tested.
+    `is_over`: the measure has returned, and what is asked of its arrays from then on is no step.
+    """
+
+    is_strict: bool = False
+    was_left: bool = False
+    is_over: bool = False
+
+
 class Derived(NDArray[Any]):
     """An array with the step that made it. What is reckoned from it is derived, too."""
 
     step: Step
+    record: Record
 
     @classmethod
-    def of(cls, values: NDArray[Any], step: Step) -> "Derived":
+    def of(cls, values: NDArray[Any], step: Step, record: Record) -> "Derived":
         """Return the values with the step that made them."""
         derived = np.asarray(values).view(cls)
-        derived.step = step
+        derived.step, derived.record = step, record
         return derived
 
     @property
@@ -51,11 +71,18 @@ class Derived(NDArray[Any]):
 
     def __array_finalize__(self, of: Any) -> None:
         self.step = Step("unknown")
+        self.record = of.record if isinstance(of, Derived) else Record()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         result = getattr(ufunc, method)(*map(plain, inputs), **plain(options))
-        if method == "reduce":  # to decide what to do; a sum over queries would be wrong
-            return result
+        if method == "reduce":
+            if ufunc not in _DECIDING:  # over all queries, which no measure should add up
+                self.leave()
+            if ufunc not in _DECIDING or isinstance(result, np.bool_):
+                return result
+            return Derived.of(result, Step("unknown"), Record())  # to decide by, not to reckon with
+        if "out" in options:
+            return self._overwritten(options["out"], result)
         op = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         condition = options.get("where")
         if isinstance(condition, Derived):  # as in `ratio`
@@ -64,14 +91,78 @@ class Derived(NDArray[Any]):
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         result = function(*map(plain, inputs), **plain(options))
+        if function.__name__ in _WRITING:
+            return self._overwritten(inputs[:1], result)
+        if options.get("out") is not None:
+            return self._overwritten((options["out"],), result)
         return _derived(result, function.__name__, inputs)
 
     def __getitem__(self, key: Any) -> Any:
-        return _derived(self.values[plain(key)], "item", (self,))
+        found = self.values[plain(key)]
+        if np.size(found) == self.size and _moves_nothing(key):
+            return Derived.of(found, self.step, self.record)
+        return _derived(found, "item", (self,))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.values[plain(key)] = plain(value)
+        self._overwritten((self,), None)
+
+    def _overwritten(self, targets: Iterable[Any], result: Any) -> Any:
+        """Note that arrays were written into; return the first of them if that is the result."""
+        self.leave()
+        for one in targets:
+            if isinstance(one, Derived):
+                one.step = Step("unknown", (), one.step.space)
+                if isinstance(result, np.ndarray):
+                    return one
+        return result
+
+    def leave(self) -> None:
+        """Note that numbers leave the record."""
+        self.record.was_left |= not self.record.is_over
+
+    @property
+    def flat(self) -> Any:
+        """The values one by one, which remember nothing."""
+        self.leave()
+        return self.values.flat
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
         """Return the values as another type."""
         return _derived(self.values.astype(*inputs, **options), "astype", (self,))
+
+    def copy(self, *inputs: Any, **options: Any) -> Any:
+        """Return a copy, which may be written into."""
+        return _derived(self.values.copy(*inputs, **options), "copy", (self,))
+
+
+def _leaving(name: str) -> Callable[..., Any]:
+    """Return numpy's method of that name, noting that it returns bare numbers, or overwrites."""
+
+    def method(self: Derived, *inputs: Any, **options: Any) -> Any:
+        self.leave()
+        return getattr(self.values, name)(*map(plain, inputs), **plain(options))
+
+    return method
+
+
+for _name in (
+    *("__float__", "__int__", "__index__", "__complex__", "__iter__", "item", "tolist", "tobytes"),
+    *("sort", "fill", "put", "partition", "resize"),
+):
+    setattr(Derived, _name, _leaving(_name))
+
+
+def _moves_nothing(key: Any) -> bool:
+    """Tell whether a key that takes all of an array only inserts or drops axes of length 1."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return all(
+        one is None
+        or one is Ellipsis
+        or (isinstance(one, int | np.integer) and not isinstance(one, bool))
+        or (isinstance(one, slice) and one == slice(None))
+        for one in keys
+    )
 
 
 def plain(value: Any) -> Any:
@@ -92,9 +183,12 @@ def _derived(result: Any, op: str, inputs: Iterable[Any]) -> Any:
         return result
     flat = tuple(_flat(inputs))
     arrays = [one for one in flat if isinstance(one, Derived)]
+    made = Step(op, flat, space_of(flat))
     if op in _SAME_VALUES and len(arrays) == 1 and np.size(result) == arrays[0].size:
-        return Derived.of(np.asarray(result), arrays[0].step)
-    return Derived.of(np.asarray(result), Step(op, flat, space_of(flat)))
+        made = arrays[0].step
+    elif np.size(result) < max(one.size for one in arrays) and op != "item":
+        made = Step("unknown", (), None)  # numpy's sum, say: over all rows of all queries
+    return Derived.of(np.asarray(result), made, arrays[0].record)
 
 
 def _flat(inputs: Iterable[Any]) -> Iterable[Any]:
@@ -124,7 +218,8 @@ def step(function: "_Function[_Given]") -> "_Function[_Given]":
         for one in inputs:
             if isinstance(one, Derived):
                 result = function(*map(plain, inputs), **options)
-                return Derived.of(result, Step(function.__name__, inputs, space_of(inputs)))
+                made = Step(function.__name__, inputs, space_of(inputs))
+                return Derived.of(result, made, one.record)
         return function(*inputs, **options)
 
     return either
@@ -134,5 +229,6 @@ def named(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Say what some values are, for whoever explains the measure: its reader's word for them."""
     if isinstance(values, Derived):
         made = values.step
-        return Derived.of(values.values, Step(made.op, made.inputs, made.space, name))
+        renamed = Step(made.op, made.inputs, made.space, name)
+        return Derived.of(values.values, renamed, values.record)
     return values

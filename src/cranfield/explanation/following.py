@@ -8,11 +8,12 @@ to the bit, whatever the measure does, and the steps are those that it took.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import Derived, Step, plain
+from cranfield.derivation import Derived, Record, Step, plain
 from cranfield.explanation.scene import Scene
 from cranfield.judged import Groups, Judged, Places
 from cranfield.measures import Measure
@@ -42,11 +43,22 @@ class GroupSpace:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of what a Judged knows by numbers only."""
+    """The names of what a Judged knows by numbers only, and what all that follows it shares."""
 
     retrieved: Sequence[str]
     ideal: Sequence[str]
     scene: Scene
+    record: Record
+
+
+def _by_position(
+    method: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments in the order of a method's parameters; those of keyword only."""
+    if not options:
+        return inputs, options
+    bound = signature(method).bind(*inputs, **options)
+    return bound.args, bound.kwargs
 
 
 class Rows:
@@ -62,6 +74,7 @@ class Rows:
         base: str,
         documents: Sequence[str | None],
         home: GroupSpace | None,
+        record: Record,
         subset: "tuple[Rows, str, Any] | None" = None,
         asked: tuple[Any, ...] = (),
     ) -> None:
@@ -69,7 +82,7 @@ class Rows:
         if "row" not in ranked.sampling:
             ranked = replace(ranked, sampling={**ranked.sampling, "row": rows})
         self._ranked, self._base, self._every = ranked, base, documents
-        self._home, self.subset, self.asked = home, subset, asked
+        self._home, self._record, self.subset, self.asked = home, record, subset, asked
         self._known: dict[Any, Any] = {}
 
     @property
@@ -102,14 +115,15 @@ class Rows:
         if name not in self._known:
             found = getattr(self._ranked, name)
             if isinstance(found, np.ndarray):
-                self._known[name] = Derived.of(found, Step(name, (), self))
+                self._known[name] = Derived.of(found.copy(), Step(name, (), self), self._record)
             elif callable(found):
                 self._known[name] = partial(self._asked, name, found)
             else:
                 self._known[name] = found
         return self._known[name]
 
-    def _asked(self, name: str, method: Callable[..., Any], *inputs: Any) -> Any:
+    def _asked(self, name: str, method: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+        inputs, _ = _by_position(method, inputs, options)  # Ranked takes none by keyword only
         known = name, *map(id, inputs)
         if known not in self._known:
             # With the inputs, so that no other object takes their id.
@@ -122,11 +136,13 @@ class Rows:
             if name == "top" and inputs[0] is None:
                 return self
             how = (self, name, inputs[0] if inputs else 1)
-            return Rows(method(*bare), self._base, self._every, self._home, how)
+            found = method(*bare)
+            return Rows(found, self._base, self._every, self._home, self._record, how)
         space: Any = self if name in _OF_ROWS or name == "places" else self._home
         if name == "at":
             space = inputs[0]
-        return Derived.of(method(*bare), Step(name, (self, *inputs), space))
+        found = method(*bare).copy()
+        return Derived.of(found, Step(name, (self, *inputs), space), self._record)
 
 
 class Followed:
@@ -160,15 +176,17 @@ class Followed:
         """Return the cutoff, as Judged does; of a measure that is reckoned by itself."""
         if k is None or isinstance(k, Derived):
             return self.n_retrieved if k is None else k
-        return Derived.of(k, Step("constant", (k,)))
+        return Derived.of(k, Step("constant", (k,)), self._names.record)
 
     def _asked(self, name: str, method: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+        inputs, options = _by_position(method, inputs, options)
         return self._followed(method(*map(plain, inputs), **plain(options)), name, inputs)
 
     def _followed(self, found: Any, name: str, inputs: tuple[Any, ...]) -> Any:
         if isinstance(found, Ranked):
             docs = self._documents(found, name, inputs)
-            return Rows(found, name, docs, self._home, asked=inputs or self._inputs)
+            asked = inputs or self._inputs
+            return Rows(found, name, docs, self._home, self._names.record, asked=asked)
         if isinstance(found, Groups):
             names = self._names.scene.group_names
             return Followed(found, self._names, GroupSpace(names))
@@ -184,7 +202,8 @@ class Followed:
         if isinstance(found, np.ndarray):
             space = self._space(name)
             over = (self._home,) if space is None and self._home is not None else ()
-            return Derived.of(found, Step(name, (*over, *inputs), space))
+            made = Step(name, (*over, *inputs), space)
+            return Derived.of(found.copy(), made, self._names.record)
         return found
 
     def _space(self, name: str) -> Any:
@@ -205,6 +224,8 @@ class Followed:
             if self._home is not None and len(retrieved) < max(ranks, default=0):
                 retrieved = scene.ranking.docs  # judged ones alone keep their ranks in subtopics
             return [retrieved[k - 1] if k <= len(retrieved) else None for k in ranks]
+        if name in ("novel_first", "most_first") and not scene.judged.in_groups:
+            return [self._names.ideal[k - 1] for k in ranks]  # what is relevant adds most
         if name in ("novel_first", "most_first"):
             order = getattr(scene.qrels, name)(*inputs).tolist()
             docs = scene.qrels.doc_lists[0]
@@ -216,9 +237,11 @@ class Followed:
 def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     """Run the measure on one query, and return its value (1, 1) with the steps that made it.
 
-    It is a plain array if the measure lost them: by a way round the ranking's methods and numpy's
-    functions, such as float().
+    It is a plain array if the measure lost them all: by a way round the ranking's methods and
+    numpy's functions, such as np.asarray().
     """
-    names = Names(scene.docs, scene.ideal, scene)
-    judged: Any = Followed(scene.judged, names)
-    return Alike([measure]).values(judged)
+    record = Record(measure.definition.is_own)
+    judged: Any = Followed(scene.judged, Names(scene.docs, scene.ideal, scene, record))
+    value = Alike([measure]).values(judged)
+    record.is_over = True
+    return value

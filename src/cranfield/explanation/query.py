@@ -160,7 +160,7 @@ class Explanation:
         """Return what else to know of the value, in sentences."""
         said = [one for one in self.remarks if self.retrieved or one != _NOT_ONE]
         if self.worksheet.divided_by_nothing:
-            said.append("0 / 0 counts as 0.")
+            said.append(f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}.")
         if self.worksheet.lost:
             said.append(
                 f"How {self.measure} comes to its value is not known in all: its function leaves "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import Derived, Step, plain
+from cranfield.derivation import Derived, Record, Step, plain
 from cranfield.explanation.following import GroupSpace, Rows
 
 # What binds: an expression of a lower number stands in brackets beside one of a higher.
@@ -66,10 +66,12 @@ _WORDS = {  # what a Judged and its rankings hold
     "n_nonrelevant": "nonrelevant",
     "n_nonrelevant_retrieved": "nonrelevant retrieved",
     "is_ordered": "in one order",
+    "unknown": "(numbers of unknown origin)",
 }
+_IN_ORDER = ", highest grade first"
 _BASES = {  # what stands before the grades, and what behind
     "hits": "judged documents retrieved",
-    "ideal": "judged documents{}, retrieved or not, highest grade first",
+    "ideal": "judged documents{}, retrieved or not" + _IN_ORDER,
     "every": "documents retrieved",
     "filled": "the top grade of the collection at every rank",
     "novel_first": "relevant documents, the one that adds most to what stands above it first",
@@ -86,6 +88,9 @@ _AGGREGATED = {
     "joined": "{}, one after the other",
 }
 _LONGEST_HEADER = 32
+_PAIRS = "preferences are given: counted over all pairs of the group's documents"
+_COUNTED = {"preferences fulfilled": _PAIRS, "preferences": _PAIRS}
+_UNKNOWN = "(numbers of unknown origin)"
 
 
 # What a node is called, and how tightly that binds; None: it is to be written out.
@@ -142,7 +147,7 @@ class Worksheet:
     entries: Sequence[Sheet | Line]
     result: Line
     lost: bool = False
-    divided_by_nothing: bool = False  # 0/0 counted as 0
+    divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
 def number(value: Any) -> str:
@@ -161,6 +166,7 @@ class _Writing:
     """Writes the worksheet of one value."""
 
     symbols: Iterator[str]
+    is_strict: bool  # as in Record
     entries: dict[str, Sheet | Line] = field(default_factory=dict)  # by symbol
     # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
     needs: dict[int, Any] = field(default_factory=dict)
@@ -170,10 +176,16 @@ class _Writing:
     keys: dict[int, Any] = field(default_factory=dict)
     uses: dict[Any, int] = field(default_factory=dict)
     asked: dict[Any, Sheet] = field(default_factory=dict)  # by which rows were chosen
+    # Of each sheet of rows, by its id: the sheet, its rows, and what its title refers to.
+    titles: dict[int, tuple[Sheet, Rows, dict[Any, Any]]] = field(default_factory=dict)
+    rankings: set[int] = field(default_factory=set)  # sheets of which more is used than a count
     alive: list[Any] = field(default_factory=list)  # so that no id is given twice
     in_numbers: bool = False
     lost: bool = False
-    divided_by_nothing: bool = False
+    # Whether what is being written divides by 0, for each column or line that is not done; and the
+    # names of those that are done and did.
+    divides: list[bool] = field(default_factory=lambda: [False])
+    divided: dict[str, None] = field(default_factory=dict)
 
     # ---- which nodes are the same ---------------------------------------------------------------
 
@@ -196,11 +208,13 @@ class _Writing:
         if isinstance(node, GroupSpace):
             return id(node)
         if isinstance(node, np.ndarray) and not isinstance(node, Derived):
+            self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
             return node.shape, node.tobytes()
         if not isinstance(node, Derived):
             return repr(node)
         if id(node) not in self.keys:
             made = node.step
+            self.lost |= made.op == "unknown"
             self.alive.append(node)
             inputs = tuple(self.key(one) for one in made.inputs)
             space = self.key(made.space) if isinstance(made.space, Rows) else made.space
@@ -241,17 +255,18 @@ class _Writing:
         """Return an expression, and how tightly it binds; `label` names what stays closed."""
         if not isinstance(node, Derived):
             text = self._constant(node)
-            return text, _SUM if text.startswith("-") else _ATOM
+            return text, _SUM if text.startswith(("-", "1 - ")) else _ATOM
         if node.step.op == "constant":
-            return self._constant(node.step.inputs[0]), _ATOM
+            return self.written(node.step.inputs[0], label)
         known = label(node)
         if known is not None:
             return known
         op, inputs = node.step.op, node.step.inputs
-        if op == "item" and np.size(inputs[0]) != node.size:  # a column of several
-            return node.step.name or "item", _ATOM
-        if op in ("item", "spread"):  # the same number, elsewhere
-            return self.written(inputs[-1] if op == "spread" else inputs[0], label)
+        if op == "item":  # some of an array, in some order
+            self.lost |= not node.step.name
+            return node.step.name or _UNKNOWN, _ATOM
+        if op == "spread":  # the same number, elsewhere
+            return self.written(inputs[-1], label)
         if op == "ldexp":  # x times 2^n
             power = self._bracketed(inputs[1], label, _POWER)
             if _is(inputs[0], 1):
@@ -266,7 +281,7 @@ class _Writing:
             return simpler
         if op in ("ratio", "divide") and np.size(node):
             below = np.asarray(inputs[1])
-            self.divided_by_nothing |= bool((below == 0).any())
+            self.divides[-1] |= bool((below == 0).any())
         if op in _BINARY:
             sign, binds = _BINARY[op]
             left = self._number(inputs[0], op, label, binds + (binds in (_COMPARED, _POWER)))
@@ -288,8 +303,6 @@ class _Writing:
         if op == "looked_up":
             return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
-        if op == "unknown":
-            self.lost = True
         return f"{_FUNCTIONS.get(op, op)}({inside})", _ATOM
 
     def _simpler(self, op: str, inputs: Any, label: _Label) -> tuple[str, int] | None:
@@ -354,13 +367,12 @@ class _Writing:
                 return "0"
             if (value != value.flat[0]).any():
                 self.lost = True
-                return "(numbers of unknown origin)"
+                return _UNKNOWN
             value = value.flat[0]
         if isinstance(value, bool | np.bool_):
             return number(value)
         if isinstance(value, int | float | np.number):
-            is_small = 1e-9 < abs(float(value)) < 1e-4
-            return f"{value:.12f}".rstrip("0") if is_small else f"{value:.10g}"
+            return _digits(float(value)) if isinstance(value, float | np.floating) else str(value)
         return f'"{value}"' if isinstance(value, str) else str(value)
 
     # ---- the query's numbers --------------------------------------------------------------------
@@ -368,6 +380,7 @@ class _Writing:
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.key(node)
+        self.lost |= isinstance(node.step.space, Rows)  # a column: this shows one number of it
         if ("symbol", key) not in self.known:
             op, inputs = node.step.op, node.step.inputs
             leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
@@ -383,13 +396,14 @@ class _Writing:
 
     def _line(self, node: Derived, key: Any, leaf: bool) -> None:
         """Write a line for a number of the query."""
-        with self._referring() as refers:
+        with self._referring() as refers, self._dividing() as place:
             words = self._words(node, self.symbol)
             numbers = "" if leaf else self._numbers(node, words)
-        if words in self.entries:  # the same number, but for a factor of 1, say
-            self.known["symbol", key] = words
+            same = words in self.entries  # the same number, but for a factor of 1, say
+            symbol = self.known["symbol", key] = words if same else next(self.symbols)
+            place.append(symbol)
+        if same:
             return
-        symbol = self.known["symbol", key] = next(self.symbols)
         line = Line(symbol, words, numbers, node.values.flat[0].item())
         self.entries[symbol] = line
         self.needs[id(line)] = refers
@@ -400,6 +414,15 @@ class _Writing:
         self.refers.append(_Ordered())
         yield self.refers[-1]
         self.refers.pop()
+
+    @contextmanager
+    def _dividing(self) -> Iterator[list[str]]:
+        """Note whether what is written meanwhile divides by 0; the name of it is to be added."""
+        self.divides.append(False)
+        name: list[str] = []
+        yield name
+        if self.divides.pop():
+            self.divided[name[0]] = None
 
     def _words(self, node: Derived, label: _Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
@@ -438,7 +461,7 @@ class _Writing:
         values = node.values.ravel().tolist()
         if op == "count" and isinstance(of, Rows) and of.base != "hits" and of.home is None:
             symbol = self.known["symbol", key] = next(self.symbols)
-            words = f"number of {self.described(of).replace(', highest grade first', '')}"
+            words = f"number of {self.described(of).replace(_IN_ORDER, '')}"
             self.entries[symbol] = Line(symbol, words, "", values[0])
             return
         rows = of if isinstance(of, Rows) else None
@@ -450,6 +473,7 @@ class _Writing:
                 inputs[0] = _counted(inputs[0])
             with self._referring() as refers:
                 header = self.column(sheet, inputs[0], rows)
+            self.rankings.add(id(sheet))
             self.needs.setdefault(id(sheet), _Ordered()).update(refers)
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
@@ -463,6 +487,51 @@ class _Writing:
         symbol = self.known["symbol", key] = next(self.symbols)
         self.entries[symbol] = sheet
         sheet.totals.append(Total(symbol, words, values, header, running))
+
+    def title(self) -> None:
+        """Say of the tables of an ideal ranking that they are; a count alone has no order."""
+        for sheet, rows, _ in self.titles.values():
+            if rows.base in _IDEALS or _reordered(rows):
+                is_ranking = id(sheet) in self.rankings
+                title = sheet.title if is_ranking else sheet.title.replace(_IN_ORDER, "")
+                sheet.title = f"the ideal ranking: {title}" if is_ranking else title
+
+    def part(self) -> None:
+        """Give what a title refers to a table of its own, if its table needs that of the title.
+
+        Else each would have to stand above the other.
+        """
+        for titled, _, refers in list(self.titles.values()):
+            for symbol in refers:
+                whole = self.entries[symbol] if isinstance(symbol, str) else None
+                if isinstance(whole, Sheet) and self._is_needed(titled, whole, set()):
+                    self._part(whole, symbol)
+
+    def _part(self, whole: Sheet, symbol: str) -> None:
+        """Move a total to a table of its own."""
+        total = next(one for one in whole.totals if one.symbol == symbol)
+        headers = [one.header for one in whole.columns]
+        last = headers.index(total.column) + 1 if total.column in headers else 0
+        own = Sheet(whole.title, whole.labels, whole.columns[:last], [total])
+        whole.totals.remove(total)
+        _, rows, refers = self.titles[id(whole)]
+        self.entries[symbol] = own
+        self.titles[id(own)] = own, rows, refers
+        self.needs[id(own)] = _Ordered(refers)
+        if id(whole) in self.rankings:
+            self.rankings.add(id(own))
+
+    def _is_needed(self, one: Sheet, by: Sheet | Line, met: set[int]) -> bool:
+        """Tell whether an entry refers to a table, or to one that does."""
+        met.add(id(by))
+        needed = self.needs.get(id(by), {})
+        entries = [
+            self.entries[name] if isinstance(name, str) else name for name in needed.values()
+        ]
+        return any(
+            entry is one or (id(entry) not in met and self._is_needed(one, entry, met))
+            for entry in entries
+        )
 
     def described(self, rows: Rows) -> str:
         """Return what the rows of a ranking are, in words."""
@@ -493,7 +562,7 @@ class _Writing:
             said = [one for one in said if one not in grades]
             base = base.format("".join(f" {one}" for one in grades))
         if any(one.startswith("in the order") for one in said):
-            base = base.removesuffix(", highest grade first")
+            base = base.removesuffix(_IN_ORDER)
         return ", ".join([base, *said])
 
     def _condition(self, node: Derived, rows: Rows) -> str:
@@ -528,11 +597,9 @@ class _Writing:
             if rows.base != "ranked":
                 labels["grade"] = _grades(rows)
             with self._referring() as refers:
-                title = self.described(rows)
-                if rows.base in _IDEALS or _reordered(rows):
-                    title = f"the ideal ranking: {title}"
-                self.sheets[key] = made = Sheet(title, labels)
+                self.sheets[key] = made = Sheet(self.described(rows), labels)
             self.needs.setdefault(id(made), _Ordered()).update(refers)
+            self.titles[id(made)] = made, rows, dict(refers)
             if rows.subset is not None and rows.subset[1] == "where":
                 self._show_condition(made, rows, rows.subset[0])
         return self.sheets[key]
@@ -547,7 +614,8 @@ class _Writing:
     def column(self, sheet: Sheet, node: Any, rows: Rows | None) -> str:
         """Return the header of the node's column in the sheet, which it gets if it has none."""
         if not isinstance(node, Derived):
-            node = Derived.of(np.broadcast_to(node, (_length(sheet),)), Step("constant", (node,)))
+            values = np.broadcast_to(node, (_length(sheet),))
+            node = Derived.of(values, Step("constant", (node,)), Record())
         label = self._label(sheet, node, rows)
         if label is not None and (label[0] in sheet.labels or _has(sheet, label[0])):
             return label[0]
@@ -559,6 +627,8 @@ class _Writing:
         first = made.inputs[0] if made.inputs else None
         if made.space is None and made.op != "constant":
             return self.symbol(node)
+        if rows is not None and isinstance(made.space, Rows):
+            self.lost |= self.key(made.space) != self.key(rows)  # the rows of another table
         known = id(sheet), self.key(node)
         if known in self.known:
             found: tuple[str, int] = self.known[known]
@@ -589,6 +659,12 @@ class _Writing:
 
     def _added(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
+        with self._dividing() as place:
+            label = self._column_of(sheet, node, rows)
+            place.append(label[0])
+        return label
+
+    def _column_of(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
         made, inputs = node.step, node.step.inputs
         first = inputs[0] if inputs else None
         values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
@@ -619,6 +695,7 @@ class _Writing:
             other = self.sheet(source)
             text = f"{_SHORT.get(source.base, 'its')} {self.column(other, there, source)}"
             self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
+            self.rankings.add(id(other))
         elif made.op == "places":
             text = "place in the ideal"
         elif made.op == "constant":
@@ -633,6 +710,8 @@ class _Writing:
                     None if opened and one is opened.pop() else self._label(sheet, one, rows)
                 ),
             )
+        if rows is None and made.name in _COUNTED:
+            sheet.title = f"the groups of the query; {_COUNTED[made.name]}"
         header, spelled = (made.name, text) if made.name else (text, "")
         if spelled == header:
             spelled = ""
@@ -654,6 +733,19 @@ class _Ordered(dict[Any, Any]):
 
     def add(self, one: Any) -> None:
         self[one] = one
+
+
+def _digits(value: float) -> str:
+    """Return a constant with the digits that it takes to have its value.
+
+    >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
+    ('0.25', '1 - 0.8', '0.3333333333333333')
+    """
+    text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"
+    if float(text) == value:
+        return text
+    rest = f"{1 - value:.10g}"  # as of a probability p, which has few digits
+    return f"1 - {rest}" if 0 < value < 1 and 1 - float(rest) == value else repr(value)
 
 
 def _has(sheet: Sheet, header: str) -> bool:
@@ -712,9 +804,10 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     shown = result if isinstance(result, str) else result.item()
     if not isinstance(value, Derived):
         return Worksheet([], Line(name, "", "", shown), lost=True)
-    writing = _Writing(_letters())
+    writing = _Writing(_letters(), value.record.is_strict)
     writing.count_uses(value)
-    with writing._referring() as refers:
+    with writing._referring() as refers, writing._dividing() as place:
+        place.append(name)
         first = value.step.inputs[0] if value.step.inputs else None
         if first is None or isinstance(first, Rows | GroupSpace):
             label = writing.symbol(value)
@@ -723,21 +816,10 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
             words = writing._words(value, writing.symbol)
             numbers = writing._numbers(value, words)
     line = Line(name, words, numbers, shown)
+    writing.part()
     entries = writing.ordered(refers)
-    return Worksheet(entries, line, writing.lost, writing.divided_by_nothing)
-
-
-def sheets(of: Worksheet) -> list[Sheet]:
-    """Return the tables of a worksheet."""
-    return [entry for entry in of.entries if isinstance(entry, Sheet)]
-
-
-def values_of(of: Worksheet) -> Mapping[str, float | str]:
-    """Return {symbol: value} of the numbers of the query."""
-    found: dict[str, float | str] = {}
-    for entry in of.entries:
-        if isinstance(entry, Line):
-            found[entry.symbol] = entry.value
-        else:
-            found |= {one.symbol: one.values[0] for one in entry.totals if len(one.values) == 1}
-    return found
+    writing.title()
+    if writing.divides[0]:
+        writing.divided["the choice of rows"] = None
+    lost = writing.lost or value.record.was_left
+    return Worksheet(entries, line, lost, tuple(writing.divided))

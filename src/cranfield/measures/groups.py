@@ -202,8 +202,11 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     Unjudged documents are in no preference, and are passed over.
     """
     fulfilled, possible = judged.preferences.pairs.of(over)
-    shares = named("sum over pairs of the share of groups that the run agrees with", fulfilled)
-    return ratio(shares, named("pairs of documents of which a group prefers one", possible))
+    shares = named(
+        "given: the share of groups that the run agrees with, added up over all pairs of documents",
+        fulfilled,
+    )
+    return ratio(shares, named("given: pairs of documents of which a group prefers one", possible))
 
 
 @measure(
