@@ -6,6 +6,7 @@ from typing import Any
 
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, other_ideals
+from cranfield.explanation.expressions import number
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
@@ -18,7 +19,7 @@ from cranfield.explanation.whatif import (
     ties,
     unjudged,
 )
-from cranfield.explanation.worksheet import Line, Sheet, Worksheet, number, worksheet
+from cranfield.explanation.worksheet import Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.render import Table, delimited, text, to_html
