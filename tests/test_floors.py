@@ -66,6 +66,7 @@ FLOORS = [
     "evaluation",
     "explanation.scene",
     "explanation.following",
+    "explanation.expressions",
     "explanation.worksheet",
     "explanation.whatif",
     "explanation.query",

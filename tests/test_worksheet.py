@@ -191,9 +191,7 @@ def tables(of: Worksheet) -> list[Sheet]:
     return [entry for entry in of.entries if isinstance(entry, Sheet)]
 
 
-@pytest.mark.parametrize(
-    "name", ["nDCG", "AP", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"]
-)
+@pytest.mark.parametrize("name", ["nDCG", "alpha_nDCG", "nERR_IA", "Dsharp_nDCG", "alpha_DCG"])
 def test_every_grade_stands_beside_its_document(name: str) -> None:
     for query in QUERIES:
         one = next(variants(name))
@@ -397,6 +395,21 @@ def test_what_only_looks_as_if_it_lost_the_derivation(function: Any) -> None:
         assert not made.lost
         redo.check(made, [])
         assert made.result.value == evaluate(*plain(), "Own").per_query("Own")[query]
+
+
+def test_a_cutoff_may_be_reckoned_with() -> None:
+    def kernel(judged: Judged, k: Cutoff) -> Any:
+        """Precision of the next rank. Unjudged documents gain nothing."""
+        hits = judged.hits.relevant().top(k + 1)
+        return ratio(hits.total(np.ones_like(hits.rank) * 0.5), np.minimum(k + 1, 1.0 * k + 2))
+
+    one = declared(kernel) @ 4
+    made = explained(one, plain(), "full0", {})
+    assert not made.lost
+    redo.check(made, [])
+    assert made.result.value == evaluate(*plain(), [one]).per_query(one)["full0"]
+    assert made.result.words == "A / min(4 + 1, 4 + 2)"
+    assert tables(made)[0].title.endswith("of grade 1 or more, down to rank 4 + 1")
 
 
 def test_what_is_overwritten_is_the_arrays_own() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, ideals_of
+from cranfield.explanation.expressions import number
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
@@ -19,7 +20,7 @@ from cranfield.explanation.whatif import (
     ties,
     unjudged,
 )
-from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, number, worksheet
+from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.render import Table, delimited, text, to_html
@@ -164,7 +165,7 @@ class Explanation:
         if self.worksheet.lost:
             said.append(
                 f"How {self.measure} comes to its value is not known in all: its function leaves "
-                "the arrays that it is given (by float(), np.asarray() or a loop), and with them "
+                "the arrays that it is given (by float(), np.asarray(), numpy's own sums, writing into an array or a loop), and with them "
                 "the record of what was done."
             )
         said += [*self._of_unjudged(), *self._of_ties(), *self._of_swap(), *self._of_judgments()]

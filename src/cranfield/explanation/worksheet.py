@@ -1,6 +1,6 @@
 """Worksheet: the steps of a measure as tables and lines that a reader can redo by hand."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,34 +8,22 @@ from typing import Any
 import numpy as np
 
 from cranfield.derivation import Derived, Record, Step, plain
+from cranfield.explanation.expressions import (
+    ATOM,
+    BINARY,
+    LOOSE,
+    OR,
+    SUM,
+    UNKNOWN,
+    Expressions,
+    Label,
+    Nodes,
+    is_bool,
+    is_constant,
+    number,
+)
 from cranfield.explanation.following import GroupSpace, Rows
 
-# What binds: an expression of a lower number stands in brackets beside one of a higher.
-_LOOSE, _OR, _AND, _COMPARED, _SUM, _PRODUCT, _POWER, _ATOM = range(8)
-
-_BINARY = {
-    "add": ("+", _SUM),
-    "subtract": ("-", _SUM),
-    "multiply": ("*", _PRODUCT),
-    "divide": ("/", _PRODUCT),
-    "ratio": ("/", _PRODUCT),
-    "floor_divide": ("//", _PRODUCT),
-    "power": ("^", _POWER),
-    "powers": ("^", _POWER),
-    "raised": ("^", _POWER),
-    "greater": (">", _COMPARED),
-    "greater_equal": (">=", _COMPARED),
-    "less": ("<", _COMPARED),
-    "less_equal": ("<=", _COMPARED),
-    "equal": ("=", _COMPARED),
-    "not_equal": ("is not", _COMPARED),
-    "logical_and": ("and", _AND),
-    "bitwise_and": ("and", _AND),
-    "logical_or": ("or", _OR),
-    "bitwise_or": ("or", _OR),
-}
-_FUNCTIONS = {"minimum": "min", "maximum": "max", "log": "ln", "absolute": "abs"}
-_NOTHING = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "ratio": 1}  # changes no value
 # Columns of their own: what a calculator has no key for, or what comes from other rows.
 _OWN_COLUMN = frozenset(
     {"running", "before", "above", "below", "remaining", "at", "places", "steps"}
@@ -66,7 +54,7 @@ _WORDS = {  # what a Judged and its rankings hold
     "n_nonrelevant": "nonrelevant",
     "n_nonrelevant_retrieved": "nonrelevant retrieved",
     "is_ordered": "in one order",
-    "unknown": "(numbers of unknown origin)",
+    "unknown": UNKNOWN,
 }
 _IN_ORDER = ", highest grade first"
 _BASES = {  # what stands before the grades, and what behind
@@ -90,11 +78,6 @@ _AGGREGATED = {
 _LONGEST_HEADER = 32
 _PAIRS = "preferences are given: counted over all pairs of the group's documents"
 _COUNTED = {"preferences fulfilled": _PAIRS, "preferences": _PAIRS}
-_UNKNOWN = "(numbers of unknown origin)"
-
-
-# What a node is called, and how tightly that binds; None: it is to be written out.
-_Label = Callable[[Derived], tuple[str, int] | None]
 
 
 @dataclass(frozen=True)
@@ -150,88 +133,28 @@ class Worksheet:
     divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-def number(value: Any) -> str:
-    """Return a number as it is shown: whole ones as they are, others with six decimals."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return f"{value:.6f}" if abs(value) >= 1e-3 else f"{value:.6g}"
-
-
 @dataclass
 class _Writing:
     """Writes the worksheet of one value."""
 
     symbols: Iterator[str]
-    is_strict: bool  # as in Record
-    entries: dict[str, Sheet | Line] = field(default_factory=dict)  # by symbol
+    nodes: Nodes
+    texts: Expressions
+    # The symbol of a number of the query, by the key of its node; and what it stands in.
+    symbol_of: dict[int, str] = field(default_factory=dict)
+    entries: dict[str, Sheet | Line] = field(default_factory=dict)
     # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
     needs: dict[int, Any] = field(default_factory=dict)
     refers: list[Any] = field(default_factory=lambda: [_Ordered()])
+    # By the key of its rows; of groups by ("groups", the id of their space).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
-    known: dict[Any, Any] = field(default_factory=dict)  # (sheet, key of a node) -> its label
-    keys: dict[int, Any] = field(default_factory=dict)
-    uses: dict[Any, int] = field(default_factory=dict)
-    asked: dict[Any, Sheet] = field(default_factory=dict)  # by which rows were chosen
+    # How a sheet's columns refer to a node, by the id of the sheet and the key of the node.
+    labels: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    # The columns by which rows were chosen, by the keys of the condition and of the rows.
+    asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     # Of each sheet of rows, by its id: the sheet, its rows, and what its title refers to.
     titles: dict[int, tuple[Sheet, Rows, dict[Any, Any]]] = field(default_factory=dict)
     rankings: set[int] = field(default_factory=set)  # sheets of which more is used than a count
-    alive: list[Any] = field(default_factory=list)  # so that no id is given twice
-    in_numbers: bool = False
-    lost: bool = False
-    # Whether what is being written divides by 0, for each column or line that is not done; and the
-    # names of those that are done and did.
-    divides: list[bool] = field(default_factory=lambda: [False])
-    divided: dict[str, None] = field(default_factory=dict)
-
-    # ---- which nodes are the same ---------------------------------------------------------------
-
-    def key(self, node: Any) -> Any:
-        """Return what is equal for what was made in the same way."""
-        if isinstance(node, Rows):
-            if id(node) not in self.keys:
-                self.alive.append(node)
-                rows = node.ranked.sampling["row"].tobytes(), node.ranked.rank.tobytes()
-                chain: list[Any] = []
-                one = node
-                while one.subset is not None:
-                    one, how, what = one.subset
-                    chain.append((how, self.key(what)))
-                asked = tuple(map(self.key, node.asked))
-                chain = list(dict.fromkeys(chain))
-                whole_rows = node.base, node.home is None, rows, asked, tuple(chain)
-                self.keys[id(node)] = self.known.setdefault(("rows", whole_rows), len(self.known))
-            return self.keys[id(node)]
-        if isinstance(node, GroupSpace):
-            return id(node)
-        if isinstance(node, np.ndarray) and not isinstance(node, Derived):
-            self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
-            return node.shape, node.tobytes()
-        if not isinstance(node, Derived):
-            return repr(node)
-        if id(node) not in self.keys:
-            made = node.step
-            self.lost |= made.op == "unknown"
-            self.alive.append(node)
-            inputs = tuple(self.key(one) for one in made.inputs)
-            space = self.key(made.space) if isinstance(made.space, Rows) else made.space
-            # A number for each way, so that keys of keys stay short.
-            values = b"" if made.inputs else node.values.tobytes()
-            whole = made.op, made.name, inputs, space if space is None else str(space), values
-            self.keys[id(node)] = self.known.setdefault(("key", whole), len(self.known))
-        return self.keys[id(node)]
-
-    def count_uses(self, node: Any) -> None:
-        """Count how often each way is used."""
-        key = self.key(node)
-        self.uses[key] = self.uses.get(key, 0) + 1
-        if self.uses[key] == 1:
-            for one in node.step.inputs:
-                if isinstance(one, Derived):
-                    self.count_uses(one)
 
     def ordered(self, refers: Mapping[Any, Any]) -> list[Sheet | Line]:
         """Return the entries so that what one refers to stands above it, where that can be."""
@@ -249,158 +172,34 @@ class _Writing:
         visit(refers)
         return found
 
-    # ---- expressions ----------------------------------------------------------------------------
-
-    def written(self, node: Any, label: _Label) -> tuple[str, int]:
-        """Return an expression, and how tightly it binds; `label` names what stays closed."""
-        if not isinstance(node, Derived):
-            text = self._constant(node)
-            return text, _SUM if text.startswith(("-", "1 - ")) else _ATOM
-        if node.step.op == "constant":
-            return self.written(node.step.inputs[0], label)
-        known = label(node)
-        if known is not None:
-            return known
-        op, inputs = node.step.op, node.step.inputs
-        if op == "item":  # some of an array, in some order
-            self.lost |= not node.step.name
-            return node.step.name or _UNKNOWN, _ATOM
-        if op == "spread":  # the same number, elsewhere
-            return self.written(inputs[-1], label)
-        if op == "ldexp":  # x times 2^n
-            power = self._bracketed(inputs[1], label, _POWER)
-            if _is(inputs[0], 1):
-                return f"2^{power}", _POWER
-            if power.startswith("(-"):
-                return f"{self._bracketed(inputs[0], label, _PRODUCT)} / 2^{power[2:-1]}", _PRODUCT
-            return f"{self._bracketed(inputs[0], label, _PRODUCT)} * 2^{power}", _PRODUCT
-        if op in ("ones_like", "zeros_like"):
-            return ("1" if op == "ones_like" else "0"), _ATOM
-        simpler = self._simpler(op, inputs, label)
-        if simpler is not None:
-            return simpler
-        if op in ("ratio", "divide") and np.size(node):
-            below = np.asarray(inputs[1])
-            self.divides[-1] |= bool((below == 0).any())
-        if op in _BINARY:
-            sign, binds = _BINARY[op]
-            left = self._number(inputs[0], op, label, binds + (binds in (_COMPARED, _POWER)))
-            # As it was reckoned: a * (b / c) and a * b / c differ in the last bit.
-            right = self._number(inputs[1], op, label, binds + 1)
-            return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
-        if op == "where":
-            return self._either(inputs[0], inputs[1], inputs[2], label)
-        if op in ("invert", "logical_not"):
-            return f"not {self._bracketed(inputs[0], label, _ATOM)}", _COMPARED
-        if op == "negative":
-            return f"-{self._bracketed(inputs[0], label, _POWER)}", _SUM
-        if op == "exp":
-            return f"e^{self._bracketed(inputs[0], label, _ATOM)}", _POWER
-        if op == "square":
-            return f"{self._bracketed(inputs[0], label, _ATOM)}^2", _POWER
-        if op == "looked_up" and self.in_numbers:
-            return number(node.values.flat[0].item()), _ATOM
-        if op == "looked_up":
-            return inputs[0].format(self._bracketed(inputs[2], label, _SUM)), _ATOM
-        inside = ", ".join(self.written(one, label)[0] for one in inputs)
-        return f"{_FUNCTIONS.get(op, op)}({inside})", _ATOM
-
-    def _simpler(self, op: str, inputs: Any, label: _Label) -> tuple[str, int] | None:
-        """Return what is simpler to read than the operation, and the same number."""
-        if op in ("multiply", "add"):
-            for one, other in (inputs, inputs[::-1]):
-                if _is(one, _NOTHING[op]) and not _is_bool(other):
-                    return self.written(other, label)
-                if op == "add" and self._is_nothing(one):
-                    return self.written(other, label)
-                if op == "multiply" and self._is_nothing(one):
-                    return "0", _ATOM
-                if op == "multiply" and isinstance(one, Derived) and _is_bool(one):
-                    return self._either(one, other, 0, label)
-        elif op in _NOTHING and _is(inputs[1], _NOTHING[op]):
-            return self.written(inputs[0], label)
-        elif op == "subtract" and isinstance(inputs[0], Derived) and _is_bool(inputs[1]):
-            running = inputs[0].step
-            if running.op == "running" and self.key(running.inputs[1]) == self.key(inputs[1]):
-                return f"rows above with {self._bracketed(inputs[1], label, _OR)}", _LOOSE
-        elif op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or"):
-            for one, other in (inputs, inputs[::-1]):
-                if not isinstance(one, Derived) and np.size(one) == 1:
-                    is_so = bool(np.asarray(one).flat[0])
-                    if is_so == op.endswith("and"):
-                        return self.written(other, label)
-                    return number(is_so), _ATOM
-        return None
-
-    def _is_nothing(self, node: Any) -> bool:
-        """Tell whether a node is 0 whatever the query."""
-        if isinstance(node, Derived):
-            op, inputs = node.step.op, node.step.inputs
-            return op == "multiply" and any(_is(one, 0) for one in inputs)
-        return _is(node, 0)
-
-    def _either(self, condition: Any, yes: Any, no: Any, label: _Label) -> tuple[str, int]:
-        """Write one of two, as a condition says; in numbers the one that it is."""
-        asked = self._bracketed(condition, label, _OR)
-        if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
-            return self.written(yes if np.asarray(condition).flat[0] else no, label)
-        texts = [self._number(one, "where", label, _COMPARED) for one in (yes, no)]
-        if texts[0] == texts[1]:
-            return self.written(no, label)
-        return f"{texts[0]} if {asked}, else {texts[1]}", _LOOSE
-
-    def _number(self, node: Any, op: str, label: _Label, least: int) -> str:
-        """Write a number of an operation: where it is a truth value, 1 or 0."""
-        is_logical = op.startswith(("logical", "bitwise", "equal", "not_equal"))
-        if not is_logical and isinstance(node, Derived) and _is_bool(node):
-            text, binds = self._either(node, 1, 0, label)
-            return text if binds >= least else f"({text})"
-        return self._bracketed(node, label, least)
-
-    def _bracketed(self, node: Any, label: _Label, least: int) -> str:
-        text, binds = self.written(node, label)
-        return text if binds >= least else f"({text})"
-
-    def _constant(self, value: Any) -> str:
-        if isinstance(value, np.ndarray):
-            if value.size == 0:
-                return "0"
-            if (value != value.flat[0]).any():
-                self.lost = True
-                return _UNKNOWN
-            value = value.flat[0]
-        if isinstance(value, bool | np.bool_):
-            return number(value)
-        if isinstance(value, int | float | np.number):
-            return _digits(float(value)) if isinstance(value, float | np.floating) else str(value)
-        return f'"{value}"' if isinstance(value, str) else str(value)
-
     # ---- the query's numbers --------------------------------------------------------------------
 
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
-        key = self.key(node)
-        self.lost |= isinstance(node.step.space, Rows)  # a column: this shows one number of it
-        if ("symbol", key) not in self.known:
+        key = self.nodes.key(node)
+        self.nodes.lost |= isinstance(
+            node.step.space, Rows
+        )  # a column: this shows one number of it
+        if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
             leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
             if inputs and isinstance(inputs[0], Rows | GroupSpace):
                 self._aggregated(node, key)
-            elif leaf or node.step.name or (self.uses.get(key, 0) > 1 and op != "item"):
+            elif leaf or node.step.name or (self.nodes.uses.get(key, 0) > 1 and op != "item"):
                 self._line(node, key, leaf)
             else:
                 return None
-        found: str = self.known["symbol", key]
+        found = self.symbol_of[key]
         self.refers[-1].add(found)
-        return found, _ATOM
+        return found, ATOM
 
     def _line(self, node: Derived, key: Any, leaf: bool) -> None:
         """Write a line for a number of the query."""
-        with self._referring() as refers, self._dividing() as place:
+        with self._referring() as refers, self.texts.dividing() as place:
             words = self._words(node, self.symbol)
             numbers = "" if leaf else self._numbers(node, words)
             same = words in self.entries  # the same number, but for a factor of 1, say
-            symbol = self.known["symbol", key] = words if same else next(self.symbols)
+            symbol = self.symbol_of[key] = words if same else next(self.symbols)
             place.append(symbol)
         if same:
             return
@@ -415,16 +214,7 @@ class _Writing:
         yield self.refers[-1]
         self.refers.pop()
 
-    @contextmanager
-    def _dividing(self) -> Iterator[list[str]]:
-        """Note whether what is written meanwhile divides by 0; the name of it is to be added."""
-        self.divides.append(False)
-        name: list[str] = []
-        yield name
-        if self.divides.pop():
-            self.divided[name[0]] = None
-
-    def _words(self, node: Derived, label: _Label) -> str:
+    def _words(self, node: Derived, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
         made = node.step
         if not made.inputs:
@@ -438,7 +228,7 @@ class _Writing:
                 return None
             return label(one)
 
-        text, _ = self.written(node, inside)
+        text, _ = self.texts.written(node, inside)
         return f"{made.name} = {text}" if made.name and text != made.name else text
 
     def _numbers(self, node: Derived, words: str) -> str:
@@ -448,11 +238,11 @@ class _Writing:
             if one is node or self.symbol(one) is None:
                 return None
             value = number(one.values.flat[0].item())
-            return value, _SUM if value.startswith("-") else _ATOM
+            return value, SUM if value.startswith("-") else ATOM
 
-        self.in_numbers = True
-        text = self.written(node, shown)[0]
-        self.in_numbers = False
+        self.texts.in_numbers = True
+        text = self.texts.written(node, shown)[0]
+        self.texts.in_numbers = False
         return "" if text == words or words.endswith(f" = {text}") else text
 
     def _aggregated(self, node: Derived, key: Any) -> None:
@@ -460,7 +250,7 @@ class _Writing:
         op, (of, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
         if op == "count" and isinstance(of, Rows) and of.base != "hits" and of.home is None:
-            symbol = self.known["symbol", key] = next(self.symbols)
+            symbol = self.symbol_of[key] = next(self.symbols)
             words = f"number of {self.described(of).replace(_IN_ORDER, '')}"
             self.entries[symbol] = Line(symbol, words, "", values[0])
             return
@@ -478,13 +268,13 @@ class _Writing:
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
             words = _AGGREGATED.get(op, op + " {}").format(shown)
-            if op == "total" and _is_bool(inputs[0]):
+            if op == "total" and is_bool(inputs[0]):
                 words = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op == "total":
                 terms = plain(inputs[0]) * 1.0
                 summed = rows.ranked.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
-        symbol = self.known["symbol", key] = next(self.symbols)
+        symbol = self.symbol_of[key] = next(self.symbols)
         self.entries[symbol] = sheet
         sheet.totals.append(Total(symbol, words, values, header, running))
 
@@ -542,7 +332,7 @@ class _Writing:
             if how == "relevant":
                 said.append(f"of grade {what} or more")
             elif how == "top":
-                said.append(f"down to rank {self.written(what, self.symbol)[0]}")
+                said.append(f"down to rank {self.texts.written(what, self.symbol)[0]}")
             elif how == "reordered":
                 said.append(f"in the order of {self._condition(what, above)}")
             elif said and said[-1].startswith("where "):
@@ -552,7 +342,7 @@ class _Writing:
             one = above
         cutoff = one.asked[_CUT_BASES[one.base]] if one.asked and one.base in _CUT_BASES else None
         if cutoff is not None:
-            said.append(f"down to rank {self.written(cutoff, self.symbol)[0]}")
+            said.append(f"down to rank {self.texts.written(cutoff, self.symbol)[0]}")
         said = list(dict.fromkeys(reversed(said)))
         base = _BASES.get(rows.base, rows.base)
         if rows.base == "every" and None in rows.documents:
@@ -568,13 +358,13 @@ class _Writing:
     def _condition(self, node: Derived, rows: Rows) -> str:
         """Write out what is asked of the rows of a ranking."""
         labels = {"rank": rows.ranked.rank.tolist(), "grade": _grades(rows)}
-        sheet = self.asked[self.key(node), self.key(rows)] = Sheet("", labels)
-        return self.written(node, lambda one: self._label(sheet, one, rows))[0]
+        sheet = self.asked[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
+        return self.texts.written(node, lambda one: self._label(sheet, one, rows))[0]
 
     def _show_condition(self, sheet: Sheet, rows: Rows, above: Rows) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
         what = rows.subset[2] if rows.subset is not None else None
-        asked = self.asked.get((self.key(what), self.key(above)))
+        asked = self.asked.get((self.nodes.key(what), self.nodes.key(above)))
         kept = np.isin(above.ranked.sampling["row"], rows.ranked.sampling["row"])
         for one in asked.columns if asked is not None else ():
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
@@ -584,7 +374,7 @@ class _Writing:
 
     def sheet(self, rows: Rows) -> Sheet:
         """Return the sheet of a ranking's rows."""
-        key = self.key(rows)
+        key = self.nodes.key(rows)
         if key not in self.sheets:
             ranked = rows.ranked
             labels: dict[str, Sequence[Any]] = {}
@@ -628,13 +418,14 @@ class _Writing:
         if made.space is None and made.op != "constant":
             return self.symbol(node)
         if rows is not None and isinstance(made.space, Rows):
-            self.lost |= self.key(made.space) != self.key(rows)  # the rows of another table
-        known = id(sheet), self.key(node)
-        if known in self.known:
-            found: tuple[str, int] = self.known[known]
-            return found
+            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(
+                rows
+            )  # the rows of another table
+        known = id(sheet), self.nodes.key(node)
+        if known in self.labels:
+            return self.labels[known]
         if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
-            return made.op, _ATOM
+            return made.op, ATOM
         if made.op == "spread":
             column = made.inputs[-1]
             if not isinstance(column, Derived) or column.step.space is None:
@@ -642,7 +433,7 @@ class _Writing:
             # A number of the row's group: it stands in the sheet of groups, too.
             self.column(self.group_sheet(column.step.space), column, None)
             return self._added(sheet, node, rows)
-        shared = self.uses.get(self.key(node), 0) > 1 and not self._is_short(node)
+        shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
         aggregated = rows is None and isinstance(first, Rows)
         if not made.inputs or made.name or made.op in _OWN_COLUMN or shared or aggregated:
             return self._added(sheet, node, rows)
@@ -650,82 +441,83 @@ class _Writing:
 
     def _is_short(self, node: Derived) -> bool:
         """Tell whether a node is as easy to read written out as by a letter."""
-        if node.step.op in ("item", "where", "constant") or _is_bool(node):
+        if node.step.op in ("item", "where", "constant") or is_bool(node):
             return True
         inputs = [one for one in node.step.inputs if isinstance(one, Derived)]
-        return node.step.op in _BINARY and all(
+        return node.step.op in BINARY and all(
             one.step.name or not one.step.inputs or one.step.op in _OWN_COLUMN for one in inputs
         )
 
     def _added(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
-        with self._dividing() as place:
+        with self.texts.dividing() as place:
             label = self._column_of(sheet, node, rows)
             place.append(label[0])
         return label
 
     def _column_of(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
-        made, inputs = node.step, node.step.inputs
-        first = inputs[0] if inputs else None
+        made = node.step
         values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
-        text, binds = "", _ATOM
-        if rows is None and isinstance(first, Rows):  # of each group
-            if ("symbol", self.key(node)) not in self.known:
-                self._aggregated(node, self.key(node))
-            text = self.known["symbol", self.key(node)]
-            self.refers[-1].add(text)
-        elif made.op == "spread" and isinstance(first, Rows):
-            home = self.group_sheet(inputs[1].step.space)
-            text = f"{self.column(home, inputs[1], None)} of the group"
-        elif made.op in _OTHER_ROWS and isinstance(first, Rows):
-            is_counted = made.op == "running" and _is_bool(inputs[1])
-            of = self._bracketed(
-                inputs[1],
-                lambda one: self._label(sheet, one, rows),
-                _OR if is_counted else _ATOM,
-            )
-            text = (
-                f"rows so far with {of}"
-                if is_counted
-                else _OTHER_ROWS[made.op].format(of, *map(self._constant, inputs[2:]))
-            )
-            binds = _LOOSE if is_counted else _ATOM
-        elif made.op == "at":
-            source, _, there = inputs
-            other = self.sheet(source)
-            text = f"{_SHORT.get(source.base, 'its')} {self.column(other, there, source)}"
-            self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
-            self.rankings.add(id(other))
-        elif made.op == "places":
-            text = "place in the ideal"
-        elif made.op == "constant":
-            text = self._constant(inputs[0])
-        elif not inputs:
-            text = _WORDS.get(made.op, made.op)
-        else:
-            opened = [node]
-            text, binds = self.written(
-                node,
-                lambda one: (
-                    None if opened and one is opened.pop() else self._label(sheet, one, rows)
-                ),
-            )
+        text, binds = self._spelled(sheet, node, rows)
         if rows is None and made.name in _COUNTED:
             sheet.title = f"the groups of the query; {_COUNTED[made.name]}"
         header, spelled = (made.name, text) if made.name else (text, "")
         if spelled == header:
             spelled = ""
         if any(header == column.header and values == column.values for column in sheet.columns):
-            label = header, _ATOM if made.name else binds  # but for a factor of 1, say
+            label = header, ATOM if made.name else binds  # but for a factor of 1, say
         else:
             taken = {column.header for column in sheet.columns} | sheet.labels.keys()
             if (len(header) > _LONGEST_HEADER and not made.name) or header in taken:
                 letters = (chr(i) for i in range(ord("a"), ord("z")) if chr(i) not in taken)
                 header, spelled = next(letters), text
-            label = header, _ATOM if spelled else binds
+            label = header, ATOM if spelled else binds
             sheet.columns.append(Column(header, values, spelled))
-        self.known[id(sheet), self.key(node)] = label
+        self.labels[id(sheet), self.nodes.key(node)] = label
         return label
+
+    def _spelled(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+        """Return how a column is made, and how tightly that binds."""
+        made, inputs = node.step, node.step.inputs
+        first = inputs[0] if inputs else None
+        if rows is None and isinstance(first, Rows):  # of each group
+            key = self.nodes.key(node)
+            if key not in self.symbol_of:
+                self._aggregated(node, key)
+            self.refers[-1].add(self.symbol_of[key])
+            return self.symbol_of[key], ATOM
+        if made.op == "spread" and isinstance(first, Rows):
+            home = self.group_sheet(inputs[1].step.space)
+            return f"{self.column(home, inputs[1], None)} of the group", ATOM
+        if made.op in _OTHER_ROWS and isinstance(first, Rows):
+            return self._of_other_rows(sheet, node, rows)
+        if made.op == "at":
+            source, _, there = inputs
+            other = self.sheet(source)
+            self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
+            self.rankings.add(id(other))
+            return f"{_SHORT.get(source.base, 'its')} {self.column(other, there, source)}", ATOM
+        if made.op == "places":
+            return "place in the ideal", ATOM
+        if not inputs:
+            return _WORDS.get(made.op, made.op), ATOM
+        opened = [node]
+
+        def inside(one: Derived) -> tuple[str, int] | None:
+            return None if opened and one is opened.pop() else self._label(sheet, one, rows)
+
+        return self.texts.written(node, inside)
+
+    def _of_other_rows(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+        """Write what comes of the rows above or below."""
+        op, (_, of, *others) = node.step.op, node.step.inputs
+        is_counted = op == "running" and is_bool(of)
+        text = self.texts.bracketed(
+            of, lambda one: self._label(sheet, one, rows), OR if is_counted else ATOM
+        )
+        if is_counted:
+            return f"rows so far with {text}", LOOSE
+        return _OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
 
 
 class _Ordered(dict[Any, Any]):
@@ -735,40 +527,16 @@ class _Ordered(dict[Any, Any]):
         self[one] = one
 
 
-def _digits(value: float) -> str:
-    """Return a constant with the digits that it takes to have its value.
-
-    >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
-    ('0.25', '1 - 0.8', '0.3333333333333333')
-    """
-    text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"
-    if float(text) == value:
-        return text
-    rest = f"{1 - value:.10g}"  # as of a probability p, which has few digits
-    return f"1 - {rest}" if 0 < value < 1 and 1 - float(rest) == value else repr(value)
-
-
 def _has(sheet: Sheet, header: str) -> bool:
     return any(column.header == header for column in sheet.columns)
 
 
-def _is_bool(value: Any) -> bool:
-    return bool(np.asarray(plain(value)).dtype == np.bool_)
-
-
 def _counted(node: Derived) -> Derived:
     """Return the truth values of a node that is 1 where they hold; else the node."""
-    if node.step.op == "multiply" and not node.step.name and _is(node.step.inputs[1], 1):
+    if node.step.op == "multiply" and not node.step.name and is_constant(node.step.inputs[1], 1):
         one: Derived = node.step.inputs[0]
-        return one if _is_bool(one) else node
+        return one if is_bool(one) else node
     return node
-
-
-def _is(value: Any, constant: int) -> bool:
-    """Tell whether a value is a constant that is this number everywhere."""
-    if isinstance(value, Derived | str | Rows):
-        return False
-    return bool(np.size(value) and np.all(np.asarray(value) == constant))
 
 
 def _reordered(rows: Rows) -> bool:
@@ -804,9 +572,11 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     shown = result if isinstance(result, str) else result.item()
     if not isinstance(value, Derived):
         return Worksheet([], Line(name, "", "", shown), lost=True)
-    writing = _Writing(_letters(), value.record.is_strict)
-    writing.count_uses(value)
-    with writing._referring() as refers, writing._dividing() as place:
+    nodes = Nodes(value.record.is_strict)
+    texts = Expressions(nodes)
+    writing = _Writing(_letters(), nodes, texts)
+    nodes.count_uses(value)
+    with writing._referring() as refers, texts.dividing() as place:
         place.append(name)
         first = value.step.inputs[0] if value.step.inputs else None
         if first is None or isinstance(first, Rows | GroupSpace):
@@ -819,7 +589,7 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     writing.part()
     entries = writing.ordered(refers)
     writing.title()
-    if writing.divides[0]:
-        writing.divided["the choice of rows"] = None
-    lost = writing.lost or value.record.was_left
-    return Worksheet(entries, line, lost, tuple(writing.divided))
+    if texts.divides[0]:
+        texts.divided["the choice of rows"] = None
+    lost = nodes.lost or value.record.was_left
+    return Worksheet(entries, line, lost, tuple(texts.divided))

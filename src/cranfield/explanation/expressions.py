@@ -1,0 +1,301 @@
+"""Expressions: how a step is written for a reader, and which steps are the same."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cranfield.derivation import Derived, plain
+from cranfield.explanation.following import GroupSpace, Rows
+
+# What binds: an expression of a lower number stands in brackets beside one of a higher.
+LOOSE, OR, AND, COMPARED, SUM, PRODUCT, POWER, ATOM = range(8)
+
+BINARY = {
+    "add": ("+", SUM),
+    "subtract": ("-", SUM),
+    "multiply": ("*", PRODUCT),
+    "divide": ("/", PRODUCT),
+    "ratio": ("/", PRODUCT),
+    "floor_divide": ("//", PRODUCT),
+    "power": ("^", POWER),
+    "powers": ("^", POWER),
+    "raised": ("^", POWER),
+    "greater": (">", COMPARED),
+    "greater_equal": (">=", COMPARED),
+    "less": ("<", COMPARED),
+    "less_equal": ("<=", COMPARED),
+    "equal": ("=", COMPARED),
+    "not_equal": ("is not", COMPARED),
+    "logical_and": ("and", AND),
+    "bitwise_and": ("and", AND),
+    "logical_or": ("or", OR),
+    "bitwise_or": ("or", OR),
+}
+_FUNCTIONS = {"minimum": "min", "maximum": "max", "log": "ln", "absolute": "abs"}
+_NOTHING = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "ratio": 1}  # changes no value
+UNKNOWN = "(numbers of unknown origin)"
+
+# What a node is called, and how tightly that binds; None: it is to be written out.
+Label = Callable[[Derived], tuple[str, int] | None]
+
+
+@dataclass
+class Nodes:
+    """Tells which arrays and rankings of one value were made in the same way.
+
+    `is_strict` is as in Record; `lost` says that the way of one is not known.
+    """
+
+    is_strict: bool
+    lost: bool = False
+    ways: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
+    keys: dict[int, int] = field(default_factory=dict)  # the id of a node -> its way's number
+    uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
+    alive: list[Any] = field(default_factory=list)  # so that no id is given twice
+
+    def key(self, node: Any) -> Any:
+        """Return what is equal for what was made in the same way."""
+        if isinstance(node, GroupSpace):
+            return id(node)
+        if isinstance(node, np.ndarray) and not isinstance(node, Derived):
+            self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
+            return node.shape, node.tobytes()
+        if not isinstance(node, Derived | Rows):
+            return repr(node)
+        if id(node) not in self.keys:
+            self.alive.append(node)
+            way = self._of_rows(node) if isinstance(node, Rows) else self._of_array(node)
+            # A number for each way, so that keys of keys stay short.
+            self.keys[id(node)] = self.ways.setdefault(way, len(self.ways))
+        return self.keys[id(node)]
+
+    def _of_rows(self, rows: Rows) -> tuple[Any, ...]:
+        """Return all that a ranking came of."""
+        chain: list[Any] = []
+        one = rows
+        while one.subset is not None:
+            one, how, what = one.subset
+            chain.append((how, self.key(what)))
+        asked = tuple(map(self.key, rows.asked))
+        which = rows.ranked.sampling["row"].tobytes(), rows.ranked.rank.tobytes()
+        return "rows", rows.base, rows.home is None, which, asked, tuple(dict.fromkeys(chain))
+
+    def _of_array(self, node: Derived) -> tuple[Any, ...]:
+        """Return all that an array came of."""
+        made = node.step
+        self.lost |= made.op == "unknown"
+        inputs = tuple(self.key(one) for one in made.inputs)
+        space = self.key(made.space) if isinstance(made.space, Rows) else made.space
+        values = b"" if made.inputs else node.values.tobytes()
+        return "array", made.op, made.name, inputs, None if space is None else str(space), values
+
+    def count_uses(self, node: Any) -> None:
+        """Count how often each way is used."""
+        key = self.key(node)
+        self.uses[key] = self.uses.get(key, 0) + 1
+        if self.uses[key] == 1:
+            for one in node.step.inputs:
+                if isinstance(one, Derived):
+                    self.count_uses(one)
+
+
+@dataclass
+class Expressions:
+    """Writes how an array was made, with signs and brackets, as short as it stays the same.
+
+    `in_numbers`: for one query, whose numbers decide what is left of a condition. `divides` says of
+    each column or line that is being written whether it divides by 0; `divided` are the names of
+    those that are done and did.
+    """
+
+    nodes: Nodes
+    in_numbers: bool = False
+    divides: list[bool] = field(default_factory=lambda: [False])
+    divided: dict[str, None] = field(default_factory=dict)
+
+    def written(self, node: Any, label: Label) -> tuple[str, int]:
+        """Return an expression, and how tightly it binds; `label` names what stays closed."""
+        if not isinstance(node, Derived):
+            text = self.constant(node)
+            return text, SUM if text.startswith(("-", "1 - ")) else ATOM
+        if node.step.op == "constant":
+            return self.written(node.step.inputs[0], label)
+        known = label(node)
+        if known is not None:
+            return known
+        op, inputs = node.step.op, node.step.inputs
+        if op == "item":  # some of an array, in some order
+            self.nodes.lost |= not node.step.name
+            return node.step.name or UNKNOWN, ATOM
+        if op == "spread":  # the same number, elsewhere
+            return self.written(inputs[-1], label)
+        simpler = self._simpler(op, inputs, label)
+        return self._operation(node, label) if simpler is None else simpler
+
+    def _operation(self, node: Derived, label: Label) -> tuple[str, int]:
+        """Return what a step did, with what it did it to."""
+        op, inputs = node.step.op, node.step.inputs
+        if op == "ldexp":
+            return self._scaled(inputs, label)
+        if op in ("ones_like", "zeros_like"):
+            return ("1" if op == "ones_like" else "0"), ATOM
+        if op in ("ratio", "divide") and np.size(node):
+            below = np.asarray(inputs[1])
+            self.divides[-1] |= bool((below == 0).any())
+        if op in BINARY:
+            return self._binary(op, inputs, label)
+        if op == "where":
+            return self._either(inputs[0], inputs[1], inputs[2], label)
+        if op in ("invert", "logical_not"):
+            return f"not {self.bracketed(inputs[0], label, ATOM)}", COMPARED
+        if op == "negative":
+            return f"-{self.bracketed(inputs[0], label, POWER)}", SUM
+        if op == "exp":
+            return f"e^{self.bracketed(inputs[0], label, ATOM)}", POWER
+        if op == "square":
+            return f"{self.bracketed(inputs[0], label, ATOM)}^2", POWER
+        if op == "looked_up" and self.in_numbers:
+            return number(node.values.flat[0].item()), ATOM
+        if op == "looked_up":
+            return inputs[0].format(self.bracketed(inputs[2], label, SUM)), ATOM
+        inside = ", ".join(self.written(one, label)[0] for one in inputs)
+        return f"{_FUNCTIONS.get(op, op)}({inside})", ATOM
+
+    def _scaled(self, inputs: Any, label: Label) -> tuple[str, int]:
+        """Write x times 2^n."""
+        power = self.bracketed(inputs[1], label, POWER)
+        if is_constant(inputs[0], 1):
+            return f"2^{power}", POWER
+        if power.startswith("(-"):
+            return f"{self.bracketed(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
+        return f"{self.bracketed(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
+
+    def _binary(self, op: str, inputs: Any, label: Label) -> tuple[str, int]:
+        """Write an operation of two, with a sign between them."""
+        sign, binds = BINARY[op]
+        left = self._number(inputs[0], op, label, binds + (binds in (COMPARED, POWER)))
+        # As it was reckoned: a * (b / c) and a * b / c differ in the last bit.
+        right = self._number(inputs[1], op, label, binds + 1)
+        return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
+
+    def _simpler(self, op: str, inputs: Any, label: Label) -> tuple[str, int] | None:
+        """Return what is simpler to read than the operation, and the same number."""
+        if op in ("multiply", "add"):
+            for one, other in (inputs, inputs[::-1]):
+                if is_constant(one, _NOTHING[op]) and not is_bool(other):
+                    return self.written(other, label)
+                if op == "add" and self._is_nothing(one):
+                    return self.written(other, label)
+                if op == "multiply" and self._is_nothing(one):
+                    return "0", ATOM
+                if op == "multiply" and isinstance(one, Derived) and is_bool(one):
+                    return self._either(one, other, 0, label)
+        elif op in _NOTHING and is_constant(inputs[1], _NOTHING[op]):
+            return self.written(inputs[0], label)
+        elif op == "subtract" and isinstance(inputs[0], Derived) and is_bool(inputs[1]):
+            running = inputs[0].step
+            if running.op == "running" and self.nodes.key(running.inputs[1]) == self.nodes.key(
+                inputs[1]
+            ):
+                return f"rows above with {self.bracketed(inputs[1], label, OR)}", LOOSE
+        elif op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or"):
+            for one, other in (inputs, inputs[::-1]):
+                if not isinstance(one, Derived) and np.size(one) == 1:
+                    is_so = bool(np.asarray(one).flat[0])
+                    if is_so == op.endswith("and"):
+                        return self.written(other, label)
+                    return number(is_so), ATOM
+        return None
+
+    def _is_nothing(self, node: Any) -> bool:
+        """Tell whether a node is 0 whatever the query."""
+        if isinstance(node, Derived):
+            op, inputs = node.step.op, node.step.inputs
+            return op == "multiply" and any(is_constant(one, 0) for one in inputs)
+        return is_constant(node, 0)
+
+    def _either(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
+        """Write one of two, as a condition says; in numbers the one that it is."""
+        asked = self.bracketed(condition, label, OR)
+        if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
+            return self.written(yes if np.asarray(condition).flat[0] else no, label)
+        texts = [self._number(one, "where", label, COMPARED) for one in (yes, no)]
+        if texts[0] == texts[1]:
+            return self.written(no, label)
+        return f"{texts[0]} if {asked}, else {texts[1]}", LOOSE
+
+    def _number(self, node: Any, op: str, label: Label, least: int) -> str:
+        """Write a number of an operation: where it is a truth value, 1 or 0."""
+        is_logical = op.startswith(("logical", "bitwise", "equal", "not_equal"))
+        if not is_logical and isinstance(node, Derived) and is_bool(node):
+            text, binds = self._either(node, 1, 0, label)
+            return text if binds >= least else f"({text})"
+        return self.bracketed(node, label, least)
+
+    def bracketed(self, node: Any, label: Label, least: int) -> str:
+        """Return an expression, in brackets if it binds less than that."""
+        text, binds = self.written(node, label)
+        return text if binds >= least else f"({text})"
+
+    def constant(self, value: Any) -> str:
+        """Return a number or a text that is the same for every query, and for every row."""
+        if isinstance(value, np.ndarray):
+            if value.size == 0:
+                return "0"
+            if (value != value.flat[0]).any():
+                self.nodes.lost = True
+                return UNKNOWN
+            value = value.flat[0]
+        if isinstance(value, bool | np.bool_):
+            return number(value)
+        if isinstance(value, int | float | np.number):
+            return _digits(float(value)) if isinstance(value, float | np.floating) else str(value)
+        return f'"{value}"' if isinstance(value, str) else str(value)
+
+    @contextmanager
+    def dividing(self) -> Iterator[list[str]]:
+        """Note whether what is written meanwhile divides by 0; the name of it is to be added."""
+        self.divides.append(False)
+        name: list[str] = []
+        yield name
+        if self.divides.pop():
+            self.divided[name[0]] = None
+
+
+def number(value: Any) -> str:
+    """Return a number as it is shown: whole ones as they are, others with six decimals."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6f}" if abs(value) >= 1e-3 else f"{value:.6g}"
+
+
+def _digits(value: float) -> str:
+    """Return a constant with the digits that it takes to have its value.
+
+    >>> _digits(0.25), _digits(1 - 0.8), _digits(1 / 3)
+    ('0.25', '1 - 0.8', '0.3333333333333333')
+    """
+    text = f"{value:.12f}".rstrip("0") if 1e-9 < abs(value) < 1e-4 else f"{value:.10g}"
+    if float(text) == value:
+        return text
+    rest = f"{1 - value:.10g}"  # as of a probability p, which has few digits
+    return f"1 - {rest}" if 0 < value < 1 and 1 - float(rest) == value else repr(value)
+
+
+def is_bool(value: Any) -> bool:
+    """Tell whether these are truth values."""
+    return bool(np.asarray(plain(value)).dtype == np.bool_)
+
+
+def is_constant(value: Any, constant: int) -> bool:
+    """Tell whether a value is a constant that is this number everywhere."""
+    if isinstance(value, Derived | str | Rows):
+        return False
+    return bool(np.size(value) and np.all(np.asarray(value) == constant))
