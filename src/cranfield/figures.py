@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
+from cranfield.formats.objects import is_id, is_number
 from cranfield.formats.source import written
 from cranfield.ids import encode
 from cranfield.judge import judge
@@ -72,8 +73,10 @@ class Figure:
         """Return the picture as PNG, `scale` times as large: above 0, 10 at most."""
         import vl_convert
 
-        if not 0 < scale <= _LARGEST_SCALE:
-            raise OptionError(f"scale={scale!r}: expected above 0, {_LARGEST_SCALE} at most")
+        if not is_number(scale) or not 0 < scale <= _LARGEST_SCALE:
+            raise OptionError(
+                f"scale={scale!r:.40}: expected a number above 0, {_LARGEST_SCALE} at most"
+            )
         return vl_convert.vegalite_to_png(self.spec, scale=scale, allowed_base_urls=[])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -234,6 +237,8 @@ def precision_recall(
     _check_installed()
     import altair as alt
 
+    if not is_id(query):
+        raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     judgments, system, query = as_qrels(qrels), as_run(run), str(query)
     judged = _judged(judgments, system, query, judging)
 

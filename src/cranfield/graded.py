@@ -8,7 +8,7 @@ import numpy as np
 
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.objects import documents_of, is_list, with_text_ids
+from cranfield.formats.objects import documents_of, is_list, listed, with_text_ids
 from cranfield.qrels import Qrels
 from cranfield.runs import Run
 
@@ -44,7 +44,8 @@ def grades(
 
     Args:
         lists: the grades of what was retrieved, best rank first: whole numbers, and None for an
-            unjudged document. Or a list of such lists, which are the queries "1", "2", ...; or a
+            unjudged document, or what stands for none in an array or a table's column (NaN, NA,
+            null). Or a list of such lists, which are the queries "1", "2", ...; or a
             dict {query_id: list}. An empty list is a query for which nothing was retrieved.
         collection: the grades of all documents that are judged for the query, retrieved or not,
             in any order; of several lists, a list of lists in the same order, or a dict with the
@@ -56,9 +57,9 @@ def grades(
         Graded, a pair (qrels, run). `qrels.remarks` says what was judged.
 
     Raises:
-        InputError: a grade that is no whole number; a collection that has not the grades that
-            were retrieved, or is of other queries.
-        OptionError: a top grade that is none, or below a grade.
+        InputError: a grade that is no whole number, or beyond 2,147,483,647 or the same below 0; a
+            collection that has not the grades that were retrieved, or is of other queries.
+        OptionError: a top grade that is none, or below a grade, or above 2,147,483,647.
 
     >>> from cranfield import evaluate
     >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")
@@ -101,7 +102,7 @@ def grades(
         if not whole or not qrels.top_grade <= top <= LARGEST_GRADE:
             raise OptionError(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a whole "
-                f"number from {qrels.top_grade} up, the highest of these grades"
+                f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"
             )
         qrels.top_grade = int(top)
         remarks.append(f"The highest grade of the scale: {top}, as stated.")
@@ -115,8 +116,8 @@ def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any
         return with_text_ids(lists, what)
     if not is_list(lists):
         raise InputError(f"{what}: expected a list of grades, best rank first, got {lists!r:.80}")
-    found = list(lists)
-    if not any(map(is_list, found)):
+    found = listed(lists)
+    if not any(map(is_list, {type(one): one for one in found}.values())):  # quick: one of a type
         found = [found]
     known = dict(enumerate(names))
     return {known.get(i, str(i + 1)): one for i, one in enumerate(found)}

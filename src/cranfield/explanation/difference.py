@@ -283,15 +283,17 @@ def _sum(numbers: Sequence[float]) -> float:
 def differing(
     qrels: Qrels, runs: Mapping[str, Run], measure: Measure, queries: Queries, options: Judging
 ) -> str:
-    """Return the queries in which two runs differ most, in words."""
+    """Return the queries in which two runs differ most, in words; empty if there is none."""
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")
     systems = evaluate(qrels, dict(runs), measure, queries=queries, **options)
     assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
     left, right = (one.per_query(measure) for one in systems.values())
     apart = {query: left[query] - right[query] for query in left if query in right}
+    apart = {query: difference for query, difference in apart.items() if difference}
     worst = sorted(apart, key=lambda query: -abs(apart[query]))[:5]
-    return ", ".join(f"{query!r} ({apart[query]:+.4f})" for query in worst)
+    digits = {query: "+.4f" if abs(apart[query]) >= 0.00005 else "+.2g" for query in worst}
+    return ", ".join(f"{query!r} ({apart[query]:{digits[query]}})" for query in worst)
 
 
 # ---- documents that add to a value one by one ---------------------------------------------------

@@ -9,6 +9,7 @@ from cranfield.explanation.mean import MeanExplanation, explain_mean
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress
+from cranfield.formats.objects import is_id
 from cranfield.judge import Queries
 from cranfield.measures import Measure
 from cranfield.qrels import QrelsLike, as_qrels
@@ -20,7 +21,7 @@ def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns,
     measure: str | Measure = "nDCG@10",
-    query: str | None = None,
+    query: str | int | None = None,
     *,
     queries: Queries = "judged",
     errors: Errors = "strict",
@@ -38,7 +39,7 @@ def explain(
         run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}.
         measure: one measure.
         query: the query whose value is explained. None: the only one there is, or the value over
-            all queries. Two runs need one.
+            all queries. Two runs need one. A whole number is its decimal text.
         queries: over all queries: which are averaged, as in `evaluate`.
         errors: as in `evaluate`.
         progress: as in `evaluate`.
@@ -53,7 +54,8 @@ def explain(
         InputError: as `evaluate`; or the query is not in the judgments.
         MeasureError: as `evaluate`; or there are several measures.
         OptionError: as `evaluate`; or the number of runs is neither one nor two, or two come
-            without a query.
+            without a query; or `query` can be no id.
+        TypeError: an option that there is not.
 
     >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "x", "a"]}, "RR(rel=2)", "q1"))
     RR(rel=2) = 0.3333: query q1, run run
@@ -75,6 +77,14 @@ recip_rank)
     <BLANKLINE>
 
     """
+    for name in judging:
+        if name not in Judging.__annotations__:
+            known = ", ".join(["queries", "errors", "progress", *Judging.__annotations__])
+            raise TypeError(
+                f"explain() got an unexpected keyword argument {name!r}; its options are {known}"
+            )
+    if query is not None and not is_id(query):
+        raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
@@ -94,9 +104,9 @@ recip_rank)
             raise OptionError(f"{len(several)} runs: one is explained, or the difference of two")
         if query is None:
             worst = differing(judgments, several, one, queries, options)
+            apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
             raise OptionError(
-                "the difference of two runs is explained query by query: name one. They differ "
-                f"most in {worst}"
+                f"the difference of two runs is explained query by query: name one. {apart}"
             )
         pair = [
             Scene.of(judgments, its, str(query), options, costs=costs, progress=progress)

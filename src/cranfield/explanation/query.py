@@ -1,5 +1,6 @@
 """One query's value explained: the terms it is made of, and what would change it."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -253,11 +254,14 @@ class Explanation:
         up, down = self.judgments.up, self.judgments.down
         ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
         deep = f" down to rank {_JUDGED:,}" * (self.unjudged[-1][0] > _JUDGED)
+        *some, last = self.judgments.grades or [0]
+        tried = f"the grades {', '.join(map(str, some))} and {last}, given to" if some else ""
         if not ways:
-            return [f"No judgment of one unjudged document{deep} would change it."]
+            none_of = f"None of {tried}" if tried else "No judgment of"
+            return [f"{none_of} one unjudged document{deep} would change it."]
         return [
-            f"Of all judgments of one unjudged document{deep}, grade {one.grade} for {one.doc} at "
-            f"rank {one.rank} would {way} it most: {self._changed(one.value)}."
+            f"Of {tried or 'all judgments of'} one unjudged document{deep}, grade {one.grade} for "
+            f"{one.doc} at rank {one.rank} would {way} it most: {self._changed(one.value)}."
             for one, way in ways
         ]
 
@@ -285,7 +289,10 @@ class Explanation:
     # ---- for programs ---------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, every digit of every number."""
+        """Return everything as plain values, every digit of every number.
+
+        A score of a document that is not finite, which JSON does not have, is "inf" or "-inf".
+        """
         definition, sheet = self.measure.definition, self.worksheet
         return {
             "query": self.query,
@@ -296,7 +303,9 @@ class Explanation:
             "source": definition.source,
             "steps": [_step(entry) for entry in [*sheet.entries, sheet.result]],
             "complete": not sheet.lost,
-            "retrieved": [asdict(one) for one in self.retrieved],
+            "retrieved": [
+                {**asdict(one), "score": _plain_score(one.score)} for one in self.retrieved
+            ],
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "ties": [asdict(one) for one in self.ties],
             "best_swap": None if self.swap is None else asdict(self.swap),
@@ -346,6 +355,10 @@ def check_rows(rows: int) -> None:
     """Raise OptionError unless it is a number of rows that a table may show."""
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
         raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
+
+
+def _plain_score(score: float | None) -> float | str | None:
+    return score if score is None or math.isfinite(score) else str(score)
 
 
 def _judgment(one: Judgment | None) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from cranfield.ranked import Floats, Ints, Ranked
 _ROWS = 1 << 17  # of retrieved and judged documents in one Judged: they stay in the cache
 _FIRST = 100  # ranks of which two are swapped, or a document moved
 _DEEPEST = 1000  # rank down to which a judgment is tried
+_GRADES = 10  # highest grade up to which every grade is tried
 
 
 # ---- variants of a query ----------------------------------------------------------------------
@@ -343,10 +344,14 @@ class Judgment:
 
 @dataclass(frozen=True)
 class Judgments:
-    """The one judgment that would raise the value most, and the one that would lower it most."""
+    """The one judgment that would raise the value most, and the one that would lower it most.
+
+    `grades` are those that were tried, if they are not all from 0 to the highest; else none.
+    """
 
     up: Judgment | None
     down: Judgment | None
+    grades: tuple[int, ...] = ()
 
 
 def unjudged(scene: Scene, k: int | None = None) -> list[tuple[int, str]]:
@@ -362,9 +367,11 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
     Tried are all that were retrieved down to rank 1,000, with every grade from 0 to the highest of
-    the collection, or 1. The document then counts as judged in everything: the ideal ranking, the
-    number of relevant documents, and which are dropped if only judged ones are looked at. Of equal
-    ones, the highest-ranked document with the lowest grade.
+    the collection, or 1; if that is above 10, with 0, 1, the highest, and the grades between them
+    that the query's documents have, eight of these at most, evenly chosen. The document then counts
+    as judged in everything: the ideal ranking, the number of relevant documents, and which are
+    dropped if only judged ones are looked at. Of equal ones, the highest-ranked document with the
+    lowest grade.
 
     None where no such judgment changes the value so; and where none can be tried, as it takes more
     than a grade: of judgments in groups; of a sample, by measures of samples; and if dropped
@@ -382,7 +389,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     open_ranks = np.array([rank for rank, _ in unjudged(scene, _DEEPEST)], np.int64)
     docs = scene.ranking.docs
     documents = Documents.of(scene, docs)
-    grades = range(max(scene.judged.top_grade, 1) + 1)
+    grades = _tried(scene)
 
     def of(grade: int) -> Floats:
         def some(part: slice) -> Floats:
@@ -396,14 +403,27 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     now = _value(scene, measure)
 
     def the(best: int) -> Judgment | None:
-        row, grade = divmod(best, len(grades))
-        rank, value = int(open_ranks[row]), float(found[row, grade])
-        return Judgment(docs[rank - 1], rank, grade, value, value - now)
+        row, column = divmod(best, len(grades))
+        rank, value = int(open_ranks[row]), float(found[row, column])
+        return Judgment(docs[rank - 1], rank, grades[column], value, value - now)
 
     return Judgments(
         the(int(found.argmax())) if (found > now).any() else None,
         the(int(found.argmin())) if (found < now).any() else None,
+        () if grades[-1] <= _GRADES else tuple(grades),
     )
+
+
+def _tried(scene: Scene) -> Sequence[int]:
+    """Return the grades that `judgments` tries, ascending: all, or of many a few."""
+    top = max(scene.judged.top_grade, 1)
+    if top <= _GRADES:
+        return range(top + 1)
+    between = sorted({grade for grade in scene.grades.values() if 1 < grade < top})
+    most = _GRADES - 2  # with 0, 1 and the highest as many as from 0 to 10
+    if len(between) > most:
+        between = [between[i * (len(between) - 1) // (most - 1)] for i in range(most)]
+    return [0, 1, *between, top]
 
 
 def _ranked_again(scene: Scene, documents: Documents, given: Ints, grade: int) -> Ints:

@@ -10,19 +10,20 @@ from cranfield.formats.source import Source
 
 _HINT = (
     "A list is written '5 2 4 - 1', best rank first, - being unjudged; of a query that has a name, "
-    "'q1: 5 2 4 - 1'. In its place may stand a file of such lines."
+    "'q1: 5 2 4 - 1'. In its place may stand several lines of such lists, or a file of them."
 )
 
 
 def grade_lists(
     texts: Iterable[str], what: str, names: Sequence[str] = ()
 ) -> dict[str, list[int | None]]:
-    """Return {query: grades} of texts, each a list, or the path of a file of lists.
+    """Return {query: grades} of texts, each a list, lists on lines, or the path of a file of them.
 
     `-` is the standard input. A list without a name has that of its place in `names`, or the
-    number of its place, from 1. In a file, blank lines, and lines that begin with `#`, are left
-    out. `what` says in errors whose texts they are. Raises InputError for what is no list, with
-    the line if it is of a file; DuplicateError for a second list of a query.
+    number of its place, from 1. A name goes up to the last colon; one that has a colon in it, as
+    `q:9`, has no blank. Of several lines, blank ones, and those that begin with `#`, are left out.
+    `what` says in errors whose texts they are. Raises InputError for what is no list, with the line
+    if it is one of several; DuplicateError for a second list of a query.
     """
     found: dict[str, list[int | None]] = {}
     for source, number, line in _lines(texts, what):
@@ -32,6 +33,12 @@ def grade_lists(
         if colon:
             query = name.strip()
         try:
+            if ":" in query and re.search(r"\s", query):
+                raise InputError(
+                    f"two colons: one list stands on a line, and {query!r:.80} is no query's name "
+                    "here, as it has a colon and a blank",
+                    hint=_HINT,
+                )
             if query in found:
                 raise DuplicateError(f"a second list of query {query!r:.80}")
             if not query:
@@ -46,20 +53,25 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
     """Yield each list's source, its line there if that is a file, and the list."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
-            yield what, None, text
-            continue
-        source = Source(text)
-        with source.open() as stream:
-            raw = stream.read().removeprefix(BYTE_ORDER_MARK)
-        try:
-            lines = raw.decode().split("\n")
-        except UnicodeDecodeError:
-            raise InputError("is no text in UTF-8", source=source.name) from None
-        some = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
+            if "\n" not in text.strip():
+                yield what, None, text
+                continue
+            name, lines = what, text
+        else:
+            source = Source(text)
+            name = source.name
+            with source.open() as stream:
+                raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+            try:
+                lines = raw.decode()
+            except UnicodeDecodeError:
+                raise InputError("is no text in UTF-8", source=name) from None
+        numbered = enumerate(lines.split("\n"), 1)
+        some = [(n, line) for n, line in numbered if line.strip() and line[0] != "#"]
         if not some:
-            raise InputError("holds no list of grades", source=source.name, hint=_HINT)
+            raise InputError("holds no list of grades", source=name, hint=_HINT)
         for number, line in some:
-            yield source.name, number, line.rstrip("\r")
+            yield name, number, line.rstrip("\r")
 
 
 def _grades(text: str, *, may_be_empty: bool) -> list[int | None]:

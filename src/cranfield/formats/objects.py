@@ -2,6 +2,7 @@
 
 import math
 import struct
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
@@ -159,9 +160,14 @@ def as_text(key: Any, where: str) -> str:
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
         return key
-    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+    if is_id(key):
         return str(int(key))
     raise InputError(f"{where}: an id is a text or a whole number, got {key!r:.80}")
+
+
+def is_id(key: object) -> bool:
+    """Tell whether it is of a kind that ids are: a text or a whole number."""
+    return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
 
 
 def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
@@ -206,27 +212,55 @@ def grades_of(values: Iterable[Any]) -> Ints | None:
 
 def is_list(value: object) -> bool:
     """Tell whether the value holds others one after the other: no text, no dict, no set."""
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
+    if isinstance(value, str | bytes | Mapping | Set) or getattr(value, "ndim", 1) == 0:
+        return False  # an array of no dimension is a number
+    return isinstance(value, Iterable)
+
+
+def listed(values: Any) -> list[Any]:
+    """Return what a list holds; what an array or a column holds as Python has it."""
+    for name in ("to_pylist", "tolist"):  # of Arrow; of numpy, pandas and others
+        if hasattr(values, name):
+            found: list[Any] = getattr(values, name)()
+            return found
+    return list(values)
+
+
+def _is_null(value: Any) -> bool:
+    """Tell whether the value is what tables have where there is none: None, NaN, pandas' NA."""
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
 def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
     """Return {document: grade} and the ranking of a list of grades, best rank first.
 
-    The documents are called "#1", "#2", ... by their ranks; None is the grade of an unjudged one.
+    The documents are called "#1", "#2", ... by their ranks; None is the grade of an unjudged one,
+    and so are the nulls of tables.
     """
     if not is_list(grades):
         raise InputError(f"{where}: expected a list of grades, best rank first, got {grades!r:.80}")
-    listed = list(grades)
-    ranking = [f"#{i}" for i in range(1, len(listed) + 1)]
-    judged = {doc: one for doc, one in zip(ranking, listed, strict=True) if one is not None}
-    found = grades_of(judged.values())
-    if found is None:
-        doc, wrong = next((d, one) for d, one in judged.items() if grades_of([one]) is None)
-        raise InputError(
-            f"{where}, rank {doc[1:]}: expected a whole number as the grade, or None for an "
-            f"unjudged document, got {wrong!r:.80}"
-        )
-    return dict(zip(judged, found.tolist(), strict=True)), ranking
+    found = listed(grades)
+    ranking = [f"#{i}" for i in range(1, len(found) + 1)]
+    judged = dict(zip(ranking, found, strict=True))
+    if set(map(type, found)) - {int}:
+        judged = {doc: one for doc, one in judged.items() if not _is_null(one)}
+    whole = grades_of(judged.values())
+    if whole is not None:
+        return dict(zip(judged, whole.tolist(), strict=True)), ranking
+    for doc, one in judged.items():
+        alone = grades_of([one])
+        if alone is None:
+            is_far = isinstance(one, int | float) and abs(one) > LARGEST_GRADE
+            far = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
+            raise InputError(
+                f"{where}, rank {doc[1:]}: expected a whole number as the grade, or None for an "
+                f"unjudged document, got {one!r:.80}",
+                hint=far if is_far else None,
+            )
+        judged[doc] = int(alone[0])
+    return judged, ranking
 
 
 def without_faults(data: Nested, what: What) -> tuple[Nested, LeftOut]:

@@ -150,8 +150,8 @@ class Measure:
             lists = documents_of(lists[0], f"{self} of a list of grades")
         if len(lists) != 2 or parameters:
             raise TypeError(
-                f"{self}(truth, ranking), or {self}(grades), scores one list, "
-                f"{self.name}(parameter=value) sets parameters; use one of the two"
+                f"{self._misused(lists[0], parameters)}{self}(truth, ranking), or {self}(grades), "
+                f"scores one list, {self.name}(parameter=value) sets parameters; use one of the two"
             )
         truth, ranking = lists
         graded = truth if isinstance(truth, Mapping) else graded_one(truth)
@@ -161,6 +161,18 @@ class Measure:
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
+
+    def _misused(self, first: Any, parameters: Mapping[str, Any]) -> str:
+        """Say what was wrong with a call, where it is known."""
+        of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
+        if of_grades:
+            return (
+                f"{of_grades}: said to cranfield.grades, not to a measure, as in "
+                f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {str(self)!r}); "
+            )
+        if isinstance(first, str | bytes):
+            return f"{first!r:.40} is a text, no list of grades such as [1, 0]; "
+        return ""
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
         """Return the measure with some parameters set."""
