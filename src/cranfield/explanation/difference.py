@@ -9,11 +9,11 @@ import numpy as np
 from cranfield.derivation import Derived
 from cranfield.errors import MeasureError
 from cranfield.evaluation import Judging, evaluate
+from cranfield.explanation.expressions import number
 from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
-from cranfield.explanation.worksheet import number
 from cranfield.judge import Queries
 from cranfield.measures import Measure
 from cranfield.qrels import Qrels
