@@ -166,7 +166,7 @@ class Explanation:
         if self.worksheet.lost:
             said.append(
                 f"How {self.measure} comes to its value is not known in all: its function leaves "
-                "the arrays that it is given (by float(), np.asarray(), numpy's own sums, by writing "
+                "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "
                 "into an array or a loop), and with them the record of what was done."
             )
         said += [*self._of_unjudged(), *self._of_ties(), *self._of_swap(), *self._of_judgments()]
