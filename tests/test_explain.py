@@ -528,6 +528,25 @@ def test_why_no_judgment_was_tried() -> None:
     assert "the judgments are a sample" in said(one(sample, {"q": ["x", "a"]}, "xinfAP"))
 
 
+def test_which_grades_were_tried_is_said() -> None:
+    found = said(one({"q": {"a": 2**31 - 1, "b": 1}}, {"q": ["b", "x", "a"]}, "nDCG@10"))
+    assert "Of the grades 0, 1 and 2147483647 for one unjudged document, grade 2147483647" in found
+    assert "for x at rank 2 would raise it most" in found
+    found = said(one({"q": {"a": 11}}, {"q": ["a", "x"]}, "P@1"))
+    assert "None of the grades 0, 1 and 11 for one unjudged document would change it." in found
+    found = said(one({"q": {"a": 10}}, {"q": ["a", "x"]}, "P@1"))
+    assert "No judgment of one unjudged document would change it." in found
+
+
+def test_infinite_scores_are_json() -> None:
+    infinite = float("inf")
+    run = {"q": {"a": infinite, "b": 1.5, "c": -infinite}}
+    found = one({"q": {"a": 1}}, run, "AP")
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [row["score"] for row in document["retrieved"]] == ["inf", 1.5, "-inf"]
+    assert [row.score for row in found.retrieved] == [infinite, 1.5, -infinite]
+
+
 def test_a_small_change_is_not_said_to_be_nothing() -> None:
     """From rank 300 to rank 299: 1 / 299 - 1 / 300."""
     docs = [f"d{i:03}" for i in range(1, 301)]
@@ -573,6 +592,14 @@ def test_two_runs_without_a_query_are_told_where_they_differ() -> None:
         "'q1' (+1.0000), 'query two' (-0.5000)"
     )
     assert pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
+    with pytest.raises(OptionError, match=r"name one\. By AP they do not differ$"):
+        explain(TWO, [runs["x"], runs["x"]], "AP")
+    with pytest.raises(OptionError, match=r"They differ most in 'q1' \(\+1\.0000\)$"):
+        explain(TWO, {**runs, "y": {**runs["x"], "q1": ["b"]}}, "AP")
+    docs = [f"d{i}" for i in range(999)]
+    far = {"x": {"q1": [*docs, "a"]}, "y": {"q1": [*docs, "d999", "a"]}}
+    with pytest.raises(OptionError, match=r"in 'q1' \(\+1e-06\)$"):
+        explain(TWO, far, "RR")
 
 
 def test_what_cannot_be_explained_is_refused() -> None:
@@ -597,6 +624,25 @@ def test_what_cannot_be_explained_is_refused() -> None:
         for options in ({"ties": "up"}, {"depth": 0}, {"order": "given", "ties": "best"}):
             with pytest.raises(OptionError):
                 explain(TWO, run, "AP", query, **options)
+
+
+def test_wrong_options_and_queries() -> None:
+    known = "queries, errors, progress, order, scores, ties, depth, judged_only"
+    wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
+    for query in ("q1", None):
+        for option in wrong:
+            name = next(iter(option))
+            with pytest.raises(TypeError) as refused:
+                explain(TWO, {"q1": ["a"]}, "AP", query, **option)
+            assert str(refused.value) == (
+                f"explain() got an unexpected keyword argument {name!r}; its options are {known}"
+            )
+    queries: list[Any] = [b"q1", ["q1"], True, 1.0]
+    for query in queries:
+        with pytest.raises(OptionError, match=r"query=.*: a query id is a text or a whole"):
+            explain(TWO, {"q1": ["a"]}, "AP", query)
+    numbered = {1: {"a": 1}, 2: {"a": 1}}
+    assert explain(numbered, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]
 
 
 def test_a_query_of_which_the_run_has_nothing() -> None:

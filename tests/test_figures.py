@@ -155,6 +155,13 @@ def test_a_query_may_be_a_number() -> None:
     assert figure.title == "Precision and recall of query 7"
 
 
+def test_a_query_is_a_text_or_a_number() -> None:
+    wrong: list[Any] = [b"q1", ["q1"], True]
+    for query in wrong:
+        with pytest.raises(OptionError, match="a query id is a text or a whole number"):
+            precision_recall(*PAIR, query)
+
+
 def test_options_reach_the_judging() -> None:
     qrels, run = {"q1": {"a": 0, "b": 1, "c": 1}}, {"q1": {"x": 1, "a": 1, "b": 1, "c": 0.5}}
 
@@ -205,8 +212,9 @@ def test_svg_and_png_are_what_they_say() -> None:
     assert struct.unpack(">II", png[16:24]) == (2 * width, 2 * height)
     assert struct.unpack(">II", figure.to_png(scale=1)[16:24]) == (width, height)
     assert figure._repr_svg_() == svg
-    for scale in (0, -1, 11, float("nan")):
-        with pytest.raises(OptionError, match="scale="):
+    wrong: list[Any] = [0, -1, 11, float("nan"), "2", None]
+    for scale in wrong:
+        with pytest.raises(OptionError, match=r"scale=.*: expected a number above 0, 10 at most"):
             figure.to_png(scale)
 
 

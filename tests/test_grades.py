@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -217,7 +219,12 @@ NUMBER = "expected a whole number as the grade, or None for an unjudged document
     [
         ([1, 2.5], f"the grades, rank 2: {NUMBER}2.5"),
         ([1, "2"], f"the grades, rank 2: {NUMBER}'2'"),
-        ([None, float("nan")], f"the grades, rank 2: {NUMBER}nan"),
+        ([2**31], f"the grades, rank 1: {NUMBER}2147483648\nGrades may be up to 2,147,483,647"),
+        ([0, -(2**31)], f"the grades, rank 2: {NUMBER}-2147483648\nGrades may be up to 2,147"),
+        (pd.Series([1, None, 2.5]), f"the grades, rank 3: {NUMBER}2.5"),
+        (np.array(3), "the grades: expected a list of grades, best rank first, got array(3)"),
+        ({"a": np.array(3)}, "the grades: expected a list of grades, best rank first, got array"),
+        ([np.array([1]), np.array(3)], f"the grades, rank 1: {NUMBER}array([1])"),
         ([[1], [0, None, "x"]], f"the grades of query '2', rank 3: {NUMBER}'x'"),
         ({"a": [1], "b": [10**30]}, f"the grades of query 'b', rank 1: {NUMBER}1000"),
         ([[1], 2], "the grades of query '2': expected a list of grades, best rank first, got 2"),
@@ -256,16 +263,59 @@ def test_what_is_no_collection_of_these(lists: Any, collection: Any, problem: st
 
 @pytest.mark.parametrize("top", [2, 2.0, 3.5, "3", True, 2**31])
 def test_what_is_no_top_grade(top: Any) -> None:
-    with pytest.raises(OptionError, match="a whole number from 3 up, the highest of these grades"):
+    expected = "a whole number from 3, the highest of these grades, to 2147483647"
+    with pytest.raises(OptionError, match=expected):
         grades([1, 3], top=top)
 
 
 def test_a_measure_refuses_what_is_no_list_of_grades() -> None:
     with pytest.raises(InputError, match=r"AP of a list of grades, rank 1: .*, got 'd1'"):
         AP(["d1", "d2"])  # type: ignore[list-item]
-    for other in ({"d1"}, {"d1": 1}, "d1"):
+    for other in ({"d1"}, {"d1": 1}, "d1", np.array(3)):
         with pytest.raises(TypeError, match=r"AP\(truth, ranking\), or AP\(grades\), scores one"):
             AP(other)  # type: ignore[arg-type, call-overload, unused-ignore]
+
+
+@pytest.mark.parametrize(
+    ("lists", "parameters", "problem"),
+    [
+        ([1, 0], {"collection": [1, 1, 0]}, "collection: said to cranfield.grades, not to a measu"),
+        ([1, 0], {"top": 3}, "top: said to cranfield.grades, not to a measure, as in evaluate(*gr"),
+        ([1, 0], {"top": 3, "collection": [1, 0]}, "collection and top: said to cranfield.grades"),
+        ("1 0", {}, "'1 0' is a text, no list of grades such as [1, 0]; nDCG@5(truth, ranking)"),
+        ([1, 0], {"rel": 2}, "nDCG@5(truth, ranking), or nDCG@5(grades), scores one list"),
+    ],
+)
+def test_a_measure_says_what_was_wrong(lists: Any, parameters: Any, problem: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        (nDCG @ 5)(lists, **parameters)
+    assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pa.array([1, None, 2]),
+        pa.chunked_array([[1, None], [2]]),
+        pd.Series([1, None, 2]),
+        pd.Series([1, None, 2], dtype="Int64"),
+        [1, pd.NA, np.float32(2)],
+        [1, float("nan"), 2.0],
+        np.array([1, np.nan, 2]),
+        np.ma.array([1, 5, 2], mask=[False, True, False]),
+        [pa.scalar(1), np.float32("nan"), 2.0],
+        [np.array(1), None, np.array(2)],
+    ],
+)
+def test_nulls_of_tables_are_unjudged(lists: Any) -> None:
+    expected = grades([1, None, 2])
+    one: list[Any] = [lists]
+    for found in (grades(lists), grades({"1": lists}), grades(one)):
+        assert found.qrels.to_dict() == expected.qrels.to_dict()
+        assert found.run.to_dict() == expected.run.to_dict()
+    assert cranfield.DCG(lists) == cranfield.DCG([1, None, 2])
+    two: list[list[int | None]] = [[1, None, 2], [0]]
+    assert grades(pa.array(two)).qrels.to_dict() == grades(two).qrels.to_dict()
 
 
 def test_a_measure_takes_lists_and_names() -> None:
@@ -284,6 +334,8 @@ def test_the_ways_to_write_a_list(write: Any) -> None:
         ["--grades", "5 2 - 4", "--grades", "q:9: 1 0"],
         ["--grades", "5, 2 ,-,4", "--grades", " q:9 :+1 0 "],
         ["--grades", path],
+        ["--grades", "5 2 - 4\nq:9: 1 0"],
+        ["--grades", "\n5 2 - 4\r\n\n# two\nq:9: 1 0\r\n"],
     ):
         run = document(*arguments, "-m", "AP", "-m", "DCG")
         lists: dict[str, list[int | None]] = {"1": [5, 2, None, 4], "q:9": [1, 0]}
@@ -333,6 +385,10 @@ HINT = "A list is written '5 2 4 - 1', best rank first"
         (["--grades", "no.txt"], "--grades: expected whole numbers or -, got 'no.txt'\n"),
         (["--grades", ""], "--grades: holds no grade; where nothing was retrieved, say of which"),
         (["--grades", ": 5"], "--grades: expected a query before the colon\n    : 5"),
+        (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: one list stands on a line, and"),
+        (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: one list stands on a line, and 'q1"),
+        (["--grades", "q1: 1 0\nq2: 0 y"], "--grades:2: expected whole numbers or -, got 'y'\n"),
+        (["--grades", "# a\n\n# b"], "--grades: holds no list of grades\nA list is written"),
         (
             ["--grades", "a: 5", "--grades", "a: 1"],
             "--grades: a second list of query 'a'\n    a: 1",

@@ -364,6 +364,36 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
         assert its.down == (down if down.value < now else None), one
 
 
+@pytest.mark.parametrize(
+    ("grades", "tried"),
+    [
+        ([10, 3], ()),  # all
+        ([11, 3, 3, -1], (0, 1, 3, 11)),
+        ([2**31 - 1, 1], (0, 1, 2**31 - 1)),
+        ([0], (0, 1, 3**9)),  # the highest is that of another query
+        (range(30), (0, 1, 2, 5, 9, 13, 16, 20, 24, 28, 29)),
+    ],
+)
+def test_of_many_grades_a_few_are_tried(grades: Sequence[int], tried: tuple[int, ...]) -> None:
+    judged = {f"d{i}": grade for i, grade in enumerate(grades)}
+    other = {"other": {"d": 3**9}} if list(grades) == [0] else {}
+    docs = ["x", *judged, "y"]
+    scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", {})
+    found = judgments(scene, parse("nDCG"))
+    assert found.grades == tried
+    every = tried or range(max(grades) + 1)
+    now = evaluate({"q": judged}, {"q": docs}, "nDCG")["nDCG"]
+    changed = [
+        Judgment(doc, rank, grade, value, value - now)
+        for rank, doc in ((1, "x"), (len(docs), "y"))
+        for grade in every
+        for value in [evaluate({"q": {**judged, doc: grade}}, {"q": docs}, "nDCG")["nDCG"]]
+    ]
+    assert found.up == max(changed, key=lambda one: one.value)
+    lowest = min(changed, key=lambda one: one.value)
+    assert found.down == (lowest if lowest.value < now else None)
+
+
 def test_what_takes_more_than_a_grade_is_not_judged() -> None:
     for name in ("subtopics", "weights", "preferences", "costs of judged"):
         scene = cases()[name].scene()

@@ -255,7 +255,7 @@ class Explanation:
         ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
         deep = f" down to rank {_JUDGED:,}" * (self.unjudged[-1][0] > _JUDGED)
         *some, last = self.judgments.grades or [0]
-        tried = f"the grades {', '.join(map(str, some))} and {last}, given to" if some else ""
+        tried = f"the grades {', '.join(map(str, some))} and {last} for" if some else ""
         if not ways:
             none_of = f"None of {tried}" if tried else "No judgment of"
             return [f"{none_of} one unjudged document{deep} would change it."]
