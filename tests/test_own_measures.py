@@ -9,12 +9,15 @@ from click.testing import CliRunner
 import cranfield
 from cranfield import (
     Cutoff,
+    Difference,
+    Explanation,
     MeasureError,
     Parameter,
     RecallPoint,
     Rel,
     definitions,
     evaluate,
+    explain,
     measure,
     parse,
     parse_all,
@@ -159,3 +162,40 @@ def test_a_range_of_cutoffs_is_a_curve() -> None:
     for wrong in ("P@3..1", "P@1..99999", "P@0..3", "IPrec@0..1", "P@1...3"):
         with pytest.raises(MeasureError):
             parse_all(wrong)
+
+
+def test_what_cannot_be_written_out_still_has_its_value() -> None:
+    """Too many steps one after the other; many columns; a type that cuts fractions off."""
+
+    @measure("Chain", **SAID)
+    def chain(judged: Judged) -> Any:
+        """Something."""
+        ranks = judged.hits.rank * 1.0
+        for _ in range(3000):
+            ranks = ranks + 1
+        return judged.hits.total(ranks)
+
+    @measure("Many", **SAID)
+    def many(judged: Judged) -> Any:
+        """Something."""
+        hits, added = judged.hits, judged.n_retrieved * 0.0
+        for i in range(40):
+            terms = np.minimum(hits.grade * (i + 2) + hits.rank * 3.5, hits.rank + 70 * i + 0.25)
+            added = added + hits.total(terms / (hits.rank + i))
+        return added
+
+    @measure("Whole", **SAID)
+    def whole(judged: Judged) -> Any:
+        """Something."""
+        return judged.hits.total((judged.hits.grade / (judged.hits.rank + 1)).astype(np.int64))
+
+    for name, lost, deep in (("Chain", True, True), ("Many", False, False), ("Whole", True, False)):
+        query = next(iter(RUN))
+        found = explain(QRELS, RUN, name, query)
+        assert isinstance(found, Explanation)
+        assert found.value == evaluate(QRELS, RUN, name).per_query(name)[query]
+        assert (found.worksheet.lost, found.worksheet.is_deep) == (lost, deep)
+        assert ("too many steps" in str(found)) == deep
+        both = explain(QRELS, {"a": RUN, "b": {query: ["nothing"]}}, name, query)
+        assert isinstance(both, Difference)
+        assert both.left == found.value

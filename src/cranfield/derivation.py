@@ -128,8 +128,11 @@ class Derived(NDArray[Any]):
         return self.values.flat
 
     def astype(self, *inputs: Any, **options: Any) -> Any:
-        """Return the values as another type."""
-        return _derived(self.values.astype(*inputs, **options), "astype", (self,))
+        """Return the values as another type; a type that cannot hold them makes others of them."""
+        found = self.values.astype(*inputs, **options)
+        if found.dtype.kind in "biuf" and (found != self.values).any():
+            self.leave()
+        return _derived(found, "astype", (self,))
 
     def copy(self, *inputs: Any, **options: Any) -> Any:
         """Return a copy, which may be written into."""

@@ -14,6 +14,7 @@ from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
+from cranfield.explanation.worksheet import is_deep
 from cranfield.judge import Queries
 from cranfield.measures import Measure
 from cranfield.qrels import Qrels
@@ -23,6 +24,7 @@ from cranfield.runs import Run
 from cranfield.scores import Systems, shown
 
 _ROWS = 20
+_TOO_DEEP = "the measure takes too many steps one after the other"
 _MOVED = 100  # ranks of either run of which `moved` moves the documents
 
 
@@ -95,7 +97,10 @@ class Difference:
         if measure.definition.is_text:
             raise MeasureError(f"{measure} is a text: two of them have no difference")
         values = [follow(measure, scene) for scene in (left, right)]
-        terms = _terms(values[0]), _terms(values[1])
+        terms = tuple(
+            _TOO_DEEP if isinstance(one, Derived) and is_deep(one) else _terms(one)
+            for one in values
+        )
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
         parts: list[Part] = []
@@ -324,7 +329,7 @@ _STEPS = {  # what does not add up
 _CHANGED = {"divide": "divided by", "ratio": "divided by", "multiply": "multiplied by"}
 
 
-def _reason(terms: "tuple[_Terms | str, _Terms | str]", names: Sequence[str]) -> str:
+def _reason(terms: "Sequence[_Terms | str]", names: Sequence[str]) -> str:
     """Say why two values do not differ by what documents add to them; empty if they do."""
     left, right = terms
     if isinstance(left, str) or isinstance(right, str):

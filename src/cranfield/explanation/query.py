@@ -163,7 +163,9 @@ class Explanation:
         said = [one for one in self.remarks if self.retrieved or one != _NOT_ONE]
         if self.worksheet.divided_by_nothing:
             said.append(f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}.")
-        if self.worksheet.lost:
+        if self.worksheet.is_deep:
+            said.append(f"{self.measure} takes too many steps one after the other to be shown.")
+        elif self.worksheet.lost:
             said.append(
                 f"How {self.measure} comes to its value is not known in all: its function leaves "
                 "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "

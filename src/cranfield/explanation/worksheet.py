@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ _AGGREGATED = {
     "joined": "{}, one after the other",
 }
 _LONGEST_HEADER = 32
+_DEEPEST = 120  # steps one after the other: Python's own stack ends not far beyond
 _PAIRS = "preferences are given: counted over all pairs of the group's documents"
 _COUNTED = {"preferences fulfilled": _PAIRS, "preferences": _PAIRS}
 
@@ -130,6 +132,7 @@ class Worksheet:
     entries: Sequence[Sheet | Line]
     result: Line
     lost: bool = False
+    is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
     divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
@@ -469,8 +472,8 @@ class _Writing:
         else:
             taken = {column.header for column in sheet.columns} | sheet.labels.keys()
             if (len(header) > _LONGEST_HEADER and not made.name) or header in taken:
-                letters = (chr(i) for i in range(ord("a"), ord("z")) if chr(i) not in taken)
-                header, spelled = next(letters), text
+                letters = _letters(ascii_lowercase)
+                header, spelled = next(one for one in letters if one not in taken), text
             label = header, ATOM if spelled else binds
             sheet.columns.append(Column(header, values, spelled))
         self.labels[id(sheet), self.nodes.key(node)] = label
@@ -557,13 +560,24 @@ def _grades(rows: Rows) -> list[int | None]:
     ]
 
 
-def _letters() -> Iterator[str]:
-    every = [chr(i) for i in range(ord("A"), ord("Z") + 1)]
+def _letters(every: str) -> Iterator[str]:
     yield from every
     n = 2
     while True:
         yield from (f"{letter}{n}" for letter in every)
         n += 1
+
+
+def is_deep(value: Derived) -> bool:
+    """Tell whether a value takes more steps one after the other than can be written out."""
+    layer, depth = [value], 0
+    while layer and depth <= _DEEPEST:
+        found = {
+            id(one): one for node in layer for one in node.step.inputs if isinstance(one, Derived)
+        }
+        layer = list(found.values())
+        depth += 1
+    return depth > _DEEPEST
 
 
 def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
@@ -572,9 +586,11 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     shown = result if isinstance(result, str) else result.item()
     if not isinstance(value, Derived):
         return Worksheet([], Line(name, "", "", shown), lost=True)
+    if is_deep(value):
+        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=True)
     nodes = Nodes(value.record.is_strict)
     texts = Expressions(nodes)
-    writing = _Writing(_letters(), nodes, texts)
+    writing = _Writing(_letters(ascii_uppercase), nodes, texts)
     nodes.count_uses(value)
     with writing._referring() as refers, texts.dividing() as place:
         place.append(name)
@@ -592,4 +608,4 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     if texts.divides[0]:
         texts.divided["the choice of rows"] = None
     lost = nodes.lost or value.record.was_left
-    return Worksheet(entries, line, lost, tuple(texts.divided))
+    return Worksheet(entries, line, lost, divided_by_nothing=tuple(texts.divided))
