@@ -288,7 +288,7 @@ def test_the_cutoff_is_that_of_the_query() -> None:
 
 
 def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
-    text = "Numbers are rounded to six decimals (below 0.001: six digits); the value is not."
+    text = "Numbers are rounded to six decimals (below 0.001: to six significant digits); the value is not."
     qrels = {"q": {"a": 1, "b": 1}}
     assert text in said(one(qrels, {"q": ["a", "x", "b"]}, "AP"))
     assert text not in said(one(qrels, {"q": ["x", "a"]}, "AP"))
@@ -1175,3 +1175,26 @@ def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -
     assert isinstance(found, Explanation)
     assert found.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
     assert any("the run has 'd2', the qrels 'D2'" in remark for remark in found.remarks)
+
+
+def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> None:
+    qrels = {"q": {"a": 1, "b": 3, "c": 2, "d": 0, "e": 1}}
+    found = explain(qrels, {"q": ["x", "e", "b"]}, "nDCG", "q")
+    assert isinstance(found, Explanation)
+    assert (found.n_relevant, found.missing) == (4, [("c", 2), ("a", 1)])
+    assert "Relevant (with their grades) and not retrieved: 2 of 4: c (2), a (1)." in str(found)
+    ideal = found.tables()[1]
+    column = ideal.header.index("rank in run")
+    assert [(row[1], row[column]) for row in ideal.rows] == [
+        *(("b", "3"), ("c", "-"), ("e", "2"), ("a", "-"))
+    ]
+    above = explain(qrels, {"q": ["x", "e", "b"]}, "AP(rel=2)", "q")
+    assert isinstance(above, Explanation)
+    assert (above.n_relevant, above.missing) == (2, [("c", 2)])
+
+
+def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
+    refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
+    assert refused.exit_code == 2
+    assert "One measure is explained at a time" in refused.stderr

@@ -87,10 +87,6 @@ def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
     import html
 
-    def lines(content: Iterable[str]) -> str:
-        shown = [html.escape(printable(line)) for line in content]
-        return "".join(f'<p style="white-space: pre-wrap">{line}</p>\n' for line in shown)
-
     def cell(tag: str, content: str, row: int, column: int) -> str:
         style = (
             f"text-align: {'left' if column < table.n_labels else 'right'}; padding: 0.2em 0.7em"
@@ -106,9 +102,17 @@ def to_html(table: Table) -> str:
         for r, row in enumerate(table.rows)
     )
     return (
-        f"{lines(table.title)}<table>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{body}</tbody>\n</table>\n{lines(table.notes)}"
+        f"{paragraphs(table.title)}<table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{body}</tbody>\n</table>\n{paragraphs(table.notes)}"
     )
+
+
+def paragraphs(lines: Iterable[str]) -> str:
+    """Return lines for a notebook or a page, each a paragraph."""
+    import html
+
+    shown = [html.escape(printable(line)) for line in lines]
+    return "".join(f'<p style="white-space: pre-wrap">{line}</p>\n' for line in shown)
 
 
 def to_markdown(table: Table) -> str:

@@ -39,11 +39,10 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
 @click.option(
     "-m",
     "--measure",
-    "name",
-    default=_DEFAULT,
-    show_default=True,
+    "names",
+    multiple=True,
     metavar="MEASURE",
-    help="The measure to explain, any that `evaluate` knows.",
+    help=f"The measure to explain, any that `evaluate` knows.  [default: {_DEFAULT}]",
 )
 @click.option(
     "-q",
@@ -72,7 +71,7 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
-    name: str,
+    names: tuple[str, ...],
     query: str | None,
     rel: int | None,
     queries: Queries,
@@ -97,7 +96,7 @@ def command(
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
     judgments, named = read_inputs(qrels, runs, data, listed)
-    measures = measures_of([name], _DEFAULT, rel)
+    measures = measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
     with Reading(size_of(named)) as progress:

@@ -72,7 +72,7 @@ recip_rank)
     Of all swaps of two ranks, that of 1 (b) and 3 (a) would raise it most: 1.0000 (+0.6667).
     Of all judgments of one unjudged document, grade 2 for x at rank 2 would raise it most: \
 0.5000 (+0.1667).
-    Numbers are rounded to six decimals (below 0.001: six digits); the value is not.
+    Numbers are rounded to six decimals (below 0.001: to six significant digits); the value is not.
     RR(rel=2) = A = 0.3333333333333333
     <BLANKLINE>
 

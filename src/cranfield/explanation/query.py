@@ -24,7 +24,7 @@ from cranfield.explanation.whatif import (
 from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.render import Table, delimited, text, to_html
+from cranfield.render import Table, delimited, paragraphs, text, to_html
 from cranfield.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
@@ -76,6 +76,8 @@ class Explanation:
     worksheet: Worksheet
     retrieved: Sequence[Retrieved]
     unjudged: Sequence[tuple[int, str]]  # (rank, document), of all that was retrieved
+    n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
+    missing: Sequence[tuple[str, int]]  # (document, grade) of those that were not retrieved
     ties: Sequence[Tie]
     swap: Swap | None
     judgments: Judgments
@@ -90,7 +92,11 @@ class Explanation:
         found = follow(measure, scene)
         value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
         sheet = worksheet(str(measure), found)
-        scores = scene.scores
+        scores, retrieved = scene.scores, set(scene.ranking.docs)
+        level = measure.parameters.get("rel", 1)
+        relevant = [
+            doc for doc in scene.ideal if scene.grades[doc] >= level and not scene.qrels.in_groups
+        ]
         return cls(
             query=scene.query,
             run=scene.run,
@@ -104,6 +110,8 @@ class Explanation:
                 )
             ],
             unjudged=unjudged(scene),
+            n_relevant=len(relevant),
+            missing=[(doc, scene.grades[doc]) for doc in relevant if doc not in retrieved],
             ties=ties(scene, measure),
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
@@ -120,6 +128,11 @@ class Explanation:
 
         Raises OptionError if `rows` is no whole number of 1 or more.
         """
+        made, closing = self._parts(rows)
+        return [*made[:-1], _with_notes(made[-1], [*made[-1].notes, *closing])]
+
+    def _parts(self, rows: int | None) -> tuple[list[Table], list[str]]:
+        """Return the tables, and what stands below them all."""
         if rows is not None:
             check_rows(rows)
         made: list[Table] = []
@@ -131,12 +144,23 @@ class Explanation:
             if made:
                 made[-1] = _with_notes(made[-1], notes)
                 notes = []
-            made.append(_table(entry, rows, [*title, _capital(entry.title)]))
+            made.append(_table(self._with_ranks(entry), rows, [*title, _capital(entry.title)]))
             title = []
             notes += _made(entry)
-        notes += [*self._beside(), _said(self.worksheet.result, digits=True)]
         made[-1] = _with_notes(made[-1], notes)
-        return made
+        return made, [*self._beside(), _said(self.worksheet.result, digits=True)]
+
+    def _with_ranks(self, sheet: Sheet) -> Sheet:
+        """Say beside the documents of an ideal ranking at which rank the run has them."""
+        if not sheet.title.startswith("the ideal ranking") or "document" not in sheet.labels:
+            return sheet
+        if "group" in sheet.labels or self.options.get("judged_only"):
+            return sheet
+        rank = {one.document: one.rank for one in self.retrieved}
+        here = [rank.get(doc) for doc in sheet.labels["document"]]
+        return Sheet(
+            sheet.title, {**sheet.labels, "rank in run": here}, sheet.columns, sheet.totals
+        )
 
     def _entries(self) -> list[Sheet | Line]:
         """Return the worksheet's entries; where it has no table, the ranking is one."""
@@ -171,13 +195,15 @@ class Explanation:
                 "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "
                 "into an array or a loop), and with them the record of what was done."
             )
-        said += [*self._of_unjudged(), *self._of_ties(), *self._of_swap(), *self._of_judgments()]
+        said += [*self._of_missing(), *self._of_unjudged(), *self._of_ties()]
+        said += [*self._of_swap(), *self._of_judgments()]
         if self.options:
             given = ", ".join(f"{key}={value}" for key, value in self.options.items())
             said.append(f"Options: {given}.")
         if any(map(_is_rounded, self.worksheet.entries)):
             said.append(
-                "Numbers are rounded to six decimals (below 0.001: six digits); the value is not."
+                "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
+                "value is not."
             )
         return said
 
@@ -204,6 +230,16 @@ class Explanation:
         if not its:
             return [f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."]
         return [f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."]
+
+    def _of_missing(self) -> list[str]:
+        """Say which relevant documents were not retrieved, the highest grade first."""
+        if not self.missing:
+            return []
+        named = ", ".join(f"{doc} ({grade})" for doc, grade in self.missing[:_NAMED])
+        n = len(self.missing)
+        more = f" and {n - _NAMED:,} more" if n > _NAMED else ""
+        of = f"{n:,} of {self.n_relevant:,}"
+        return [f"Relevant (with their grades) and not retrieved: {of}: {named}{more}."]
 
     def _of_ties(self) -> list[str]:
         if self.options.get("ties") == "expected":
@@ -285,8 +321,10 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         # Tables stand beside each other where there is room.
-        shown = "".join(f"<div>{to_html(table)}</div>" for table in self.tables())
-        return f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{shown}</div>'
+        made, closing = self._parts(_ROWS)
+        shown = "".join(f"<div>{to_html(table)}</div>" for table in made)
+        beside = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{shown}</div>'
+        return beside + paragraphs(closing)
 
     # ---- for programs ---------------------------------------------------------------------------
 
@@ -309,6 +347,8 @@ class Explanation:
                 {**asdict(one), "score": _plain_score(one.score)} for one in self.retrieved
             ],
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
+            "relevant": self.n_relevant,
+            "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
             "ties": [asdict(one) for one in self.ties],
             "best_swap": None if self.swap is None else asdict(self.swap),
             "judgment_up": _judgment(self.judgments.up),
@@ -474,7 +514,7 @@ def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
     summed = [one for one in sheet.totals if one.running is not None]
     so_far = ["sum so far"] if len(summed) == 1 else [f"sum so far, {one.symbol}" for one in summed]
     texts = [name for name in ("group", "rank", "document") if name in sheet.labels]
-    labels = [*texts, *(["grade"] if "grade" in sheet.labels else [])]
+    labels = [*texts, *(name for name in ("grade", "rank in run") if name in sheet.labels)]
     header = [*labels, *(one.header for one in sheet.columns), *so_far]
     columns: list[Sequence[Any]] = [
         *(sheet.labels[name] for name in labels),

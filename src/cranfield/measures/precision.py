@@ -411,7 +411,8 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "IPrec",
-    formula="highest precision at any rank that has recall x or more",
+    formula="highest precision at any rank that has recall x or more, that is round(x R) of the R "
+    "relevant documents",
     source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
     "trec_eval iprec_at_recall",
     aliases=("interpolated_precision_at_recall",),
