@@ -288,7 +288,8 @@ def test_the_cutoff_is_that_of_the_query() -> None:
 
 
 def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
-    text = "Numbers are rounded to six decimals (below 0.001: to six significant digits); the value is not."
+    text = "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
+    text += "value is not."
     qrels = {"q": {"a": 1, "b": 1}}
     assert text in said(one(qrels, {"q": ["a", "x", "b"]}, "AP"))
     assert text not in said(one(qrels, {"q": ["x", "a"]}, "AP"))
