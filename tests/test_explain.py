@@ -1199,3 +1199,16 @@ def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
     refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
     assert refused.exit_code == 2
     assert "One measure is explained at a time" in refused.stderr
+
+
+@pytest.mark.parametrize("options", [{}, {"order": "rank"}, {"order": "given"}, {"ties": "best"}])
+@pytest.mark.parametrize("measure", ["AP", "EEL", "RBP"])
+def test_a_query_that_a_run_file_does_not_have_scores_as_in_evaluate(
+    write: Write, measure: str, options: dict[str, Any]
+) -> None:
+    qrels = write("qrels", "q1 0 a 1\nq2 0 b 1\n")
+    run = write("run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n")
+    found = one(qrels, run, measure, "q2", **options)
+    assert same(found.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"])
+    assert found.retrieved == []
+    assert "Nothing was retrieved." in said(found)

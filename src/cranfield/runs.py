@@ -18,7 +18,7 @@ from cranfield.formats.objects import Nested, NestedRows, nested_run, without_fa
 from cranfield.formats.source import Source
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
-from cranfield.ids import decode, encode
+from cranfield.ids import Ids, decode, encode
 from cranfield.ranked import Floats, Ints
 from cranfield.ranking import (
     Precision,
@@ -112,6 +112,13 @@ def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
         return None, block.left_out
     found = block.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
     return replace(found, doc=found.doc.compact()), block.left_out
+
+
+def _no_rows_of(query: bytes) -> Block:
+    """Return the rows of a query for which nothing was retrieved."""
+    none = Ids.of([])
+    whole, fractions = np.zeros(0, np.int64), np.zeros(0)
+    return Block(none, none, fractions, rank=whole, empty=[query], cost=fractions)
 
 
 class _ApartError(Exception):
@@ -325,17 +332,17 @@ class Run:
         """
         one = Run.__new__(Run)
         one.__dict__.update(self.__dict__)
-        if self.nested is None:
-            wanted = encode(query)
-            loads = self.blocks(order, progress, costs=costs)
-            parts = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
-            one.left_out = sum((left_out for _, left_out in parts), LeftOut())
-            blocks = [block for block, _ in parts if block is not None]
-            if blocks:
-                one._rows = _Held(replace(joined(blocks), left_out=one.left_out), self._rows)
-                return one
-        one.nested = {query: (self.nested or {}).get(query, {})}
-        one._rows = NestedRows(one.nested, "a run")
+        if self.nested is not None:
+            one.nested = {query: self.nested.get(query, {})}
+            one._rows = NestedRows(one.nested, "a run")
+            return one
+        wanted = encode(query)
+        loads = self.blocks(order, progress, costs=costs)
+        parts = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
+        one.left_out = sum((left_out for _, left_out in parts), LeftOut())
+        blocks = [block for block, _ in parts if block is not None]
+        rows = joined(blocks) if blocks else _no_rows_of(wanted)
+        one._rows = _Held(replace(rows, left_out=one.left_out), self._rows)
         return one
 
     def ranking(

@@ -243,8 +243,8 @@ def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     record = Record(measure.definition.is_own)
     judged: Any = Followed(scene.judged, Names(scene.docs, scene.ideal, scene, record))
     alike = Alike([measure])
-    if record.is_strict and alike._k is not None:  # k + 1 is to be known, too
-        alike._k = Derived.of(alike._k, Step("constant", (alike._k,)), record)
+    if record.is_strict and alike.k is not None:  # k + 1 is to be known, too
+        alike.k = Derived.of(alike.k, Step("constant", (alike.k,)), record)
     value = alike.values(judged)
     record.is_over = True
     return value

@@ -152,15 +152,12 @@ class Explanation:
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
         """Say beside the documents of an ideal ranking at which rank the run has them."""
-        if not sheet.title.startswith("the ideal ranking") or "document" not in sheet.labels:
-            return sheet
-        if "group" in sheet.labels or self.options.get("judged_only"):
+        several = "group" in sheet.labels or self.options.get("judged_only")
+        if not sheet.is_ideal or "document" not in sheet.labels or several:
             return sheet
         rank = {one.document: one.rank for one in self.retrieved}
         here = [rank.get(doc) for doc in sheet.labels["document"]]
-        return Sheet(
-            sheet.title, {**sheet.labels, "rank in run": here}, sheet.columns, sheet.totals
-        )
+        return replace(sheet, labels={**sheet.labels, "rank in run": here})
 
     def _entries(self) -> list[Sheet | Line]:
         """Return the worksheet's entries; where it has no table, the ranking is one."""

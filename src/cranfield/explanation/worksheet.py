@@ -110,6 +110,7 @@ class Sheet:
     labels: dict[str, Sequence[Any]]
     columns: list[Column] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
+    is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
 
 
 @dataclass(frozen=True)
@@ -180,9 +181,8 @@ class _Writing:
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.nodes.key(node)
-        self.nodes.lost |= isinstance(
-            node.step.space, Rows
-        )  # a column: this shows one number of it
+        # Of a column, one number would be shown.
+        self.nodes.lost |= isinstance(node.step.space, Rows)
         if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
             leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
@@ -285,9 +285,11 @@ class _Writing:
         """Say of the tables of an ideal ranking that they are; a count alone has no order."""
         for sheet, rows, _ in self.titles.values():
             if rows.base in _IDEALS or _reordered(rows):
-                is_ranking = id(sheet) in self.rankings
-                title = sheet.title if is_ranking else sheet.title.replace(_IN_ORDER, "")
-                sheet.title = f"the ideal ranking: {title}" if is_ranking else title
+                sheet.is_ideal = id(sheet) in self.rankings
+                if sheet.is_ideal:
+                    sheet.title = f"the ideal ranking: {sheet.title}"
+                else:
+                    sheet.title = sheet.title.replace(_IN_ORDER, "")
 
     def part(self) -> None:
         """Give what a title refers to a table of its own, if its table needs that of the title.

@@ -226,12 +226,12 @@ class Alike:
         for one in measures:
             one.check_complete()
         self._cutoffs = [one.cutoff for one in measures]
-        self._k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
+        self.k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
             depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
             self._depths = depths
             if not any(depth.at_relevant for depth in depths):
-                self._k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
+                self.k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
         else:
             self._depths = []
 
@@ -241,8 +241,8 @@ class Alike:
         columns: Floats
         if judged.in_groups and not self._definition.takes_groups:
             raise _not_of_groups(self._first)
-        if self._k is not None:
-            columns = kernel(judged, self._k, **parameters)
+        if self.k is not None:
+            columns = kernel(judged, self.k, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
             counted = judged.groups.judged if self._definition.takes_groups is True else judged
@@ -327,14 +327,14 @@ class Plan:
             alike.setdefault((one.name, one.given), []).append(i)
         self._parts = [(_span(rows), Alike([measures[i] for i in rows])) for rows in alike.values()]
         texts = any(measure.definition.is_text for measure in measures)
-        self._kind = object if texts else np.float64
+        self.kind = object if texts else np.float64
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
         return Plan, (self._measures,)  # for other processes
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
-        values = np.empty((len(judged.n_retrieved), len(self._measures)), self._kind)
+        values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
         return values
