@@ -3,10 +3,6 @@
 import csv
 import io
 import json
-import math
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,25 +19,19 @@ from markdown_it import MarkdownIt
 
 from cranfield import (
     InputError,
-    Measure,
     MeasureError,
     OptionError,
     Qrels,
-    Run,
-    definitions,
     evaluate,
     explain,
     grades,
     read_qrels,
     read_run,
 )
-from cranfield import measure as measure_of
 from cranfield.cli import cli
 from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
-from cranfield.judged import Judged
-from cranfield.measures import example_of
 from cranfield.render import text, to_html, to_markdown
 
 Write = Callable[[str, str | bytes], str]
@@ -840,336 +830,6 @@ def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
     assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
 
 
-# ---- two runs -----------------------------------------------------------------------------------
-
-
-def terms(name: str, docs: Sequence[str], judged: Judgments) -> dict[str, float]:
-    """Return what each document adds to the value."""
-    relevant = sum(grade >= 1 for grade in judged.values())
-    ideal = sum(
-        grade / math.log2(rank + 1)
-        for rank, grade in enumerate(sorted(judged.values(), reverse=True)[:10], 1)
-        if grade > 0
-    )
-    found: dict[str, float] = {}
-    nth = 0
-    for rank, doc in enumerate(docs, 1):
-        grade = judged.get(doc, 0)
-        nth += grade >= 1
-        found[doc] = {
-            "P@5": (grade >= 1) * (rank <= 5) / 5,
-            "DCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1),
-            "nDCG@10": max(grade, 0) * (rank <= 10) / math.log2(rank + 1) / (ideal or 1),
-            "AP": (grade >= 1) * nth / rank / (relevant or 1),
-            "RBP": (grade >= 1) * 0.8 ** (rank - 1) * (1 - 0.8),
-        }[name]
-    return found
-
-
-@pytest.mark.parametrize("name", ["P@5", "DCG@10", "nDCG@10", "AP", "RBP"])
-def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
-    qrels = read_qrels(demo_folder / "demo/qrels.txt")
-    files = [demo_folder / f"demo/{one}.run" for one in ("bm25", "dense")]
-    runs = {path.stem: read_run(path) for path in files}
-    judgments = qrels.to_dict()
-    scores = {run: one.to_dict() for run, one in runs.items()}
-    values = evaluate(qrels, runs, name)
-    for query, judged in judgments.items():
-        found = pair(qrels, runs, name, query)
-        docs = [ranked(scores[run][query], judged) for run in runs]
-        mine, theirs = (terms(name, its, judged) for its in docs)
-        ours, other = (values[run].per_query(name)[query] for run in runs)
-        assert found.method == "terms"
-        assert (same(found.left, ours), same(found.right, other)) == (True, True)
-        parts = {part.document: part for part in found.parts}
-        for doc in mine.keys() | theirs.keys():
-            left, right = mine.get(doc, 0.0), theirs.get(doc, 0.0)
-            if doc not in parts:
-                assert left == pytest.approx(right, abs=1e-15)
-                continue
-            part = parts[doc]
-            assert (part.left, part.right) == pytest.approx((left, right), rel=1e-12)
-            assert part.change == part.left - part.right  # type: ignore[operator] # not None
-            assert part.grade == judged.get(doc)
-            for its, rank in zip(docs, (part.left_rank, part.right_rank), strict=True):
-                assert rank == (its.index(doc) + 1 if doc in its else None)
-        total = math.fsum(part.change for part in found.parts)
-        assert math.isclose(total, ours - other, rel_tol=1e-12, abs_tol=1e-12)
-        sizes = [abs(part.change) for part in found.parts]
-        assert sizes == sorted(sizes, reverse=True)
-        shown = f"bm25 - dense = {ours!r} - {other!r} = {ours - other!r}"
-        assert last_line(str(found)) == shown
-
-        back = pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
-        assert back.difference == -found.difference
-        assert {part.document: -part.change for part in back.parts} == {
-            part.document: part.change for part in found.parts
-        }
-
-
-@pytest.mark.parametrize("name", ["RR", "F@5", "IPrec@0.1", "SetP"])
-def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
-    """One by one, in a run that is really changed."""
-    qrels = read_qrels(demo_folder / "demo/qrels.txt")
-    scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
-    for query in ("q02", "q17"):
-        judged = qrels.to_dict()[query]
-        here, there = (ranked(run[query], judged) for run in scores)
-        there = there[: 20 if name == "SetP" else None]  # no common denominator
-        cut = [{query: here}, {query: there}]
-        found = pair(qrels, cut, name, query)
-        assert found.method == "moved"
-        changes = {}
-        for doc in {*here, *there}:
-            order = [one for one in here if one != doc]
-            if doc in there:
-                order.insert(there.index(doc), doc)
-            value = evaluate(qrels, {query: order}, name).per_query(name)[query]
-            if value != found.left:
-                changes[doc] = value - found.left
-        assert {part.document: part.change for part in found.parts} == changes
-        assert ("By moving:" in said(found)) == bool(changes)
-
-
-DATA: list[tuple[Any, Any]] = [
-    ({"q": {"a": 3, "b": 1, "c": 0, "d": 2, "e": -1, "f": 1}}, "acexbd"),
-    ({"q": {"1": {"a": 1, "b": 2, "c": 0, "d": 1}, "2": {"b": 1, "c": 1, "f": 3}}}, "acxbd"),
-]
-
-
-@pytest.mark.parametrize(
-    "measure", [example_of(one)[0] for one in definitions() if not one.is_text], ids=str
-)
-def test_every_measure_says_which_documents_make_the_difference(measure: Measure) -> None:
-    tried = 0
-    for qrels, docs in DATA:
-        for other in (docs[::-1], docs[1:3] + "yfz", "z", docs):
-            runs = {"left": {"q": list(docs)}, "right": {"q": list(other)}}
-            try:
-                found = pair(Qrels(qrels), runs, measure, "q")
-            except MeasureError:  # of other judgments
-                continue
-            tried += 1
-            values = evaluate(Qrels(qrels), runs, measure)
-            left, right = (values[run].per_query(measure)["q"] for run in runs)
-            assert same(found.left, left)
-            assert same(found.right, right)
-            assert found.method in ("terms", "moved")
-            if found.method == "terms":
-                total = math.fsum(part.change for part in found.parts)
-                assert math.isclose(total, left - right, rel_tol=1e-12, abs_tol=1e-12)
-            assert last_line(str(found)).endswith(f" = {left - right!r}")
-    assert tried >= 4
-
-
-def test_two_runs_of_one_name(write: Write) -> None:
-    run = {"q": ["a", "b"]}
-    found = pair({"q": {"b": 1}}, [run, {"q": ["b", "a"]}], "RR")
-    assert len(set(found.names)) == 2
-    qrels = write("qrels", "q 0 b 1\n")
-    first = write("x.run", "q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
-    shown = cranfield(qrels, first, first, "-m", "RR").stdout
-    assert len(set(re.findall(r"rank in (\S+(?: \(2\))?)", shown))) == 2
-    assert "Not by terms" in shown
-    assert "No document, put by itself where" in shown
-
-
-def test_what_else_is_said_of_two_runs() -> None:
-    qrels = {"q": {"a": 1, "b": 0}}
-    runs = {"x": {"q": {"a": 1.0, "b": 1.0}}, "y": {"q": {"z": 2.0}}}
-    found = pair(qrels, runs, "P@1")
-    assert list(found.remarks) == [
-        "x: 2 documents share their score with another: ranked by document id.",
-        "y: Not one judged document was retrieved.",
-    ]
-    assert "Every document adds the same to both runs." in said(pair(qrels, [runs["x"]] * 2, "P@1"))
-    found = pair(qrels, runs, "RR", ties="expected")
-    assert "With ties=expected no document has a rank to move to." in said(found)
-    found = pair(qrels, runs, "RR", judged_only=True)
-    assert "Ranks are those after unjudged documents were dropped." in said(found)
-    many = [f"d{i}" for i in range(120)]
-    found = pair(qrels, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
-    assert "this one document of the first 100 ranks where y has it" in said(found)
-
-
-def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
-    cost = {"a": 1.0, "b": 2.0, "c": 5.0}
-
-    def run(docs: str) -> Run:
-        rows = enumerate(docs)
-        return Run(
-            [{"query_id": "q", "doc_id": d, "score": -float(i), "cost": cost[d]} for i, d in rows]
-        )
-
-    qrels, measure = {"q": {"a": 1, "b": 1}}, "CWL('TBG', value='EC', depth=20)"
-    found = pair(qrels, [run("ab"), run("cb")], measure)
-    assert found.method == "moved"
-    values = {
-        doc: evaluate(qrels, run(docs), measure)[measure]
-        for doc, docs in (("c", "cab"), ("a", "b"))
-    }
-    assert {part.document: part.value for part in found.parts} == values
-
-
-def test_what_is_taken_off_is_taken_off_the_difference() -> None:
-    @measure_of("Lesser", formula="of grade 1 or more - 2 * of grade 2 or more", source="this test")
-    def lesser(judged: Judged) -> Any:
-        """Count what is good, and punish what is too good."""
-        return judged.hits.relevant(1).count() - judged.hits.relevant(2).count() * 2.0
-
-    assert lesser is not None
-    qrels = {"q": {"a": 1, "b": 2, "c": 1}}
-    found = pair(qrels, [{"q": ["a", "b"]}, {"q": ["c"]}], "Lesser")
-    assert found.method == "terms"
-    assert {part.document: part.change for part in found.parts} == {"a": 1, "b": 1 - 2, "c": -1}
-
-
-def test_why_documents_do_not_add_to_a_value() -> None:
-    judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
-    runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
-    for name, reason in (
-        ("IDCG", "the value is added up over the ideal ranking"),
-        ("RR", "only the first of some documents counts"),
-        ("F@5", "the value is divided by what hangs on the ranking, too"),
-        ("SetP", "what documents add is divided by 6 in left, and 3 in right"),
-        ("nDCG", ""),
-    ):
-        found = pair(judged, runs, name)
-        assert found.reason == found.to_dict()["reason"] == reason
-        assert (f"Not by terms: {reason}." in said(found)) == bool(reason)
-        assert ("Both values are the same." in said(found)) == (found.left == found.right)
-    tied = {"left": {"q": dict.fromkeys("aub", 1)}, "right": {"q": {"b": 1, "a": 1, "c": 2}}}
-    found = pair(judged, tied, "nDCG@2", ties="expected")
-    assert found.reason == "the value is added up over places among equal scores"
-
-
-def test_what_moved_is_said() -> None:
-    judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
-    runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
-    out = "taken out, where right does not have it (-)"
-    assert out in said(pair(judged, runs, "SetP"))
-    assert "Only left is changed" in said(pair(judged, runs, "SetP"))
-    found = said(pair(judged, runs, "RR"))  # only a, which both have
-    assert out not in found
-    assert "Only left is changed" in found
-
-
-def test_no_table_is_without_rows() -> None:
-    judged = {"q": {"x": 0, "a": 3, "b": 1}, "r": {}}
-    runs = {"left": {"q": [*"xa"], "r": ["n"]}, "right": {"q": [*"xab"], "r": ["n"]}}
-    rows = [["a", "3", "2", "2"], ["b", "1", "-", "3"], ["x", "0", "1", "1"]]
-    assert pair(judged, runs, "RR", "q").table().rows == rows
-    assert pair(judged, runs, "P@1", "q").table(1).rows == rows[:1]
-    assert "2 more judged documents." in said(pair(judged, runs, "P@1", "q"), 1)
-    assert pair(judged, runs, "RR", "r").table().rows == [["n", "-", "1", "1"]]
-    none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").table()
-    assert [row[0] for row in none.rows] == ["a", "b", "x"]
-
-
-# ---- the command --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(demo_folder)
-    return ["demo/qrels.txt", "demo/bm25.run"]
-
-
-def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
-    assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
-    assert cranfield(*files, "-q", "q03").stdout.startswith("nDCG@10 = ")
-
-
-@pytest.mark.parametrize("more", [["-q", "q03"], [], ["demo/dense.run", "-q", "q03"]], ids=str)
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
-def test_every_form(form: str, more: list[str], files: list[str]) -> None:
-    done = cranfield(*files, *more, "-m", "AP", "--format", form)
-    assert done.exit_code == 0
-    assert done.stderr == ""
-    assert ("q03" if "q03" in more else "q25") in done.stdout
-
-
-MISTAKES = [
-    (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
-    ([], "Missing argument 'QRELS'"),
-    (["{}", "demo/dense.run", "demo/dense.run", "-q", "q01"], "3 runs: one is explained"),
-    (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
-    (["{}", "-m", "NDGC@10"], "Did you mean"),
-    (["{}", "--rows", "0"], "'0': expected a number of rows, 1 or more, or all"),
-    (["{}", "--rows", "x"], "'x': expected a number of rows, 1 or more, or all"),
-    (["{}", "-q", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
-    (["{}", "-q", "q01", "--queries", "both"], "has no effect where one query is explained"),
-    (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
-    (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
-    (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
-    (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
-    (["{}", "--grades", "1 0"], "--grades stands for judgments and a run"),
-    (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
-    (["--grades", "1 0", "-q", "2"], "the qrels have no query '2'"),
-    (["{}", "--collection", "1 0"], "--collection is said of lists of grades: add --grades."),
-    (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
-def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
-    given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
-    done = cranfield(*given)
-    assert done.exit_code == 2, done.output
-    assert done.stdout == ""
-    assert " ".join(sentence.split()) in " ".join(done.stderr.split())
-
-
-BROKEN = {
-    "a short line": "q01 Q0 a 1 2.0 t\nq01 Q0 b\n",
-    "no number": "q01 Q0 a 1 nan t\n",
-    "a document twice": "q01 Q0 a 1 2.0 t\nq01 Q0 a 2 1.0 t\n",
-    "of another query": "q01 Q0 a 1 2.0 t\nq02 Q0 a 2 x t\n",
-    "nothing": "",
-}
-
-
-@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_file_is_refused_as_by_evaluate(
-    content: str, write: Write, files: list[str]
-) -> None:
-    broken = write("broken.run", content)
-    other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
-    done = cranfield(files[0], broken, "-q", "q01")
-    assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
-    assert done.stderr == other.stderr
-
-
-def test_lists_of_grades_in_every_spelling(write: Write) -> None:
-    path = write("lists", "q1: 5 2 4\nq2: 1 0 -\n")
-    assert last_line(cranfield("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
-        f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
-    )
-    assert last_line(cranfield("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
-    named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
-    for given in (named, ["--grades", path]):
-        assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
-        assert cranfield(*given, "-m", "DCG", "-q", "q2").stdout.startswith(
-            "DCG = 1.0000: query q2"
-        )
-    shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
-    assert "Judged: the grades stated for the collection." in shown
-    shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
-    assert "The highest grade of the scale: 4, as stated." in shown
-
-
-def test_it_is_light(demo_folder: Path) -> None:
-    code = (
-        "import sys; from cranfield.cli import cli\n"
-        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '-q', 'q01'])\n"
-        "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
-    )
-    assert last_line(done.stdout) == "set()"
-
-
 def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -> None:
     qrels, run = {"q1": {"d1": 1}, "q2": {"D2": 1}}, {"q1": ["d1"], "q2": ["d2"]}
     found = explain(qrels, run, "AP", "q2")
@@ -1192,13 +852,6 @@ def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> 
     above = explain(qrels, {"q": ["x", "e", "b"]}, "AP(rel=2)", "q")
     assert isinstance(above, Explanation)
     assert (above.n_relevant, above.missing) == (2, [("c", 2)])
-
-
-def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
-    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
-    refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
-    assert refused.exit_code == 2
-    assert "One measure is explained at a time" in refused.stderr
 
 
 @pytest.mark.parametrize("options", [{}, {"order": "rank"}, {"order": "given"}, {"ties": "best"}])

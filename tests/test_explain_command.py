@@ -1,0 +1,120 @@
+"""`cranfield explain`: its options, formats and messages."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from test_explain import Write, cranfield, last_line
+
+from cranfield.cli import cli
+
+
+@pytest.fixture
+def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(demo_folder)
+    return ["demo/qrels.txt", "demo/bm25.run"]
+
+
+def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
+    assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
+    assert cranfield(*files, "-q", "q03").stdout.startswith("nDCG@10 = ")
+
+
+@pytest.mark.parametrize("more", [["-q", "q03"], [], ["demo/dense.run", "-q", "q03"]], ids=str)
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
+def test_every_form(form: str, more: list[str], files: list[str]) -> None:
+    done = cranfield(*files, *more, "-m", "AP", "--format", form)
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert ("q03" if "q03" in more else "q25") in done.stdout
+
+
+MISTAKES = [
+    (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
+    ([], "Missing argument 'QRELS'"),
+    (["{}", "demo/dense.run", "demo/dense.run", "-q", "q01"], "3 runs: one is explained"),
+    (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
+    (["{}", "-m", "NDGC@10"], "Did you mean"),
+    (["{}", "--rows", "0"], "'0': expected a number of rows, 1 or more, or all"),
+    (["{}", "--rows", "x"], "'x': expected a number of rows, 1 or more, or all"),
+    (["{}", "-q", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
+    (["{}", "-q", "q01", "--queries", "both"], "has no effect where one query is explained"),
+    (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
+    (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
+    (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
+    (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
+    (["{}", "--grades", "1 0"], "--grades stands for judgments and a run"),
+    (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
+    (["--grades", "1 0", "-q", "2"], "the qrels have no query '2'"),
+    (["{}", "--collection", "1 0"], "--collection is said of lists of grades: add --grades."),
+    (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
+def test_mistakes(arguments: list[str], sentence: str, files: list[str]) -> None:
+    given = files + arguments[1:] if arguments[:1] == ["{}"] else arguments
+    done = cranfield(*given)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert " ".join(sentence.split()) in " ".join(done.stderr.split())
+
+
+BROKEN = {
+    "a short line": "q01 Q0 a 1 2.0 t\nq01 Q0 b\n",
+    "no number": "q01 Q0 a 1 nan t\n",
+    "a document twice": "q01 Q0 a 1 2.0 t\nq01 Q0 a 2 1.0 t\n",
+    "of another query": "q01 Q0 a 1 2.0 t\nq02 Q0 a 2 x t\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_file_is_refused_as_by_evaluate(
+    content: str, write: Write, files: list[str]
+) -> None:
+    broken = write("broken.run", content)
+    other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
+    done = cranfield(files[0], broken, "-q", "q01")
+    assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
+    assert done.stderr == other.stderr
+
+
+def test_lists_of_grades_in_every_spelling(write: Write) -> None:
+    path = write("lists", "q1: 5 2 4\nq2: 1 0 -\n")
+    assert last_line(cranfield("--grades", "5 2 4", "-m", "DCG").stdout).endswith(
+        f" = {5 + 2 / math.log2(3) + 4 / 2!r}"
+    )
+    assert last_line(cranfield("--grades", "q1: 5, 2, 4", "-m", "DCG").stdout).startswith("DCG = A")
+    named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
+    for given in (named, ["--grades", path]):
+        assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
+        assert cranfield(*given, "-m", "DCG", "-q", "q2").stdout.startswith(
+            "DCG = 1.0000: query q2"
+        )
+    shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
+    assert "Judged: the grades stated for the collection." in shown
+    shown = cranfield("--grades", "3 2", "--top-grade", "4", "-m", "nDCG(ideal='top')").stdout
+    assert "The highest grade of the scale: 4, as stated." in shown
+
+
+def test_it_is_light(demo_folder: Path) -> None:
+    code = (
+        "import sys; from cranfield.cli import cli\n"
+        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '-q', 'q01'])\n"
+        "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=demo_folder, check=True
+    )
+    assert last_line(done.stdout) == "set()"
+
+
+def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
+    refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
+    assert refused.exit_code == 2
+    assert "One measure is explained at a time" in refused.stderr
