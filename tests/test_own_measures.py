@@ -24,6 +24,7 @@ from cranfield import (
     ratio,
 )
 from cranfield.cli import cli
+from cranfield.explanation.expressions import number
 from cranfield.judged import Judged
 from cranfield.measures import registry
 from cranfield.measures.parameters import between
@@ -199,3 +200,18 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
         both = explain(QRELS, {"a": RUN, "b": {query: ["nothing"]}}, name, query)
         assert isinstance(both, Difference)
         assert both.left == found.value
+
+
+def test_numbers_that_are_none_are_shown_as_such() -> None:
+    @measure("Endless", **SAID)
+    def endless(judged: Judged) -> Any:
+        """Something."""
+        hits = judged.hits
+        with np.errstate(divide="ignore"):
+            return hits.total(np.minimum(1 / (hits.rank - 1.0), 2))
+
+    found = explain(QRELS, RUN, "Endless", "q1")
+    assert isinstance(found, Explanation)
+    assert found.value == 2 + 1 / 2  # of the ranks 1 and 3
+    assert "Endless = A = 2.5" in str(found)
+    assert [number(one) for one in (np.inf, -np.inf, np.nan)] == ["inf", "-inf", "nan"]

@@ -271,7 +271,7 @@ def number(value: Any) -> str:
         return value
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):  # neither infinite nor not-a-number
         return str(int(value))
     return f"{value:.6f}" if abs(value) >= 1e-3 else f"{value:.6g}"
 
