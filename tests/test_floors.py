@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
 FLOORS = [
     "version",
     "errors",
+    "notes",
     "render",
     "derivation",
     "ranked",

@@ -1,0 +1,74 @@
+"""Notes: what is said beside numbers, and how gravely."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+Severity = Literal["error", "warning", "info"]
+_GRAVEST_FIRST: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to know of a number, or of the data that it was computed from.
+
+    `code` is a word for what sort of note it is, which stays the same when the sentence `text` is
+    worded anew. `severity` is "error" (the number is of no use), "warning" (it may not mean what
+    it seems to) or "info". `queries` is the number of queries that it applies to. `source` names
+    the run, the file or the system; `count` says how often it was seen, `line` (from 1) and `row`
+    where, and what is written there. What is not known is None.
+
+    >>> str(Note("few-queries", "warning", "Only 3 queries.", 3))
+    'Warning: Only 3 queries.'
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    queries: int | None = None
+    source: str | None = None
+    count: int | None = None
+    line: int | None = None
+    row: str | None = None
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether the number cannot be trusted as it is: an error or a warning."""
+        return self.severity != "info"
+
+    def __str__(self) -> str:
+        return f"{self.severity.capitalize()}: {self.text}" if self.is_grave else self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known, as JSON may have it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def gravest_first(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes, errors before warnings before the others, else in their order."""
+    return sorted(dict.fromkeys(notes), key=lambda note: _GRAVEST_FIRST.index(note.severity))
+
+
+def lines_of(notes: Iterable[Note]) -> list[str]:
+    """Return what to print of the notes: a line each, the gravest first."""
+    return list(map(str, gravest_first(notes)))
+
+
+class CranfieldWarning(UserWarning):
+    """A result that holds a number which may not mean what it seems to.
+
+    Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
+    values are computed all the same. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
+    off.
+    """
+
+
+def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:
+    """Give one CranfieldWarning of all errors and warnings among the notes, if there are any.
+
+    `stacklevel` counts from the caller of this function, as that of `warnings.warn` does.
+    """
+    grave = [note.text for note in gravest_first(notes) if note.is_grave]
+    if grave:
+        warnings.warn("\n".join(grave), CranfieldWarning, stacklevel=stacklevel + 1)
