@@ -3,12 +3,14 @@
 `docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
 and the list of measures in the README from the registry, too; `docs/pictures` come from
 `cranfield.figures`; and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
-one is out of date.
+one is out of date. With `--transcripts`, what the commands in the console blocks of all pages print
+is written anew, first (that of commands on the shared data, if CRANFIELD_DATA names its folder).
 """
 
 import ast
 import json
 import re
+import sys
 from collections.abc import Iterator
 from doctest import DocTestParser
 from importlib import import_module
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import transcripts
 
 from cranfield import demo, figures
 from cranfield.cli import cli
@@ -214,6 +217,11 @@ def pictures() -> dict[Path, figures.Figure]:
 
 
 if __name__ == "__main__":
+    if "--transcripts" in sys.argv[1:]:
+        for path in transcripts.rewrite(
+            [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        ):
+            print(f"wrote the transcripts of {path.relative_to(ROOT)}")
     for path, content in pages().items():
         path.write_text(content, "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")

@@ -1,23 +1,19 @@
 """The command line: what it prints where, and what it answers to mistakes."""
 
 import csv
-import errno
 import gzip
 import io
 import json
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
-from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from transcripts import on_terminal, plain
 
 import cranfield
 from cranfield import definitions, demo, evaluate
@@ -31,33 +27,6 @@ RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
 def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "cranfield", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
-
-
-def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
-    """Run a command on a terminal of so many columns; return its status and what is seen."""
-    master, slave = pty.openpty()
-    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cranfield", *arguments], stdout=slave, stderr=slave, cwd=cwd
-    )
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(master, 65536)
-        except OSError as error:
-            if error.errno != errno.EIO:  # how Linux says that the other end is closed
-                raise
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(master)
-    return process.wait(30), seen.decode().replace("\r\n", "\n")
-
-
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import doctest
 import importlib
 import pkgutil
 import re
-import shlex
 from pathlib import Path
 
 import make_docs
 import pytest
-from test_cli import on_terminal, plain
+from transcripts import rewritten, transcripts
 
 import cranfield
 
@@ -17,36 +16,12 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
-
-
-def transcripts(page: Path) -> list[tuple[str, str]]:
-    """Return (command, output) of every `$ cranfield ...` in a console block."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.S):
-        for part in block.split("$ ")[1:]:
-            command, _, output = part.partition("\n")
-            found.append((command, output))
-    return found
-
-
 def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
     """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
-    found = 0
-    for command, output in transcripts(page):
-        words = shlex.split(command)
-        assert words[0] == "cranfield", f"{page.name}: {command} would not be tested"
-        if any(word.startswith(SHARED) for word in words) != shared:
-            continue
-        arguments = [
-            str(path.relative_to(folder)) if "*" in word else word
-            for word in words[1:]
-            for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
-        ]
-        _, seen = on_terminal(*arguments, columns=100, cwd=folder)
-        assert plain(seen).rstrip() == output.rstrip(), f"{page.name}: {command}"
-        found += 1
-    return found
+    chosen = [one for one in transcripts(page.read_text("utf-8")) if one.on_shared_data == shared]
+    for one in chosen:
+        assert one.run(folder) == one.output.rstrip(), f"{page.name}: {one.command}"
+    return len(chosen)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -87,7 +62,17 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 
 def test_the_readme_shows_commands() -> None:
-    assert len(transcripts(ROOT / "README.md")) >= 3
+    assert len(transcripts((ROOT / "README.md").read_text("utf-8"))) >= 3
+
+
+def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
+    page = "A page.\n\n```console\n$ cranfield evaluate demo/qrels.txt demo/bm25.run -m AP\n{}```\n"
+    written = rewritten(page.format("old\n"), demo_folder, None)
+    assert "old" not in written
+    assert "0.3388" in written
+    assert rewritten(written, demo_folder, None) == written
+    other = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
+    assert rewritten(other, demo_folder, None) == other  # there is no shared data to run it on
 
 
 def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from make_docs import BLOCK, ROOT
-from test_cli import on_terminal, plain
+from transcripts import on_terminal, plain
 
 from cranfield import demo, evaluate, read_qrels, read_run
 

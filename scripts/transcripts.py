@@ -1,0 +1,127 @@
+"""The commands that the documents show, run on a terminal: what they print, and the pages with it.
+
+`python scripts/make_docs.py --transcripts` writes anew what each command prints; the tests hold the
+pages against it.
+"""
+
+import errno
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Iterable, Iterator
+from fcntl import ioctl
+from pathlib import Path
+from typing import NamedTuple
+
+from cranfield import demo
+
+COLUMNS = 100
+SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
+_BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.S | re.M)
+
+
+class Shown(NamedTuple):
+    """A command of a page, its words after `cranfield`, and what the page says that it prints."""
+
+    command: str
+    output: str
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments of the command; anything but cranfield could not be run here."""
+        program, *words = shlex.split(self.command)
+        if program != "cranfield":
+            raise ValueError(f"{self.command}: only cranfield is run")
+        return words
+
+    @property
+    def on_shared_data(self) -> bool:
+        """Whether it reads the shared data, not the demonstration."""
+        return any(word.startswith(SHARED) for word in self.words)
+
+    def run(self, folder: Path) -> str:
+        """Return what the command prints on a terminal, in a folder."""
+        arguments = [
+            str(path.relative_to(folder)) if "*" in word else word
+            for word in self.words
+            for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
+        ]
+        return plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
+
+
+def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
+    """Run cranfield on a terminal of so many columns; return its status and what is seen."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(  # noqa: S603 - this package
+        [sys.executable, "-m", "cranfield", *arguments], stdout=slave, stderr=slave, cwd=cwd
+    )
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(master, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:  # how Linux says that the other end is closed
+                raise
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(master)
+    return process.wait(30), seen.decode().replace("\r\n", "\n")
+
+
+def plain(text: str) -> str:
+    """Return text without a terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _commands(block: str) -> Iterator[Shown]:
+    for part in block.split("$ ")[1:]:
+        command, _, output = part.partition("\n")
+        yield Shown(command, output)
+
+
+def transcripts(page: str) -> list[Shown]:
+    """Return the commands in the console blocks of a page's text."""
+    return [shown for block in _BLOCK.findall(page) for shown in _commands(block)]
+
+
+def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
+    """Return a page's text with what its commands print now, in the folder that each is meant for.
+
+    Where there is no folder of shared data, commands on it stay as they are.
+    """
+
+    def anew(shown: Shown) -> str:
+        folder = shared if shown.on_shared_data else demonstration
+        if folder is None:
+            return f"$ {shown.command}\n{shown.output}"
+        seen = shown.run(folder)
+        blank = "\n" * (shown.output.endswith("\n\n"))  # before the next command
+        return f"$ {shown.command}\n{seen}\n{blank}" if seen else f"$ {shown.command}\n"
+
+    def block(found: re.Match[str]) -> str:
+        return "".join(map(anew, _commands(found[0])))
+
+    return _BLOCK.sub(block, page)
+
+
+def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
+    """Write what their commands print into pages; yield those that changed."""
+    data = os.environ.get("CRANFIELD_DATA")
+    with tempfile.TemporaryDirectory() as folder:
+        demo.save(Path(folder) / "demo")
+        for path in pages:
+            before = path.read_text("utf-8")
+            after = rewritten(before, Path(folder), Path(data) if data else None)
+            if after != before:
+                path.write_text(after, "utf-8")
+                yield path
