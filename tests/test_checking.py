@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cranfield import InputError, OptionError, Qrels, Run, check, read_run
-from cranfield.checking import Finding
+from cranfield.notes import Note
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq2 0 d 0\n"
 RUN = (
@@ -15,7 +15,7 @@ RUN = (
 )
 
 
-def found(code: str, qrels: Any, run: Any = None, **options: Any) -> Finding:
+def found(code: str, qrels: Any, run: Any = None, **options: Any) -> Note:
     """Return the finding of a code; there must be just one."""
     report = check(qrels, [] if run is None else run, **options)
     (finding,) = [one for one in report.findings if one.code == code]
@@ -55,13 +55,13 @@ def test_what_is_wrong_with_a_run_is_found_with_its_line(
 ) -> None:
     content, severity, count, line, text = expected
     finding = found(code, write("qrels", QRELS), write("run", content))
-    assert (finding.severity, finding.count, finding.line, finding.text) == (
+    assert (finding.severity, finding.count, finding.line, finding.row) == (
         severity,
         count,
         line,
         text,
     )
-    assert finding.file == str(Path(write("run", content)))
+    assert finding.source == str(Path(write("run", content)))
 
 
 JUDGMENTS = {
@@ -88,10 +88,10 @@ def test_ties_are_counted_and_those_in_the_first_k_apart() -> None:
     scores = {"a": 5.0, "b": 4.0, "c": 3.0, "d": 3.0, "e": 3.0}
     finding = found("ties", {"q1": {"a": 1}}, {"q1": scores}, k=3)
     assert finding.count == 3
-    assert "in 1 query within the first 3" in finding.message
-    assert finding.text == "query 'q1': 'e' and 'd' have 3"
+    assert "in 1 query within the first 3" in finding.text
+    assert finding.row == "query 'q1': 'e' and 'd' have 3"
     finding = found("ties", {"q1": {"a": 1}}, {"q1": scores}, k=2)
-    assert "in 0 queries within the first 2" in finding.message
+    assert "in 0 queries within the first 2" in finding.text
 
 
 def test_what_stands_apart_is_brought_together_first(write: Any) -> None:
@@ -158,7 +158,8 @@ def test_runs_are_named_as_evaluate_names_them() -> None:
 def test_bad_values_of_dicts_are_left_out_and_counted() -> None:
     run: Any = {"q1": {"a": 2.0, "b": float("nan"), "c": "x"}}
     report = check({"q1": {"a": 1, "b": 0.5}}, run)
-    counts = [(one.file, one.code, one.count) for one in report.findings if one.severity == "error"]
+    errors = [one for one in report.findings if one.severity == "error"]
+    counts = [(one.source, one.code, one.count) for one in errors]
     assert counts == [("qrels", "number", 1), ("run", "number", 2)]
 
 
@@ -166,7 +167,7 @@ def test_few_judged_documents_returned_hint_at_other_documents() -> None:
     qrels = {"q1": {f"d{i}": i % 2 for i in range(100)}}
     run = {"q1": {f"d{i}" if i == 0 else f"d{i}-0": -float(i) for i in range(100)}}
     finding = found("few-judged-returned", qrels, run)
-    assert "1.0% do (1 of 100)" in finding.message
+    assert "1.0% do (1 of 100)" in finding.text
     assert found("unjudged", qrels, run).severity == "warning"
 
 
@@ -176,7 +177,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(write: Any) -> None:
     assert list(report.unreadable) == [f"{qrels} (1)", write("none", "")]
     assert report.facts[run]["rows"] == 6
     assert not report.ok
-    assert "This looks like qrels" in report.findings[0].message
+    assert "This looks like qrels" in report.findings[0].text
 
 
 def test_judgments_that_cannot_be_read_are_refused(write: Any) -> None:

@@ -16,6 +16,7 @@ FLOORS = [
     "derivation",
     "ranked",
     "ids",
+    "run_notes",
     "formats.source",
     "formats.block",
     "formats.columns",

@@ -22,7 +22,8 @@ _HOME = {
     "DiscriminativePower": "comparison.discrimination",
     "Difference": "explanation.difference",
     "Explanation": "explanation.query",
-    "Finding": "checking",
+    "CranfieldWarning": "notes",
+    "Note": "notes",
     "Gate": "comparison.gate",
     "Graded": "graded",
     "InputError": "errors",
@@ -83,11 +84,11 @@ __all__ = [
     "Comparison",
     "Correlation",
     "CranfieldError",
+    "CranfieldWarning",
     "Cutoff",
     "Difference",
     "DiscriminativePower",
     "Explanation",
-    "Finding",
     "Gate",
     "Graded",
     "InputError",
@@ -96,6 +97,7 @@ __all__ = [
     "MeanExplanation",
     "Measure",
     "MeasureError",
+    "Note",
     "NuggetScores",
     "OptionError",
     "OrderingPair",
@@ -143,7 +145,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from cranfield.checking import Finding, Report, check
+    from cranfield.checking import Report, check
     from cranfield.comparison import Comparison, compare
     from cranfield.comparison.agreement import Agreement
     from cranfield.comparison.assessors import agreement
@@ -173,6 +175,7 @@ if TYPE_CHECKING:
     from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
+    from cranfield.notes import CranfieldWarning, Note
     from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.pairs import RBO, JointBounds, RunRBO, joint_bounds, rbo
     from cranfield.qrels import Qrels, read_qrels

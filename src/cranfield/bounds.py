@@ -42,6 +42,7 @@ from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import gains
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.registry import Bounded
+from cranfield.notes import Note
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import Ties, in_threads
 
@@ -66,7 +67,7 @@ class Bounds:
     n_retrieved: int  # documents, of all queries
     n_judged: int  # of these
 
-    def notes(self, measures: Sequence[Measure]) -> list[str]:
+    def notes(self, measures: Sequence[Measure]) -> list[Note]:
         """Return what to know of the bounds of these measures, which are its columns."""
         unjudged = self.n_retrieved - self.n_judged
         said = [
@@ -91,7 +92,7 @@ class Bounds:
             said.append(
                 f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
             )
-        return said
+        return [Note("bounds", "info", one) for one in said]
 
 
 def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:

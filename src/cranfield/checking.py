@@ -3,9 +3,10 @@
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,41 +15,28 @@ from cranfield.formats.block import LeftOut, Load, Progress
 from cranfield.formats.lines import BYTE_ORDER_MARK
 from cranfield.formats.source import Source
 from cranfield.ids import Ids, decode
-from cranfield.judge import Meeting, judge
+from cranfield.judge import Meeting, affix_of, judge
 from cranfield.measures import Plan, parse
+from cranfield.notes import Note, Severity, gravest_first
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
 from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
+from cranfield.run_notes import (
+    against_ranks,
+    are_ranks,
+    contradicted,
+    level_scores,
+    nothing_judged,
+    queries_of,
+    ranks_as_scores,
+)
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
-
-Severity = Literal["error", "warning", "info"]
 
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
 _HIGH_GRADE = 10
 _MANY = 10_000
 Where = Callable[[], tuple[int | None, str | None]]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something about the data that changes numbers, or may.
-
-    `file` is the name of the file, or of the data; `code` a word for what sort of finding it is;
-    `count` how often it was seen; `line` and `text` an example: the number of the line, from 1, and
-    what stands there. Both may be None.
-
-    >>> check({"q1": {"d1": 0}}).findings[0].code
-    'no-relevant'
-    """
-
-    severity: Severity
-    code: str
-    file: str
-    message: str
-    count: int = 1
-    line: int | None = None
-    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +50,7 @@ class Report:
     True
     """
 
-    findings: Sequence[Finding]
+    findings: Sequence[Note]
     facts: Mapping[str, Mapping[str, Any]]
     unreadable: Sequence[str] = ()
 
@@ -77,7 +65,7 @@ class Report:
             "ok": self.ok,
             "facts": {file: dict(facts) for file, facts in self.facts.items()},
             "unreadable": list(self.unreadable),
-            "findings": [vars(finding) for finding in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def __str__(self) -> str:
@@ -88,7 +76,7 @@ class Report:
             )
             lines += [f"{printable(file)}: {printable(said)}"]
             for finding in self.findings:
-                if finding.file == file:
+                if finding.source == file:
                     lines += _shown(finding)
             lines.append("")
         counts = [
@@ -109,11 +97,11 @@ def _said(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "", str(value)
 
 
-def _shown(finding: Finding) -> list[str]:
-    lines = [f"  {finding.severity:7}  {printable(finding.message)}"]
-    if finding.text is not None:
+def _shown(finding: Note) -> list[str]:
+    lines = [f"  {finding.severity:7}  {printable(finding.text)}"]
+    if finding.row is not None:
         where = "" if finding.line is None else f"line {finding.line:,}: "
-        lines.append(f"           {where}{printable(finding.text, 120)}")
+        lines.append(f"           {where}{printable(finding.row, 120)}")
     elif finding.line is not None:
         lines.append(f"           line {finding.line:,}")
     return lines
@@ -151,7 +139,7 @@ def check(
         raise OptionError(f"k={k!r:.40}: expected a whole number, 1 or more")
     judgments = as_qrels(qrels, "skip")
     named = judgments.sources[0].name if len(judgments.sources) == 1 else "qrels"
-    findings: list[Finding] = []
+    findings: list[Note] = []
     facts: dict[str, dict[str, Any]] = {named: _facts(judgments)}
     unreadable: list[str] = []
     findings += _about_qrels(named, judgments)
@@ -172,9 +160,19 @@ def check(
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
             findings.append(_of_error(name, error, "unreadable"))
-    order = {"error": 0, "warning": 1, "info": 2}
-    findings.sort(key=lambda finding: order[finding.severity])
-    return Report(findings, facts, unreadable)
+    return Report(gravest_first(findings), facts, unreadable)
+
+
+def _finding(
+    severity: Severity,
+    code: str,
+    file: str,
+    text: str,
+    count: int = 1,
+    line: int | None = None,
+    row: str | None = None,
+) -> Note:
+    return Note(code, severity, text, source=file, count=count, line=line, row=row)
 
 
 def unreadable(name: str, error: InputError) -> Report:
@@ -194,16 +192,16 @@ def _opened(runs: Any) -> list[Run]:
     return found
 
 
-def _of_error(file: str, error: InputError, code: str, count: int = 1) -> Finding:
+def _of_error(file: str, error: InputError, code: str, count: int = 1) -> Note:
     message = error.problem
     if count > 1:
         message = f"{count:,} rows cannot be used, the first: {message}"
     if error.hint:
         message += f". {error.hint}"
-    return Finding("error", code, file, message, count, error.line, error.text)
+    return _finding("error", code, file, message, count, error.line, error.text)
 
 
-def _left_out(file: str, left_out: LeftOut) -> Iterator[Finding]:
+def _left_out(file: str, left_out: LeftOut) -> Iterator[Note]:
     for kind, (count, _) in left_out.faults.items():
         yield _of_error(file, left_out.first(kind), kind, count)
 
@@ -222,18 +220,18 @@ def _facts(qrels: Qrels) -> dict[str, Any]:
     }
 
 
-def _about_qrels(file: str, qrels: Qrels) -> Iterator[Finding]:
+def _about_qrels(file: str, qrels: Qrels) -> Iterator[Note]:
     yield from _left_out(file, qrels.left_out)
     lists = qrels.doc_lists
     relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
     without = [query for query, n in zip(qrels.query_ids, relevant.tolist(), strict=True) if n == 0]
     if without:
-        yield Finding(
+        yield _finding(
             "warning",
             "no-relevant",
             file,
-            f"{_queries(len(without))} without a relevant document (no grade of 1 or more): every "
-            f"system scores 0 there, and they count in the mean; for instance {without[0]!r}",
+            f"{queries_of(len(without))} without a relevant document (no grade of 1 or more): "
+            f"every system scores 0 there, and they count in the mean; for instance {without[0]!r}",
             len(without),
         )
     for code, rows, severity, text in (
@@ -251,7 +249,7 @@ def _about_qrels(file: str, qrels: Qrels) -> Iterator[Finding]:
             row = int(np.argmax(rows))
             query = int(qrels.query[row])
             doc = lists[query][row - int(qrels.starts[query])]
-            yield Finding(
+            yield _finding(
                 severity,  # type: ignore[arg-type] # one of them
                 code,
                 file,
@@ -260,7 +258,7 @@ def _about_qrels(file: str, qrels: Qrels) -> Iterator[Finding]:
                 count,
             )
     if len(qrels) and int(qrels.grade.min()) == int(qrels.grade.max()):
-        yield Finding(
+        yield _finding(
             "info",
             "one-grade",
             file,
@@ -274,10 +272,6 @@ def _about_qrels(file: str, qrels: Qrels) -> Iterator[Finding]:
         yield _odd_ids(file, list(odd))
 
 
-def _queries(n: int) -> str:
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
-
-
 def _is_odd(text: str) -> bool:
     """Tell whether an id holds white space, or what the eye cannot see."""
     if text.isascii() and text.isprintable() and " " not in text:
@@ -288,8 +282,8 @@ def _is_odd(text: str) -> bool:
 _UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}
 
 
-def _odd_ids(file: str, odd: Sequence[str]) -> Finding:
-    return Finding(
+def _odd_ids(file: str, odd: Sequence[str]) -> Note:
+    return _finding(
         "warning",
         "odd-ids",
         file,
@@ -302,7 +296,7 @@ def _odd_ids(file: str, odd: Sequence[str]) -> Finding:
 # ---- text -----------------------------------------------------------------------------------
 
 
-def _about_text(file: str, source: Source) -> Iterator[Finding]:
+def _about_text(file: str, source: Source) -> Iterator[Note]:
     """Look at a text's bytes: its mark, its line ends, its end."""
     start, last = b"", b""
     n_both = n_line = n_return = 0
@@ -315,7 +309,7 @@ def _about_text(file: str, source: Source) -> Iterator[Finding]:
             last = piece[-1:]
     alone = n_line - n_both, n_return - n_both
     if start == BYTE_ORDER_MARK:
-        yield Finding(
+        yield _finding(
             "info",
             "bom",
             file,
@@ -328,11 +322,11 @@ def _about_text(file: str, source: Source) -> Iterator[Finding]:
         if n > 0
     ]
     if len(kinds) > 1:
-        yield Finding(
+        yield _finding(
             "warning", "line-ends", file, f"its lines end in several ways: {', '.join(kinds)}"
         )
     if last and last not in b"\r\n":
-        yield Finding(
+        yield _finding(
             "warning",
             "no-last-line-end",
             file,
@@ -357,6 +351,8 @@ class _Scan:
     tied_at: Where | None = None
     several: int = 0  # queries of several documents
     level: int = 0  # queries of several documents, all of the same score
+    like_ranks: int = 0  # queries of several documents, whose scores are 1, 2, 3, ...
+    longest: int = 0  # documents of a query
     infinite: int = 0
     low: float = math.inf  # of the scores, or the ranks
     high: float = -math.inf
@@ -377,6 +373,8 @@ class _Scan:
             self.tied_row, self.tied_at = other.tied_row, other.tied_at
         self.several += other.several
         self.level += other.level
+        self.like_ranks += other.like_ranks
+        self.longest = max(self.longest, other.longest)
         self.infinite += other.infinite
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.whole = self.whole and other.whole
@@ -423,16 +421,19 @@ def _scanned(load: Load, k: int) -> _Scan:
         return scan
     scores = sorting_scores(block, "score", "double")
     assert scores is not None  # noqa: S101 - there is a value
-    scan.several = int(np.count_nonzero(np.diff(whole.starts) > 1))
+    counts = np.diff(whole.starts)
+    scan.several, scan.longest = int(np.count_nonzero(counts > 1)), int(counts.max())
+    ends = whole.starts.tolist()
+    scan.like_ranks = sum(
+        end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in pairwise(ends)
+    )
     scan.infinite = int(np.count_nonzero(np.isinf(scores)))
     _look_for_ties(scan, whole, scores, k)
     if block.rank is not None:
-        order = np.lexsort((block.rank, whole.group))
-        same = whole.group[order[1:]] == whole.group[order[:-1]]
-        wrong = same & (scores[order[1:]] > scores[order[:-1]])
-        scan.against = len(set(whole.group[order[1:][wrong]].tolist()))
+        wrong = contradicted(whole.group, block.rank, scores)
+        scan.against = len(set(whole.group[wrong].tolist()))
         if scan.against:
-            scan.against_at = partial(block.where, int(order[1:][wrong][0]))
+            scan.against_at = partial(block.where, int(wrong[0]))
     return scan
 
 
@@ -467,50 +468,38 @@ def _suspicious(ids: Ids) -> Iterable[bytes]:
     return () if ids.are_visible() else dict.fromkeys(ids.to_list())
 
 
-def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Finding]:
+def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Note]:
     yield from _left_out(file, scan.left_out)
     if scan.rows == 0:
         return
     if "score" not in run.numbers and _is_ranked(run):
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
-        yield Finding("info", "no-scores", file, f"has no scores: it is ranked by {by}")
+        yield _finding("info", "no-scores", file, f"has no scores: it is ranked by {by}")
     tied_line = scan.tied_at()[0] if scan.tied_at else None
     if scan.level and scan.level == scan.several:
-        yield Finding(
-            "error",
-            "level-scores",
-            file,
-            "all scores of a query are equal, in every query: the "
-            "ranking is that of the document ids",
-            scan.level,
-            tied_line,
-            scan.tied_row,
-        )
+        level = level_scores(scan.level, "error", file)
+        yield replace(level, line=tied_line, row=scan.tied_row)
     elif scan.tied:
         share = scan.tied / scan.rows
         severity: Severity = "warning" if scan.tied_top * 10 > len(scan.queries) else "info"
         text = (
             f"{scan.tied:,} of {scan.rows:,} documents ({share:.1%}) share their score with "
-            f"another of the query, in {_queries(scan.tied_top)} within the first {k}: document "
+            f"another of the query, in {queries_of(scan.tied_top)} within the first {k}: document "
             "ids decide"
         )
         if scan.level:
-            text += f"; in {_queries(scan.level)} all scores are equal"
-        yield Finding(severity, "ties", file, text, scan.tied, tied_line, scan.tied_row)
+            text += f"; in {queries_of(scan.level)} all scores are equal"
+        yield _finding(severity, "ties", file, text, scan.tied, tied_line, scan.tied_row)
     if scan.against:
         line, text_of = scan.against_at() if scan.against_at else (None, None)
-        yield Finding(
-            "warning",
-            "ranks",
-            file,
-            f"in {_queries(scan.against)} the rank column contradicts "
-            "the scores: by default scores decide (order='rank', --order rank)",
-            scan.against,
-            line,
-            text_of,
-        )
+        against = against_ranks(scan.against, scan.several, whole=True, source=file)
+        yield replace(against, line=line, row=text_of)
+    elif scan.several and scan.like_ranks == scan.several:
+        like_ranks = ranks_as_scores(scan.like_ranks, scan.longest, file)
+        if like_ranks is not None:
+            yield like_ranks
     if scan.infinite:
-        yield Finding(
+        yield _finding(
             "warning",
             "infinite-scores",
             file,
@@ -518,7 +507,7 @@ def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Finding]:
             scan.infinite,
         )
     if scan.apart:
-        yield Finding(
+        yield _finding(
             "info",
             "interleaved",
             file,
@@ -542,7 +531,7 @@ def _is_ranked(run: Run) -> bool:
 
 def _about_both(
     file: str, qrels: Qrels, run: Run, k: int, scan: _Scan, facts: dict[str, Any]
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     try:
         meeting = judge(qrels, run)
     except InputError as error:
@@ -557,7 +546,7 @@ def _about_both(
     if not qrels.in_groups:
         judged_at = facts[f"Judged@{k}"] = _judged_at(meeting, k)
     if len(hits.rank) == scan.rows == len(qrels) and scan.like_grades(qrels):
-        yield Finding(
+        yield _finding(
             "error",
             "qrels-as-run",
             file,
@@ -572,33 +561,27 @@ def _about_both(
             if not there
         ]
         example = f"; for instance {missing[0]!r}" if missing else ""
-        yield Finding(
+        yield _finding(
             "warning",
             "queries-without-results",
             file,
-            f"{_queries(counts.without_results)} of the qrels without results: they score 0"
+            f"{queries_of(counts.without_results)} of the qrels without results: they score 0"
             + example,
             counts.without_results,
         )
     if counts.without_judgments:
-        yield Finding(
+        yield _finding(
             "info",
             "queries-without-judgments",
             file,
-            f"{_queries(counts.without_judgments)} of the run without judgments: not scored",
+            f"{queries_of(counts.without_judgments)} of the run without judgments: not scored",
             counts.without_judgments,
         )
     share = len(hits.rank) / possible if possible else 0.0
     if len(hits.rank) == 0:
-        yield Finding(
-            "error",
-            "nothing-judged",
-            file,
-            "not one judged document is returned: are the ids of "
-            "the same collection, and of documents, not of their parts?",
-        )
+        yield nothing_judged(affix_of(qrels, run), "error", file)
     elif share < _FEW_RETURNED:
-        yield Finding(
+        yield _finding(
             "warning",
             "few-judged-returned",
             file,
@@ -608,7 +591,7 @@ def _about_both(
             len(hits.rank),
         )
     if len(hits.rank) and judged_at < _FEW_JUDGED:
-        yield Finding(
+        yield _finding(
             "warning",
             "unjudged",
             file,

@@ -1,17 +1,18 @@
 """evaluate: judgments, a run and measures to scores."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypedDict, cast, get_args, overload
+from collections.abc import Iterable, Mapping
+from typing import TypedDict, Unpack, cast, get_args, overload
 
 from cranfield.bounds import bounds_of, check_bounded
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, Order, Progress
 from cranfield.judge import Queries, judge_all
 from cranfield.measures import Measure, Plan, parse_all
+from cranfield.notes import Note, warn_of
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
-from cranfield.scores import Scores, Systems
+from cranfield.scores import USUAL, Scores, Systems, options_note
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -27,6 +28,12 @@ class Judging(TypedDict, total=False):
     ties: Ties
     depth: int | None
     judged_only: bool
+
+
+class JudgingOfQueries(Judging, total=False):
+    """All options of how runs are judged."""
+
+    queries: Queries
 
 
 @overload
@@ -110,6 +117,11 @@ def evaluate(
         Scores, with the value over all queries, each query's, and the counts of queries; or
         Systems for several runs.
 
+    Warns:
+        CranfieldWarning: once, if a number may not mean what it seems to: ranks that contradict the
+            scores or are in their place, equal scores throughout, ids that do not match.
+            `scores.notes` says so, too.
+
     Raises:
         InputError: qrels or a run that cannot be scored, with file, line and what to do.
         MeasureError: a measure or parameter that does not exist, with the nearest ones.
@@ -119,15 +131,7 @@ def evaluate(
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
 
     """
-    wanted = measures_of(measures)
-    plan = Plan(wanted)
-    if not isinstance(bounds, bool):
-        raise OptionError(f"bounds={bounds!r:.40}: expected True or False")
-    if bounds:
-        check_bounded(wanted, judged_only, ties)
-    one_of("errors", errors, get_args(Errors))
-    judgments = as_qrels(qrels, errors)
-    options: dict[str, Any] = {
+    options: JudgingOfQueries = {
         "queries": queries,
         "order": order,
         "scores": scores,
@@ -135,44 +139,55 @@ def evaluate(
         "depth": depth,
         "judged_only": judged_only,
     }
-
-    ideals = ideals_of(wanted, judgments)
-
-    def scored(runs: Mapping[str, Run]) -> Iterator[Scores]:
-        costs = any(one.definition.takes_cost for one in wanted)
-        meetings = judge_all(
-            judgments, list(runs.values()), progress=progress, costs=costs, **options
-        )
-        for (name, one), meeting in zip(runs.items(), meetings, strict=True):
-            values = plan.values(meeting.judged)
-            data = {"qrels": judgments.form, "run": one.form}
-            recipe = {"cranfield": __version__, **options, **data}
-            remarks, found = (*meeting.remarks, *ideals), None
-            if bounds:
-                recipe["bounds"] = True
-                found = bounds_of(wanted, meeting.judged)
-                remarks = (*remarks, *found.notes(wanted))
-            yield Scores(
-                name,
-                wanted,
-                meeting.query_ids,
-                values,
-                meeting.counts,
-                recipe,
-                remarks,
-                found,
-            )
-
+    one_of("errors", errors, get_args(Errors))
+    wanted = measures_of(measures)
+    judgments = as_qrels(qrels, errors)
     several = several_runs(run, errors)
-    if several is None:
-        one = as_run(cast(RunLike, run), errors)
-        return next(scored({one.name: one}))
-    return Systems(list(scored(several)))
+    one = None if several is not None else as_run(cast(RunLike, run), errors)
+    runs = several if one is None else {one.name: one}
+    found = score_runs(judgments, runs or {}, wanted, bounds=bounds, progress=progress, **options)
+    warn_of(found.notes)
+    return found if one is None else found[one.name]
 
 
-def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
+def score_runs(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    measures: Iterable[Measure],
+    *,
+    bounds: bool = False,
+    progress: Progress | None = None,
+    **judging: Unpack[JudgingOfQueries],
+) -> Systems:
+    """Score runs, by name, against judgments: `evaluate`, without its warning."""
+    wanted = tuple(measures)
+    plan = Plan(wanted)
+    if not isinstance(bounds, bool):
+        raise OptionError(f"bounds={bounds!r:.40}: expected True or False")
+    options = {**USUAL, **judging}
+    if bounds:
+        check_bounded(wanted, options["judged_only"], options["ties"])
+    ideals = ideals_of(wanted, qrels)
+    costs = any(one.definition.takes_cost for one in wanted)
+    meetings = judge_all(qrels, list(runs.values()), progress=progress, costs=costs, **options)
+    every = []
+    for (name, run), meeting in zip(runs.items(), meetings, strict=True):
+        values = plan.values(meeting.judged)
+        recipe = {"cranfield": __version__, **options, "qrels": qrels.form, "run": run.form}
+        notes, found = [*meeting.counts.notes(), *meeting.notes, *ideals], None
+        if bounds:
+            recipe["bounds"] = True
+            found = bounds_of(wanted, meeting.judged)
+            notes += found.notes(wanted)
+        notes += options_note(options)
+        ids, counts = meeting.query_ids, meeting.counts
+        every.append(Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found))
+    return Systems(every)
+
+
+def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     """Say what the ideal ranking is, of judgments that say what they are: of lists of grades."""
-    if not qrels.remarks:
+    if not qrels.notes:
         return []
     said = {
         "top": f"has the top grade, {qrels.top_grade}, at every rank",
@@ -184,7 +199,7 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[str]:
     if len(others) < len(them):
         which = "another measure" if others else "a measure"
         found.append(f"The ideal ranking, where {which} has one: these grades, sorted.")
-    return found
+    return [Note("ideal", "info", one) for one in found]
 
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:

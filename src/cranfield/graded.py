@@ -9,6 +9,7 @@ import numpy as np
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import documents_of, is_list, listed, with_text_ids
+from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.runs import Run
 
@@ -54,7 +55,7 @@ def grades(
             nDCG(ideal='top') and other measures that hang on it.
 
     Returns:
-        Graded, a pair (qrels, run). `qrels.remarks` says what was judged.
+        Graded, a pair (qrels, run). `qrels.notes` says what was judged.
 
     Raises:
         InputError: a grade that is no whole number, or beyond 2,147,483,647 or the same below 0; a
@@ -84,7 +85,7 @@ def grades(
     for query, one in named.items():
         judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
     whose = "these grades" if len(named) == 1 else "each query's grades"
-    remarks = [f"Judged: {whose}, and nothing else."]
+    said = [f"Judged: {whose}, and nothing else."]
     if collection is not None:
         stated = _by_query(collection, "the collection", [*named])
         for query in sorted(named.keys() ^ stated.keys()):
@@ -93,7 +94,7 @@ def grades(
         for query, one in stated.items():
             where = _of("the collection", query, named)
             judged[query] |= _not_retrieved(judged[query], one, where)
-        remarks = ["Judged: the grades stated for the collection."]
+        said = ["Judged: the grades stated for the collection."]
     qrels = Qrels(judged)
     run = Run(rankings, "grades")
     qrels.form = run.form = "lists of grades"
@@ -105,8 +106,8 @@ def grades(
                 f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"
             )
         qrels.top_grade = int(top)
-        remarks.append(f"The highest grade of the scale: {top}, as stated.")
-    qrels.remarks = tuple(remarks)
+        said.append(f"The highest grade of the scale: {top}, as stated.")
+    qrels.notes = tuple(Note("grades", "info", one) for one in said)
     return Graded(qrels, run)
 
 

@@ -9,17 +9,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import compress, groupby, repeat
+from itertools import compress, groupby, islice, repeat
 from operator import itemgetter
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.block import Errors, LeftOut, Load, Order, Progress
+from cranfield.formats.block import Errors, LeftOut, Load, Number, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of
 from cranfield.ids import Ids, Words, decode, encode, keyed
 from cranfield.judged import Judged, Parts, tie_begins
+from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import (
@@ -38,6 +39,16 @@ from cranfield.ranking import (
     spread,
     tie_order,
 )
+from cranfield.run_notes import (
+    against_ranks,
+    are_ranks,
+    contradicted,
+    level_scores,
+    nothing_judged,
+    other_affix,
+    queries_of,
+    ranks_as_scores,
+)
 from cranfield.runs import Run
 
 Queries = Literal["judged", "both"]
@@ -55,22 +66,26 @@ class Counts:
     rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
     tied: int = 0  # documents of the run that share their score with another of the same query
 
-    def notes(self) -> list[str]:
-        """Return a sentence for every count of queries that is not zero."""
-        said = [f"{self.queries:,} {_plural(self.queries, 'query', 'queries')} averaged."]
-        for count, text in (
-            (self.without_results, "without results: counted as retrieving nothing."),
-            (self.without_relevant, "without a relevant document (no grade of 1 or more)."),
-            (self.without_judgments, "of the run left out: not in the qrels."),
-            (self.without_run, "of the qrels left out: not in the run."),
+    def notes(self) -> list[Note]:
+        """Return a note for every count of queries that is not zero."""
+        said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
+        for code, count, text in (
+            ("without-results", self.without_results, "without results: they score 0."),
+            (
+                "without-relevant",
+                self.without_relevant,
+                "without a relevant document (no grade of 1 or more).",
+            ),
+            (
+                "without-judgments",
+                self.without_judgments,
+                "of the run left out: not in the qrels.",
+            ),
+            ("without-run", self.without_run, "of the qrels left out: not in the run."),
         ):
             if count:
-                said.append(f"{count:,} {_plural(count, 'query', 'queries')} {text}")
+                said.append(Note(code, "info", f"{queries_of(count)} {text}", count))
         return said
-
-
-def _plural(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
 
 
 @dataclass(eq=False, repr=False)
@@ -85,7 +100,7 @@ class Meeting:
     without_run: int
     rows_left_out: int
     tied: int  # documents that share their score with another
-    remarks: tuple[str, ...]  # what else to know of the run and the judgments
+    notes: tuple[Note, ...]  # what else to know of the run and the judgments
 
     @cached_property
     def counts(self) -> Counts:
@@ -187,6 +202,10 @@ class _Match:
     tie_first: list[Ints] = field(default_factory=list)  # as Placed has it, if the ties need it
     tie_size: list[Ints] = field(default_factory=list)
     n_tied: int = 0
+    n_several: int = 0  # queries of several documents, and of these, as Placed has them:
+    n_level: int = 0
+    n_unsorted: int = 0
+    longest: int = 0  # of a dict whose scores may all be ranks: its longest query, else 0
     left_out: LeftOut = field(default_factory=LeftOut)
     regrouped: bool = False  # whether its queries' rows stood apart
     costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
@@ -208,6 +227,9 @@ class _Match:
         self.row.append(part.row)
         self.places(part.placed)
         self.n_tied += part.placed.n_tied
+        self.n_several += part.placed.n_several
+        self.n_level += part.placed.n_level
+        self.n_unsorted += part.placed.n_unsorted
         self.left_out += part.left_out
         if part.cost is not None:
             self.costs.append(part)
@@ -302,7 +324,8 @@ def _assemble(
     )
     in_run = match.in_run if kept is None else kept[kept]
     left_out = match.left_out.count + qrels.left_out.count
-    remarks = tuple(_remarks(qrels, run, match, order, ties, n_hits))
+    suspicious = list(_suspicions(qrels, run, match, order, ties, n_hits))
+    notes = (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
     return Meeting(
         judged,
         query_ids,
@@ -312,7 +335,7 @@ def _assemble(
         n_left,
         left_out,
         match.n_tied,
-        remarks,
+        notes,
     )
 
 
@@ -361,26 +384,105 @@ _TIES: Mapping[Ties, str] = {
 }
 
 
-def _remarks(
+def _hinting(note: Note) -> Note:
+    sign = "" if note.text.endswith("?") else "."
+    return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
+
+
+def _suspicions(
     qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties, n_hits: int
-) -> Iterator[str]:
-    yield from qrels.remarks
+) -> Iterator[Note]:
+    """Say what looks as if the run were read in another way than it was meant."""
+    by = order if run.nested is not None else run.ranked_by(order)
+    if by == "score":
+        by_id = ties in ("document", "ascending")
+        if by_id and 0 < match.n_several == match.n_level:
+            yield level_scores(match.n_level)
+        if run.nested is None and match.n_unsorted:
+            yield from _against(run)
+        elif match.longest:
+            ranks_note = ranks_as_scores(match.n_several, match.longest)
+            if ranks_note is not None:
+                yield ranks_note
+    if n_hits == 0:
+        yield nothing_judged(affix_of(qrels, run))
+
+
+def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
+    by = order if run.nested is not None else run.ranked_by(order)
+    yield from qrels.notes
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
-            yield left_out.said(name)
-    if run.nested is None and order == "score":
-        by = run.ranked_by(order)
-        if by == "rank":
-            yield "The run has no scores: ranked by its rank column."
-        elif by == "given":
-            yield "The run has no scores: ranked as its rows stand."
+            yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    if run.nested is None and order == "score" and by != "score":
+        how = "by its rank column" if by == "rank" else "in the order of its rows"
+        yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
     if match.n_tied:
-        what = "rank" if run.nested is None and run.ranked_by(order) == "rank" else "score"
-        yield f"{match.n_tied:,} documents share their {what} with another: {_TIES[ties]}."
+        what = "rank" if by == "rank" else "score"
+        yield Note(
+            "ties",
+            "info",
+            f"{match.n_tied:,} documents share their {what} with another: {_TIES[ties]}.",
+            count=match.n_tied,
+        )
     if match.regrouped:
-        yield "The run's queries stand apart: it was read into memory whole."
-    if n_hits == 0:
-        yield "Not one judged document was retrieved."
+        text = "The run's queries are not in one piece: it was read into memory whole."
+        yield Note("apart", "info", text)
+
+
+_BLOCKS_LOOKED_AT = 2
+
+
+def _against(run: Run) -> Iterator[Note]:
+    """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
+
+    What is wrong with the rank column itself is of no matter to a run that is ranked by scores.
+    """
+    wanted: list[Number] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+    n_against = n_queries = n_like_ranks = longest = 0
+    for load in loads[:_BLOCKS_LOOKED_AT]:
+        block = load()
+        starts = np.append(block.query.begins(), len(block))
+        counts = np.diff(starts)
+        scores = block.value
+        if scores is None or not len(block):
+            continue
+        n_queries += int(np.count_nonzero(counts > 1))
+        longest = max(longest, int(counts.max()))
+        if block.rank is not None:
+            group = np.repeat(np.arange(len(counts)), counts)
+            wrong = contradicted(group, block.rank, scores)
+            n_against += int(np.count_nonzero(np.bincount(group[wrong])))
+        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            n_like_ranks += end - begin > 1 and are_ranks(scores[begin:end])
+    if n_against:
+        yield against_ranks(n_against, n_queries, whole=len(loads) <= _BLOCKS_LOOKED_AT)
+    elif n_queries and n_like_ranks == n_queries:
+        note = ranks_as_scores(n_queries, longest)
+        if note is not None:
+            yield note
+
+
+def affix_of(qrels: Qrels, run: Run) -> str | None:
+    """Look, in the first block that has a query of the qrels, for ids that are longer on a side."""
+    judged = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
+    for load in run.every_row(()):
+        block = load()
+        starts = np.append(block.query.begins(), len(block)).tolist()
+        queries = block.query.take(block.query.begins()).to_list()
+        shared = [i for i, query in enumerate(queries) if query in judged][:_QUERIES_LOOKED_AT]
+        for i in shared:
+            docs = block.doc.take(slice(starts[i], starts[i + 1])).to_list()
+            found = other_affix(judged[queries[i]], map(decode, docs))
+            if found is not None:
+                return found
+        if shared:
+            return None
+    return None
+
+
+_QUERIES_LOOKED_AT = 20
 
 
 def _joined(parts: list[Ints]) -> Ints:
@@ -604,6 +706,7 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
     by_id = ties in ("document", "ascending")
     nested: Nested = run.nested or {}
     starts = qrels.starts.tolist()
+    like_ranks, longest = order == "score", 0
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
         if ranking is None:
@@ -615,6 +718,10 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
         if not ranking:
             continue
         every, values = scores_of(query, ranking)
+        n = len(values)
+        match.n_several += n > 1
+        like_ranks = like_ranks and are_ranks(every)
+        longest = max(longest, n)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
         rows = (found == found).nonzero()[0]
         wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
@@ -622,6 +729,7 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
+        match.n_level += 0 < any_tied == n - 1
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
             n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
             match.n_tied += int(any_tied + n_ties)
@@ -640,9 +748,10 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
             match.rank.append(above + 1)
         else:
             size = len(values) - beyond - values.searchsorted(found, "left")
-            match.places(Placed(above + 1, 0, beyond + 1, size))
+            match.places(Placed(above + 1, 0, tie_first=beyond + 1, tie_size=size))
     if np.count_nonzero(match.in_run) < len(nested):
         match.unknown.update(nested.keys() - set(qrels.query_ids))
+    match.longest = longest if like_ranks else 0
     return match
 
 

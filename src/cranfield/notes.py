@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from cranfield.errors import printable
+
 Severity = Literal["error", "warning", "info"]
 _GRAVEST_FIRST: tuple[Severity, ...] = get_args(Severity)
 
@@ -38,7 +40,8 @@ class Note:
         return self.severity != "info"
 
     def __str__(self) -> str:
-        return f"{self.severity.capitalize()}: {self.text}" if self.is_grave else self.text
+        said = self.text if self.source is None else f"{self.source}: {self.text}"
+        return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known, as JSON may have it."""
@@ -61,6 +64,14 @@ class CranfieldWarning(UserWarning):
     Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
     values are computed all the same. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
     off.
+
+    >>> import warnings
+    >>> from cranfield import evaluate
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", CranfieldWarning)
+    ...     scores = evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "y": 2.0}}, "AP")
+    >>> [note.code for note in scores.notes if note.is_grave]
+    ['level-scores', 'nothing-judged']
     """
 
 
@@ -69,6 +80,7 @@ def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:
 
     `stacklevel` counts from the caller of this function, as that of `warnings.warn` does.
     """
-    grave = [note.text for note in gravest_first(notes) if note.is_grave]
+    grave = [note for note in gravest_first(notes) if note.is_grave]
     if grave:
-        warnings.warn("\n".join(grave), CranfieldWarning, stacklevel=stacklevel + 1)
+        text = "\n".join(printable(str(note).partition(": ")[2]) for note in grave)
+        warnings.warn(text, CranfieldWarning, stacklevel=stacklevel + 1)

@@ -37,6 +37,7 @@ from cranfield.formats.objects import (
 from cranfield.formats.source import Source
 from cranfield.formats.writing import form_of, write_groups, write_rows
 from cranfield.ids import Ids, Words, decode, encode
+from cranfield.notes import Note
 from cranfield.preferences import Levels
 from cranfield.ranked import Ints, Numbers, Ranked
 from cranfield.ranking import grouped, joined, together
@@ -83,7 +84,7 @@ class Qrels:
     form = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text = False  # whether these are lines of text
-    remarks: tuple[str, ...] = ()  # what every result of them says
+    notes: tuple[Note, ...] = ()  # what every result of them says
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
     columns: Mapping[Number, Any] = MappingProxyType({})
     _groups: Grouping | None = None

@@ -288,6 +288,9 @@ class Placed:
 
     rank: Ints  # (rows,)
     n_tied: int  # of all rows of the groups asked for
+    n_several: int = 0  # of these groups: of several rows
+    n_level: int = 0  # of these: all of the same score
+    n_unsorted: int = 0  # of these: whose rows do not fall by score
     tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
     tie_size: Ints | None = None  # (rows,) how many documents have that score
 
@@ -311,6 +314,7 @@ def placed(
     """
     begins = block.starts[block.group[rows]]
     position, in_order, n_tied = rows, scores, 0
+    n_several = n_level = n_unsorted = 0
     if scores is not None:
         # Most runs stand in order: look for a row that is not below the one above it.
         suspect = np.flatnonzero(scores[1:] >= scores[:-1])
@@ -321,6 +325,13 @@ def placed(
         tied_wrong = compared > 0 if rule == "ascending" else compared < 0
         unsorted = np.zeros(len(block.starts) - 1, np.bool_)
         unsorted[block.group[suspect[wrong]]] = True
+        counts = np.diff(block.starts)
+        several = counts > 1 if asked is None else (counts > 1) & asked
+        n_several = int(np.count_nonzero(several))
+        n_unsorted = int(np.count_nonzero(unsorted & several))
+        if len(ties):
+            n_equal = np.bincount(block.group[ties], minlength=len(counts))
+            n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
         unsorted[block.group[ties[tied_wrong]]] = True
         counted = ~unsorted if asked is None else asked & ~unsorted
         n_tied = _in_pairs(ties[counted[block.group[ties]]])
@@ -334,15 +345,16 @@ def placed(
             in_order = scores.copy()
             in_order[astray] = scores[ordered]
     rank = position - begins + 1
+    found = Placed(rank, n_tied, n_several, n_level, n_unsorted)
     if rule in ("document", "ascending"):
-        return Placed(rank, n_tied)
+        return found
     if in_order is None:
-        return Placed(rank, n_tied, rank, np.ones_like(rank))
+        return replace(found, tie_first=rank, tie_size=np.ones_like(rank))
     new = np.append(True, in_order[1:] != in_order[:-1])[: len(in_order)]
     new[block.starts[:-1]] = True
     firsts = np.append(np.flatnonzero(new), len(new))
     tie = (np.cumsum(new) - 1)[position]
-    return Placed(rank, n_tied, firsts[tie] - begins + 1, np.diff(firsts)[tie])
+    return replace(found, tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
 
 
 def _in_pairs(upper: Ints) -> int:

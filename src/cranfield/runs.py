@@ -1,5 +1,6 @@
 """Run: one system's ranking, read whenever it is evaluated."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -336,14 +337,26 @@ class Run:
             one.nested = {query: self.nested.get(query, {})}
             one._rows = NestedRows(one.nested, "a run")
             return one
-        wanted = encode(query)
-        loads = self.blocks(order, progress, costs=costs)
-        parts = list(in_threads(lambda load: _rows_of(load(), wanted), loads))
+        parts = self._parts_of(encode(query), order, progress, costs=costs)
         one.left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
-        rows = joined(blocks) if blocks else _no_rows_of(wanted)
+        rows = joined(blocks) if blocks else _no_rows_of(encode(query))
         one._rows = _Held(replace(rows, left_out=one.left_out), self._rows)
         return one
+
+    def _parts_of(
+        self, query: bytes, order: Order, progress: Progress | None, *, costs: bool
+    ) -> list[tuple[Block | None, LeftOut]]:
+        """Return a query's rows, with the rank column beside the scores where it can be read."""
+
+        def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
+            return list(in_threads(lambda load: _rows_of(load(), query), loads))
+
+        if self.errors == "strict" and self.numbers >= {"score", "rank"}:
+            # A fault in the rank column is of no matter, and any other is raised again below.
+            with contextlib.suppress(InputError):
+                return read(self.every_row(sorted(self.numbers), progress))
+        return read(self.blocks(order, progress, costs=costs))
 
     def ranking(
         self, order: Order = "score", scores: Precision = "double", ties: Ties = "document"

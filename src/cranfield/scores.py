@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.ids import encode
 from cranfield.judge import Counts
 from cranfield.measures import Measure, parse
+from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats
 from cranfield.render import Table, text, to_html
 
@@ -66,7 +67,7 @@ class Scores(_Frames):
     values: Floats
     counts: Counts
     recipe: Mapping[str, Any]
-    remarks: tuple[str, ...] = ()  # what else to know of the data
+    notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
     bounds: Bounds | None = None  # if they were asked for
 
     @cached_property
@@ -230,7 +231,7 @@ class Systems(Mapping[str, Scores], _Frames):
         return Table(
             [*labels, *names],
             rows,
-            self.notes(),
+            lines_of(self.notes),
             len(labels),
             frozenset(strong),
             frozenset(rules - {0}),
@@ -247,22 +248,20 @@ class Systems(Mapping[str, Scores], _Frames):
                 strong |= {(row, column + 1) for row in best}
         return strong
 
-    def notes(self, *, averaged: bool = True) -> list[str]:
-        """Return what to know beside the numbers: the queries, what was left out, the options.
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know beside the numbers: the queries, what was left out, the options.
 
-        `averaged`: whether to say first how many queries there are.
+        A note that does not apply to all runs names, as its source, those that it applies to.
         """
-        notes: dict[str, list[str]] = {}
+        names: dict[Note, list[str]] = {}
         for one in self.values():
-            for note in [*one.counts.notes()[0 if averaged else 1 :], *one.remarks]:
-                notes.setdefault(note, []).append(one.name)
-        said = []
-        for note, names in notes.items():
-            of_all = len(names) == len(self)
-            said.append(note if of_all else f"{', '.join(names)}: {note}")
-        recipe = next(iter(self.values())).recipe
-        unusual = [f"{key}={recipe[key]}" for key in USUAL if recipe[key] != USUAL[key]]
-        return said + ([f"Options: {', '.join(unusual)}."] if unusual else [])
+            for note in one.notes:
+                names.setdefault(note, []).append(one.name)
+        return tuple(
+            note if len(of) == len(self) else replace(note, source=", ".join(of))
+            for note, of in names.items()
+        )
 
     def __str__(self) -> str:
         return text(self.table())
@@ -283,6 +282,12 @@ USUAL: Mapping[str, Any] = {
     "depth": None,
     "judged_only": False,
 }
+
+
+def options_note(options: Mapping[str, Any]) -> list[Note]:
+    """Return a note of the options that are not the usual ones, if there are any."""
+    unusual = [f"{key}={options[key]}" for key in USUAL if options[key] != USUAL[key]]
+    return [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
 
 
 def shown(measure: Measure, value: float | str) -> str:

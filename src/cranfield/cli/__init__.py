@@ -8,12 +8,14 @@ import gc
 import io
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
 import click
 
 from cranfield.errors import CranfieldError, printable
+from cranfield.notes import CranfieldWarning
 from cranfield.version import __version__
 
 _COMMANDS = {
@@ -116,7 +118,9 @@ def main() -> None:
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
     try:
-        cli.main(prog_name="cranfield")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CranfieldWarning)  # tables and notes say the same
+            cli.main(prog_name="cranfield")
     except OSError as error:
         # What is still to be written would fail again when the interpreter ends.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until then

@@ -14,7 +14,16 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.terminal import PAGES, Reading, as_json, is_terminal, note, say, show_tables
+from cranfield.cli.terminal import (
+    PAGES,
+    Reading,
+    as_json,
+    is_terminal,
+    note,
+    say,
+    say_notes,
+    show_tables,
+)
 from cranfield.evaluation import DEFAULT_MEASURES, Judging, evaluate
 from cranfield.judge import Queries
 from cranfield.measures import parse_all
@@ -119,8 +128,7 @@ def command(
         say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
     else:
         say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
-    for line in systems.notes():
-        note(line)
+    say_notes(systems.notes)
 
 
 _COLUMNS = ("run", "measure", "query_id", "value")
@@ -143,7 +151,7 @@ def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
             "run": name,
             "read_as": scores.recipe["run"],
             "counts": vars(scores.counts),
-            "remarks": list(scores.remarks),
+            "notes": [one.to_dict() for one in scores.notes],
             "all": {key: _plain(scores, key, value) for key, value in scores.means().items()},
         }
         if scores.bounds is not None:

@@ -4,13 +4,15 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cranfield.errors import printable
+from cranfield.notes import Note, gravest_first
 from cranfield.render import Table, text, to_html, to_latex, to_markdown
 
 if TYPE_CHECKING:
@@ -58,6 +60,15 @@ def note(content: str) -> None:
     """Say beside the output what one should know of it."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
         click.echo(f"note: {printable(content)}", err=True)
+
+
+def say_notes(notes: Iterable[Note]) -> None:
+    """Say beside the output what one should know of it, the gravest first."""
+    for one in gravest_first(notes):
+        with contextlib.suppress(OSError):
+            text = str(replace(one, severity="info"))
+            kind = one.severity if one.is_grave else "note"
+            click.echo(f"{kind}: {printable(text)}", err=True)
 
 
 def as_json(content: Any, indent: int | None = None) -> str:

@@ -22,13 +22,14 @@ from cranfield.errors import (
     OptionError,
     one_of,
 )
-from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
+from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
 from cranfield.formats.scores import SUMMARIES, WideColumns, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
+from cranfield.notes import Note
 from cranfield.pairs import judged_measure
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
@@ -68,7 +69,7 @@ class Aligned:
     measures: tuple[str, ...]
     query_ids: tuple[str, ...]
     values: Floats
-    notes: tuple[str, ...]  # what to know of the data
+    notes: tuple[Note, ...]  # what to know of the data
     recipe: Mapping[str, Any]
     source: "Evaluated | None" = None  # if they were evaluated here
 
@@ -156,7 +157,8 @@ def _evaluated(
         raise MeasureError("there is no measure of numbers to compare")
     # Judgments in groups do not say how much is judged.
     shares = [] if judgments.in_groups else list(map(judged_measure, wanted))
-    systems = evaluate(judgments, named, [*wanted, *shares], queries=queries, **judging)
+    every = dict.fromkeys([*wanted, *shares])
+    systems = score_runs(judgments, named, every, queries=queries, **judging)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
             raise InputError(
@@ -166,10 +168,11 @@ def _evaluated(
             )
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
-    notes = systems.notes(averaged=False)
+    notes = _without_number(systems.notes)
     texts = [str(one) for one in measures_of(measures) if one.definition.is_text]
     if texts:
-        notes.append(f"Not compared, since they are texts: {', '.join(texts)}.")
+        said = f"Not compared, since they are texts: {', '.join(texts)}."
+        notes.append(Note("texts", "info", said))
     columns = list(_of_systems(systems))
     aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
     m = len(wanted)  # without the shares
@@ -184,7 +187,12 @@ def _evaluated(
     return replace(aligned, source=Evaluated(judgments, named, Systems(compared), judged))
 
 
-def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
+def _without_number(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes but for that on how many queries there are: a comparison has its own."""
+    return [one for one in notes if one.code != "queries"]
+
+
+def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
     """Return the columns of scores that are given, what to know of them, and where from."""
     if isinstance(data, Scores | Systems):
         data = [data]
@@ -194,7 +202,7 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str
             return _given([replace(one, name=str(name)) for name, one in data.items()], columns)
         if all(isinstance(one, str | os.PathLike) for one in values):
             return _saved(list(map(str, data)), values, columns)
-        notes: list[str] = []
+        notes: list[Note] = []
         return iter(list(_nested(data, notes))), notes, {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
         numbered = numbering()
@@ -204,7 +212,7 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[str
         recipe = dict(several[0].recipe)
         recipe["run"] = {one.name: one.recipe["run"] for one in several}
         systems = Systems(several)
-        return _of_systems(systems), systems.notes(averaged=False), recipe
+        return _of_systems(systems), _without_number(systems.notes), recipe
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
@@ -228,7 +236,7 @@ def _of_systems(systems: Systems) -> Iterator[_Column]:
                 yield _Column(system, str(measure), scores.query_ids, np.asarray(values, float))
 
 
-def _nested(data: Mapping[Any, Any], notes: list[str]) -> Iterator[_Column]:
+def _nested(data: Mapping[Any, Any], notes: list[Note]) -> Iterator[_Column]:
     """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system.
 
     As in files, `all` is no query, but the value over all: it is left out, and noted.
@@ -265,7 +273,8 @@ def _nested(data: Mapping[Any, Any], notes: list[str]) -> Iterator[_Column]:
         }
         over_all = sum(map(len, columns.values())) - sum(map(len, kept.values()))
         if over_all:
-            notes.append(f"{name}: {over_all:,} of 'all' left out: the value over all queries.")
+            text = f"{over_all:,} of 'all' left out: the value over all queries."
+            notes.append(Note("over-all", "info", text, source=name, count=over_all))
         yield from _of_measures(name, kept)
 
 
@@ -310,10 +319,10 @@ def _no_score(system: str, measure: str, query: str, value: object) -> InputErro
 
 def _saved(
     names: Sequence[str | None], files: Sequence[Any], columns: WideColumns
-) -> tuple[Iterator[_Column], list[str], dict[str, Any]]:
+) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     found: list[_Column] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     numbered = numbering()
     for name, file in zip(names, files, strict=True):
         rows = score_rows(file, _is_measure, columns)
@@ -325,7 +334,7 @@ def _saved(
         for own, of_system in cells.items():
             named = own if own is not None and (name is None or len(cells) > 1) else of_file
             found += _of_measures(numbered(named), of_system)
-        notes += [f"{of_file}: {note}" for note in rows.notes()]
+        notes += [replace(note, source=of_file) for note in rows.notes()]
     return iter(found), notes, {"scores": [str(one) for one in files if not is_table(one)]}
 
 
@@ -387,7 +396,7 @@ def _aligned(
     columns: Iterable[_Column],
     wanted: Sequence[str] | None,
     missing: Missing,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     recipe: Mapping[str, Any],
 ) -> Aligned:
     cells: dict[str, dict[str, _Column]] = {}  # measure -> system -> its column
@@ -431,8 +440,8 @@ def _aligned(
 
 
 def _queries(
-    columns: Sequence[_Column], missing: Missing, notes: list[str]
-) -> tuple[tuple[str, ...], list[str]]:
+    columns: Sequence[_Column], missing: Missing, notes: list[Note]
+) -> tuple[tuple[str, ...], list[Note]]:
     """Return the queries to compare on, and what to know of the others."""
     if not any(len(one.query_ids) for one in columns):
         raise InputError("there is no query")
@@ -460,16 +469,21 @@ def _queries(
         if not shared:
             raise NothingSharedError("no query has a score of every system", hint=_MISSING_HINT)
         if every != shared:
-            notes.append(
-                f"{len(every - shared):,} of {len(every):,} queries left out: not every system has "
-                "a score."
-            )
+            n = len(every - shared)
+            text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
+            notes.append(Note("dropped", "info", text, n))
         return tuple(sorted(shared, key=encode)), notes
     lacks: dict[str, int] = {}
     for of_one, one in zip(sets, columns, strict=True):
         lacks[one.system] = max(lacks.get(one.system, 0), len(every - of_one))
     notes += [
-        f"{name}: {n:,} of {len(every):,} queries without a score: counted as 0."
+        Note(
+            "without-score",
+            "info",
+            f"{n:,} of {len(every):,} queries without a score: counted as 0.",
+            n,
+            name,
+        )
         for name, n in lacks.items()
         if n
     ]

@@ -10,8 +10,9 @@ from cranfield.comparison.agreement import Agreement
 from cranfield.comparison.flips import SEED
 from cranfield.comparison.stability import Stability, stabilities
 from cranfield.errors import MeasureError, OptionError
-from cranfield.evaluation import MeasuresLike, evaluate
+from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.measures import Measure
+from cranfield.notes import lines_of
 from cranfield.pairs.assessors import (
     agreed,
     agreed_of_matrix,
@@ -139,7 +140,8 @@ def _of_two(
                 f"ask for it take {top}."
             )
         under_a, under_b = (
-            evaluate(on_scale(one, top, two.query_ids), dict(runs), measures) for one in (a, b)
+            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures))
+            for one in (a, b)
         )
         notes = _notes(under_a, under_b)
         values = _values(under_a), _values(under_b)
@@ -184,8 +186,8 @@ def _of_rates(
     notes: list[str] = []
     if runs is not None:
         top = max(a.top_grade, *grades)
-        scored = evaluate(on_scale(a, top, a.query_ids), dict(runs), measures)
-        wanted, notes = _orderable(scored.measures), scored.notes()
+        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
+        wanted, notes = _orderable(scored.measures), lines_of(scored.notes)
         made = Relabelled(a, list(runs.values()), wanted, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
@@ -245,7 +247,7 @@ def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
 
 def _notes(a: Systems, b: Systems) -> list[str]:
     """Return what is to be known of the runs under both qrels, and under one of them."""
-    ours, theirs = a.notes(), b.notes()
+    ours, theirs = lines_of(a.notes), lines_of(b.notes)
     return [
         *(note for note in ours if note in theirs),
         *(f"Under A: {note}" for note in ours if note not in theirs),

@@ -60,6 +60,7 @@ from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
+from cranfield.notes import lines_of
 from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.version import __version__
@@ -203,7 +204,7 @@ def compare(
         PERMUTATIONS if correction == "rtukey" else None,
         __version__,
     )
-    notes = [*aligned.notes]
+    notes = lines_of(aligned.notes)
     left, right = _pairs(aligned.names, baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=bounds)
     parts: list[tuple[str | None, str | None, Bools]]
@@ -246,7 +247,7 @@ def _labelled(
 ) -> tuple[list[tuple[str, str, Bools]], list[str]]:
     """Return (what is labelled, label, which queries have it), and what to know of the labels."""
     given = label_rows(slices)
-    found, said = [], [*given.notes]
+    found, said = [], lines_of(given.notes)
     for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
         names = dict.fromkeys(of_query.values())

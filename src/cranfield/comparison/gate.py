@@ -23,6 +23,7 @@ from cranfield.comparison.significance import Moments, student
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
+from cranfield.notes import lines_of
 from cranfield.ranked import Bools, Floats, means
 from cranfield.render import Table, text, to_html
 
@@ -429,7 +430,7 @@ def _notes(
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")
     for measure in aligned.measures:
         said += on_its_mean(aligned.known(measure))
-    return [*said, *aligned.notes]
+    return [*said, *lines_of(aligned.notes)]
 
 
 def _title(found: Gate) -> list[str]:

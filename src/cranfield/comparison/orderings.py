@@ -15,6 +15,7 @@ from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.measures import Measure
+from cranfield.notes import lines_of
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, floored_log, mean
 from cranfield.scores import Systems
@@ -89,7 +90,7 @@ class Orderings:
                     f"the system {odd!r} is not among those of every one of "
                     f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
                 )
-            for note in aligned.notes:
+            for note in lines_of(aligned.notes):
                 notes.setdefault(note, []).append(source)
             for measure in aligned.measures:
                 if _is_geometric(aligned.known(measure)):

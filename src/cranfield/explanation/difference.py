@@ -1,14 +1,14 @@
 """Two runs on one query: which documents make the difference."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.derivation import Derived
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, evaluate
+from cranfield.evaluation import Judging, score_runs
 from cranfield.explanation.expressions import number
 from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
@@ -17,11 +17,12 @@ from cranfield.explanation.whatif import moved
 from cranfield.explanation.worksheet import is_deep
 from cranfield.judge import Queries
 from cranfield.measures import Measure
+from cranfield.notes import Note, lines_of
 from cranfield.qrels import Qrels
 from cranfield.ranked import total
 from cranfield.render import Table, delimited, text, to_html
 from cranfield.runs import Run
-from cranfield.scores import Systems, shown
+from cranfield.scores import shown
 
 _ROWS = 20
 _TOO_DEEP = "the measure takes too many steps one after the other"
@@ -75,7 +76,7 @@ class Difference:
     parts: Sequence[Part]
     lengths: tuple[int, int]
     options: Mapping[str, Any]
-    remarks: Sequence[str]  # what else to know of the data
+    notes: Sequence[Note]  # what else to know of the data
     judged: Sequence[Part]  # documents to be shown where none makes a difference
     reason: str  # why not by terms; empty if by terms
 
@@ -126,14 +127,14 @@ class Difference:
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
         lengths = len(left.docs), len(right.docs)
-        said = [scene.meeting.remarks for scene in (left, right)]
-        remarks = [one for one in said[0] if one in said[1]]
+        said = [scene.meeting.notes for scene in (left, right)]
+        notes = [one for one in said[0] if one in said[1]]
         for name, its in zip(pair, said, strict=True):
-            remarks += [f"{name}: {one}" for one in its if one not in remarks]
+            notes += [replace(one, source=name) for one in its if one not in notes]
         return cls(
             *(left.query, pair, measure, ours, other, method, parts, lengths),
             dict(options),
-            remarks,
+            notes,
             [
                 Part(doc, grade, ranks[0].get(doc), ranks[1].get(doc), None, None, None, 0.0)
                 for doc, grade in _to_show(left, right)
@@ -175,14 +176,14 @@ class Difference:
             f"{self.difference:+.4f}"
         ]
         # With two labels it is not turned on its side, however wide it is.
-        return Table(header, cells, self._notes(len(first)), 2, title=title)
+        return Table(header, cells, self._beside(len(first)), 2, title=title)
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
         """Return the table, of at most `rows` documents (None: all of them)."""
         return [self.table(rows)]
 
-    def _notes(self, n_shown: int) -> list[str]:
-        notes = list(self.remarks)
+    def _beside(self, n_shown: int) -> list[str]:
+        notes = lines_of(self.notes)
         hidden = len(self.parts or self.judged) - n_shown
         if hidden and self.parts:
             more = "document makes" if hidden == 1 else "documents make"
@@ -247,7 +248,7 @@ class Difference:
             "documents": [asdict(one) for one in self.parts],
             "retrieved": list(self.lengths),
             "options": dict(self.options),
-            "remarks": list(self.remarks),
+            "notes": [one.to_dict() for one in self.notes],
         }
 
     def separated(self, delimiter: str) -> str:
@@ -291,8 +292,7 @@ def differing(
     """Return the queries in which two runs differ most, in words; empty if there is none."""
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")
-    systems = evaluate(qrels, dict(runs), measure, queries=queries, **options)
-    assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
+    systems = score_runs(qrels, runs, [measure], queries=queries, **options)
     left, right = (one.per_query(measure) for one in systems.values())
     apart = {query: left[query] - right[query] for query in left if query in right}
     apart = {query: difference for query, difference in apart.items() if difference}

@@ -1,6 +1,6 @@
 """explain: why a number is what it is."""
 
-from typing import Any, Unpack, cast, get_args
+from typing import Any, TypeVar, Unpack, cast, get_args
 
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.evaluation import Judging, measures_of
@@ -12,9 +12,12 @@ from cranfield.formats.block import Errors, Progress
 from cranfield.formats.objects import is_id
 from cranfield.judge import Queries
 from cranfield.measures import Measure
+from cranfield.notes import warn_of
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.runs import RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import USUAL
+
+_Explained = TypeVar("_Explained", Explanation, MeanExplanation, Difference)
 
 
 def explain(
@@ -112,11 +115,18 @@ recip_rank)
             Scene.of(judgments, its, str(query), options, costs=costs, progress=progress)
             for its in several.values()
         ]
-        return Difference.of(pair[0], pair[1], tuple(several), one, options)
+        return _warned(Difference.of(pair[0], pair[1], tuple(several), one, options))
     single: Any = next(iter(several.values())) if several else as_run(cast(RunLike, run), errors)
     if query is None:
-        return explain_mean(
+        mean = explain_mean(
             judgments, single, one, queries=queries, errors=errors, progress=progress, **judging
         )
+        return _warned(mean)
     scene = Scene.of(judgments, single, str(query), options, costs=costs, progress=progress)
-    return Explanation.of(scene, one, options)
+    return _warned(Explanation.of(scene, one, options))
+
+
+def _warned(found: _Explained) -> _Explained:
+    """Give the warning of what makes the number misleading, if anything does."""
+    warn_of(found.notes, stacklevel=3)
+    return found

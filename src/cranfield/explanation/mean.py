@@ -1,6 +1,5 @@
 """The value over all queries explained: which queries pull it down, and how far."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Unpack
@@ -8,17 +7,19 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, evaluate, ideals_of
+from cranfield.evaluation import Judging, ideals_of, score_runs
 from cranfield.explanation.query import check_rows
 from cranfield.formats.block import Errors, Progress
 from cranfield.judge import Queries
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
+from cranfield.notes import Note, gravest_first
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
 from cranfield.render import Table, delimited, text, to_html
+from cranfield.run_notes import queries_of
 from cranfield.runs import RunLike, as_run
-from cranfield.scores import Scores, Systems, shown
+from cranfield.scores import Scores, shown
 
 # What a query contributes: what it lacks to 1; how far it is from the mean; its own value, of a
 # sum; how far its logarithm is from the mean of the logarithms.
@@ -79,7 +80,7 @@ class MeanExplanation:
     queries: Sequence[QueryPart]
     level: int  # the lowest grade that was counted as relevant
     recipe: Mapping[str, Any]
-    remarks: Sequence[str]  # what else to know of the scores
+    notes: Sequence[Note]  # what else to know of the scores
 
     @property
     def n(self) -> int:
@@ -152,7 +153,7 @@ class MeanExplanation:
             found,
             level,
             scores.recipe,
-            _added_up(kind, Systems([scores]).notes()),
+            _added_up(kind, scores.notes),
         )
 
     def table(self, rows: int | None = _ROWS) -> Table:
@@ -191,8 +192,10 @@ class MeanExplanation:
             columns.append(("why", [", ".join(one.marks) for one in first]))
         header, cells = zip(*columns, strict=True)
         title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
-        title += f"{self.measure.definition.over_queries} of {_queries(self.n)}"
-        return Table(header, list(zip(*cells, strict=True)), self._notes(len(first)), title=[title])
+        title += f"{self.measure.definition.over_queries} of {queries_of(self.n)}"
+        return Table(
+            header, list(zip(*cells, strict=True)), self._beside(len(first)), title=[title]
+        )
 
     def tables(self, rows: int | None = _ROWS) -> list[Table]:
         """Return the table, of at most `rows` queries (None: all of them)."""
@@ -209,7 +212,7 @@ class MeanExplanation:
         every = [[*row, why] for row, why in zip(rows, marks, strict=True)]
         return delimited([[*names, "why"], *every], delimiter)
 
-    def _notes(self, n_shown: int) -> list[str]:
+    def _beside(self, n_shown: int) -> list[str]:
         whole = total(np.array([one.part for one in self.queries]))
         until = self.queries[n_shown - 1].so_far
         said = []
@@ -234,11 +237,13 @@ class MeanExplanation:
             if until is not None:
                 of = "what is missing" if self.kind == "missing" else "the sum"
                 said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
-            said.append(f"Not shown: {_queries(self.n - n_shown)}.")
+            said.append(f"Not shown: {queries_of(self.n - n_shown)}.")
         if self.queries[0].relevant_retrieved is not None:
             least = "" if self.level == 1 else f" (of grade {self.level} or more)"
             said.append(f"found: relevant documents{least} that were retrieved, at any rank.")
-        return [*said, *self.remarks, "Added up in the order of the query ids:", self.formula]
+        grave = [str(one) for one in gravest_first(self.notes) if one.is_grave]
+        others = [str(one) for one in self.notes if not one.is_grave]
+        return [*grave, *said, *others, "Added up in the order of the query ids:", self.formula]
 
     @property
     def _why(self) -> list[str]:
@@ -283,7 +288,7 @@ class MeanExplanation:
             "rel": self.level,
             "queries": [{**asdict(one), "marks": list(one.marks)} for one in self.queries],
             "recipe": dict(self.recipe),
-            "remarks": list(self.remarks),
+            "notes": [one.to_dict() for one in self.notes],
         }
 
 
@@ -314,19 +319,15 @@ def explain_mean(
     beside = [] if judgments.in_groups else [*_counts(_level(wanted)), *_reached(wanted)]
     if judging.get("ties") == "expected":
         beside = beside[:2]
-    scores = evaluate(
-        judgments,
-        as_run(run, errors),
-        [wanted, *beside],
-        queries=queries,
-        errors=errors,
-        progress=progress,
-        **judging,
-    )
+    one = as_run(run, errors)
+    wished = dict.fromkeys([wanted, *beside])
+    scores = score_runs(
+        judgments, {one.name: one}, wished, queries=queries, progress=progress, **judging
+    )[one.name]
     found = MeanExplanation.of(scores, wanted)
     # What is counted beside it has no ideal ranking.
     unsaid = {*ideals_of(scores.measures, judgments)} - {*ideals_of([wanted], judgments)}
-    return replace(found, remarks=[one for one in found.remarks if one not in unsaid])
+    return replace(found, notes=[one for one in found.notes if one not in unsaid])
 
 
 def _a_number(measure: Measure | str) -> Measure:
@@ -382,12 +383,13 @@ def _reached(measure: Measure) -> list[Measure]:
     return [(Measure("Success") @ cutoff)(rel=_level(measure))]
 
 
-def _added_up(kind: Kind, notes: Sequence[str]) -> list[str]:
+def _added_up(kind: Kind, notes: Sequence[Note]) -> list[Note]:
     """Return notes that do not speak of an average where there is a sum."""
-    if kind != "sum":
-        return [*notes]
     return [
-        re.sub(r"^([\d,]+ (?:query|queries)) averaged\.$", r"\1 added up.", one) for one in notes
+        replace(one, text=f"{queries_of(one.queries or 0)} added up.")
+        if (kind, one.code) == ("sum", "queries")
+        else one
+        for one in notes
     ]
 
 
@@ -415,10 +417,6 @@ def _marks(
             else f"nothing relevant in the first {cutoff}"
         )
     return tuple(marks)
-
-
-def _queries(n: int) -> str:
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
 
 
 def _plain(number: float) -> str:

@@ -24,6 +24,7 @@ from cranfield.explanation.whatif import (
 from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
+from cranfield.notes import Note, gravest_first
 from cranfield.render import Table, delimited, paragraphs, text, to_html
 from cranfield.scores import shown
 
@@ -31,7 +32,6 @@ _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end
 _EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
-_NOT_ONE = "Not one judged document was retrieved."  # as `judge` says it
 _SWAPPED, _JUDGED = 100, 1000  # the last ranks of which `best_swap` and `judgments` try something
 
 
@@ -82,7 +82,7 @@ class Explanation:
     swap: Swap | None
     judgments: Judgments
     options: Mapping[str, Any]
-    remarks: Sequence[str]  # what else to know of the data
+    notes: Sequence[Note]  # what else to know of the data
     untried: str  # why no judgment was tried; empty if some were
     cutoff: int | None  # the last rank that counts for this query; None: all do
 
@@ -116,7 +116,7 @@ class Explanation:
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
             options=dict(options),
-            remarks=[*scene.meeting.remarks, *ideals_of([measure], scene.qrels)],
+            notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             untried=_untried(scene, measure),
             cutoff=_cutoff(scene, measure),
         )
@@ -129,7 +129,8 @@ class Explanation:
         Raises OptionError if `rows` is no whole number of 1 or more.
         """
         made, closing = self._parts(rows)
-        return [*made[:-1], _with_notes(made[-1], [*made[-1].notes, *closing])]
+        grave = [str(one) for one in gravest_first(self.notes) if one.is_grave]
+        return [*made[:-1], _with_notes(made[-1], [*grave, *made[-1].notes, *closing])]
 
     def _parts(self, rows: int | None) -> tuple[list[Table], list[str]]:
         """Return the tables, and what stands below them all."""
@@ -181,7 +182,7 @@ class Explanation:
 
     def _beside(self) -> list[str]:
         """Return what else to know of the value, in sentences."""
-        said = [one for one in self.remarks if self.retrieved or one != _NOT_ONE]
+        said = [str(one) for one in gravest_first(self.notes) if not one.is_grave]
         if self.worksheet.divided_by_nothing:
             said.append(f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}.")
         if self.worksheet.is_deep:
@@ -351,7 +352,7 @@ class Explanation:
             "judgment_up": _judgment(self.judgments.up),
             "judgment_down": _judgment(self.judgments.down),
             "options": dict(self.options),
-            "remarks": list(self.remarks),
+            "notes": [one.to_dict() for one in self.notes],
         }
 
     def separated(self, delimiter: str) -> str:

@@ -14,6 +14,7 @@ from cranfield.formats.block import Progress
 from cranfield.judge import Meeting, judge, other_spelling
 from cranfield.judged import Judged
 from cranfield.measures.registry import nearest
+from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
 from cranfield.runs import Ranking, Run
@@ -95,12 +96,13 @@ class Scene:
             )
         order = options.get("order", "score")
         alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
-        alone.left_out, alone.remarks = qrels.left_out, qrels.remarks
+        alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
         meeting = judge(alone, its, costs=costs, spelling=False, **options)
         other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
         if other is not None:
-            meeting = replace(meeting, remarks=(*meeting.remarks, f"Spelling: {other.problem}."))
+            note = Note("spelling", "warning", f"{other.problem}.", 1)
+            meeting = replace(meeting, notes=(*meeting.notes, note))
         ties = options.get("ties", "document")
         ranking = its.ranking(order, options.get("scores", "double"), ties)
         docs, starts = alone.doc_lists[0], alone.starts

@@ -9,6 +9,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES, plain_name
 from cranfield.formats.objects import as_text
 from cranfield.formats.records import Document, Origin, Records, Text, read_records
+from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
 ONE = "slice"  # the name of labels that have none
@@ -27,7 +28,7 @@ class LabelRows:
     """
 
     labels: Mapping[str, Mapping[str, str]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def label_rows(data: Any) -> LabelRows:
@@ -149,7 +150,7 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
         )
     if not labels:
         raise origin.error(None, "holds no label of a query")
-    return LabelRows(labels, tuple(notes))
+    return LabelRows(labels, tuple(Note("labels", "info", one) for one in notes))
 
 
 def _number(label: str | float) -> float | None:

@@ -19,6 +19,7 @@ from cranfield.formats.columns import plain_name
 from cranfield.formats.objects import as_text
 from cranfield.formats.records import Document, Origin, Records, Text, read_records
 from cranfield.formats.source import Source
+from cranfield.notes import Note
 
 WideColumns = Literal["measures", "systems"]
 
@@ -64,14 +65,20 @@ class ScoreRows:
             for query, value in values.items():
                 yield system, measure, query, value
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return what was left out, in words."""
         said = [
-            f"{n:,} values of {query!r} left out: they are over all queries."
+            Note(
+                "over-all",
+                "info",
+                f"{n:,} values of {query!r} left out: they are over all queries.",
+                count=n,
+            )
             for query, n in self.summaries.items()
         ]
         if self.texts:
-            said.append(f"Left out, as they are no numbers: {', '.join(self.texts)}.")
+            text = f"Left out, as they are no numbers: {', '.join(self.texts)}."
+            said.append(Note("texts", "info", text))
         return said
 
 

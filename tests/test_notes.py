@@ -1,0 +1,242 @@
+"""What is said beside numbers: a run read otherwise than it was meant, and one record for all."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cranfield
+from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate
+from cranfield.notes import gravest_first, lines_of, warn_of
+from cranfield.run_notes import are_ranks, contradicted, other_affix
+
+N = 12
+QRELS = "".join(f"q{q} 0 d{d} {d % 3}\n" for q in range(3) for d in range(0, N, 2))
+
+
+def trec(score: Any, *, rank: Any = lambda d: d + 1, doc: Any = "d{}".format) -> str:
+    """Return a run of three queries; `score` and `rank` are of the document's place, from 0."""
+    return "".join(
+        f"q{q} Q0 {doc(d)} {rank(d)} {score(d)} tag\n" for q in range(3) for d in range(N)
+    )
+
+
+def grave(notes: Any) -> dict[str, int | None]:
+    return {note.code: note.queries for note in notes if note.is_grave}
+
+
+# What is wrong with a run, and the codes of what is said, with the number of queries.
+ODD: dict[str, tuple[str, dict[str, int | None]]] = {
+    "in order": (trec(lambda d: 20 - d), {}),
+    "shuffled, ranks agree": (trec(lambda d: d * 7 % N, rank=lambda d: N - d * 7 % N), {}),
+    "rank as score": (trec(lambda d: d + 1), {"ranks": 3}),
+    "rank as score, no rank": (
+        "query_id,doc_id,score\n"
+        + "".join(f"q{q},d{d},{d + 1}\n" for q in range(3) for d in range(N)),
+        {"ranks-as-scores": 3},
+    ),
+    "rank as score, one rank for all": (trec(lambda d: d + 1, rank=lambda d: 0), {
+        "ranks-as-scores": 3
+    }),
+    "all equal": (trec(lambda d: 1), {"level-scores": 3}),
+    "other ids": (trec(lambda d: 20 - d, doc="e{}x".format), {"nothing-judged": None}),
+    "suffix": (trec(lambda d: 20 - d, doc="d{}.md".format), {"affix": None}),
+    "prefix": (trec(lambda d: 20 - d, doc="corpus/d{}".format), {"affix": None}),
+    "parts": (trec(lambda d: 20 - d, doc=lambda d: f"d{d}#{d % 4}"), {"affix": None}),
+    "letters": (trec(lambda d: 20 - d, doc="xd{}".format), {"affix": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_evaluate_says_what_is_wrong_with_a_run(case: str, write: Any) -> None:
+    content, codes = ODD[case]
+    name = "run.csv" if content.startswith("query_id") else "run.txt"
+    qrels, run = write("qrels.txt", QRELS), write(name, content)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        scores = evaluate(qrels, run, "nDCG@5")
+    assert grave(scores.notes) == codes
+    assert [one.category for one in given] == [CranfieldWarning] * bool(codes)
+    assert [one.filename for one in given] == [__file__] * bool(codes)
+    assert all(scores.per_query("nDCG@5")[f"q{q}"] >= 0 for q in range(3))
+
+
+@pytest.mark.parametrize("case", [case for case, (_, codes) in ODD.items() if codes])
+def test_check_says_the_same(case: str, write: Any) -> None:
+    content, codes = ODD[case]
+    name = "run.csv" if content.startswith("query_id") else "run.txt"
+    report = check(write("qrels.txt", QRELS), write(name, content))
+    said = {note.code for note in report.findings}
+    assert set(codes) <= said
+    assert all(isinstance(note, Note) for note in report.findings)
+
+
+@pytest.mark.parametrize("case", [case for case, (_, codes) in ODD.items() if codes])
+def test_compare_gate_and_explain_say_the_same(case: str, write: Any) -> None:
+    content, codes = ODD[case]
+    name = "run.csv" if content.startswith("query_id") else "run.txt"
+    qrels, run = write("qrels.txt", QRELS), write(name, content)
+    good = write("good.txt", ODD["in order"][0])
+    compared = compare((qrels, [good, run]), "nDCG@5")
+    gated = gate((qrels, [good, run]), "nDCG@5", baseline="good", margin=0.1)
+    for found in (str(compared), str(gated)):
+        for note in evaluate(qrels, run, "nDCG@5").notes:
+            assert not note.is_grave or f"Warning: run: {note.text}" in found
+    mean = explain(qrels, run, "nDCG@5")
+    assert grave(mean.notes) == codes
+    one = explain(qrels, run, "nDCG@5", "q1")
+    assert set(grave(one.notes)) == set(codes)
+    two = explain(qrels, [good, run], "nDCG@5", "q1")
+    assert set(grave(two.notes)) == set(codes)
+    for shown in (str(mean), str(one), str(two)):
+        assert "Warning: " in shown
+
+
+def test_warnings_are_above_the_other_notes(write: Any) -> None:
+    qrels, run = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
+    lines = str(evaluate(qrels, run, "nDCG@5")).splitlines()
+    below = lines[lines.index("") + 1 :]
+    assert below[0].startswith("Warning: ")
+    assert "3 queries averaged." in below[1:]
+
+
+def test_the_command_line_says_it_once(write: Any) -> None:
+    files = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
+    command = [sys.executable, "-W", "always", "-m", "cranfield", "evaluate", *files]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stderr.count("the rank column contradicts the scores") == 1
+    assert done.stderr.startswith("warning: in 3 of 3 queries")
+    done = subprocess.run([*command, "--format", "json"], capture_output=True, timeout=60)
+    notes = json.loads(done.stdout)["runs"][0]["notes"]
+    assert {"ranks"} == {one["code"] for one in notes if one["severity"] == "warning"}
+
+
+def test_the_rank_column_taken_there_is_nothing_to_say(write: Any) -> None:
+    qrels, run = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
+    assert grave(evaluate(qrels, run, "nDCG@5", order="rank").notes) == {}
+    assert grave(evaluate(qrels, run, "nDCG@5", order="given").notes) == {}
+
+
+def test_ranks_that_cannot_be_read_are_of_no_matter(write: Any) -> None:
+    qrels = write("qrels.txt", QRELS)
+    run = write("run.txt", trec(lambda d: d * 7 % N, rank=lambda d: "x"))
+    assert grave(evaluate(qrels, run, "nDCG@5").notes) == {}
+
+
+def test_only_the_beginning_of_a_long_run_is_looked_at(
+    write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cranfield.formats import lines
+
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 200)
+    lines_of_20 = "".join(f"q{q:02} Q0 d{d} {d} {d} t\n" for q in range(20) for d in range(1, 9))
+    qrels, run = write("qrels.txt", "q00 0 d1 1\n"), write("run.txt", lines_of_20)
+    (note,) = [one for one in evaluate(qrels, run, "AP").notes if one.code == "ranks"]
+    assert note.queries is not None
+    assert 2 <= note.queries < 20
+    assert "at the beginning of the run" in note.text
+
+
+def test_a_dict_of_ranks() -> None:
+    qrels = {f"q{q}": {"b": 1} for q in range(4)}
+    upside_down = {f"q{q}": {"a": 1, "b": 2, "c": 3} for q in range(4)}
+    assert grave(evaluate(qrels, upside_down, "RR").notes) == {"ranks-as-scores": 4}
+    from_0 = {f"q{q}": {"a": 0, "b": 1, "c": 2} for q in range(4)}
+    assert grave(evaluate(qrels, from_0, "RR").notes) == {"ranks-as-scores": 4}
+    falling = {f"q{q}": {"a": 3, "b": 2, "c": 1} for q in range(4)}
+    assert grave(evaluate(qrels, falling, "RR").notes) == {}
+    one_is_none = {**upside_down, "q3": {"a": 1, "b": 2, "c": 4}}
+    assert grave(evaluate(qrels, one_is_none, "RR").notes) == {}
+    two = {f"q{q}": {"a": 1, "b": 2} for q in range(4)}
+    assert grave(evaluate(qrels, two, "RR").notes) == {}, "lists of two may well rise"
+
+
+def test_a_dict_of_equal_scores() -> None:
+    qrels = {f"q{q}": {"b": 1} for q in range(4)}
+    level = {f"q{q}": {"a": 1.0, "b": 1.0} for q in range(3)} | {"q3": {"b": 2.0}}
+    assert grave(evaluate(qrels, level, "RR").notes) == {"level-scores": 3}
+    assert grave(evaluate(qrels, level, "RR", ties="expected").notes) == {}, "then they are meant"
+    assert grave(evaluate(qrels, {**level, "q0": {"a": 1, "b": 2}}, "RR").notes) == {}
+
+
+def test_a_table_with_a_rank_column() -> None:
+    rows = [{"query": "q1", "doc": f"d{i}", "score": i, "rank": i} for i in range(1, 6)]
+    assert grave(evaluate({"q1": {"d1": 1}}, Run(rows), "RR").notes) == {"ranks": 1}
+
+
+def test_the_warning_can_be_turned_off() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(CranfieldWarning, match="not one judged document"):
+            evaluate({"q1": {"a": 1}}, {"q1": {"x": 2, "y": 1}}, "AP")
+        warnings.simplefilter("ignore", CranfieldWarning)
+        assert evaluate({"q1": {"a": 1}}, {"q1": {"x": 2, "y": 1}}, "AP")["AP"] == 0
+
+
+def test_real_runs_give_no_warning(data: Path) -> None:
+    runs = sorted(map(str, (data / "dl19").glob("*.run*")))
+    assert runs
+    systems = evaluate(str(data / "dl19" / "qrels.txt"), runs, "nDCG@10")
+    assert grave(systems.notes) == {}
+
+
+def test_neighbours_in_the_order_of_the_ranks() -> None:
+    group = np.array([0, 0, 0, 1, 1])
+    rank = np.array([2, 1, 3, 1, 1])
+    scores = np.array([5.0, 4.0, 1.0, 1.0, 2.0])
+    assert contradicted(group, rank, scores).tolist() == [0], "equal ranks say nothing"
+
+
+def test_scores_that_are_ranks() -> None:
+    assert are_ranks(np.array([1.0, 2.0, 3.0]))
+    assert are_ranks(np.array([0.0, 1.0]))
+    assert are_ranks(np.array([7.5]))
+    assert not are_ranks(np.array([2.0, 3.0]))
+    assert not are_ranks(np.array([1.0, 1.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("judged", "retrieved", "said"),
+    [
+        (["d1"], ["d1.txt"], "'.txt' behind those of the run"),
+        (["d1.txt"], ["d1"], "'.txt' behind those of the qrels"),
+        (["1"], ["doc_1"], "'doc_' before those of the run"),
+        (["1", "2", "3"], ["1a", "2a", "3a"], "'a' behind those of the run"),
+        (["1", "2"], ["1a", "2a"], None),
+        (["12", "34", "56"], ["123", "345", "567"], None),
+        (["12", "34", "56"], ["012", "034", "056"], None),
+        ([], ["a"], None),
+        (["x" * 300], ["x" * 300 + ".md"], None),
+    ],
+)
+def test_ids_that_match_but_for_an_affix(
+    judged: list[str], retrieved: list[str], said: str | None
+) -> None:
+    found = other_affix(judged, retrieved)
+    assert (found is None) if said is None else (found is not None and said in found)
+
+
+def test_notes_are_shown_gravest_first() -> None:
+    notes = [Note("a", "info", "A."), Note("b", "warning", "B.", source="run"), Note("c", "error", "C.")]  # fmt: skip  # noqa: E501
+    assert lines_of(notes) == ["Error: C.", "Warning: run: B.", "A."]
+    assert [note.code for note in gravest_first([*notes, notes[0]])] == ["c", "b", "a"]
+    assert notes[1].to_dict() == {
+        "code": "b", "severity": "warning", "text": "B.", "source": "run"
+    }  # fmt: skip
+    with pytest.warns(CranfieldWarning, match=r"^C\.\nrun: B\.$"):
+        warn_of(notes)
+
+
+def test_ids_cannot_command_a_terminal_by_a_warning() -> None:
+    with pytest.warns(CranfieldWarning) as given:
+        warn_of([Note("a", "warning", "id \x1b[31m")])
+    assert "\x1b" not in str(given[0].message)
+
+
+def test_the_public_names() -> None:
+    assert {"Note", "CranfieldWarning"} <= set(cranfield.__all__)
