@@ -214,7 +214,7 @@ def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
     if case.reader == "labels":
         return data
     if case.reader != "qrels":
-        return [list(data.rows()), data.notes(), data.missing]
+        return [list(data.rows()), list(map(str, data.notes())), data.missing]
     repr(data)
     judgments = data.to_dict()
     if cranfield.Qrels(judgments).to_dict() != judgments:

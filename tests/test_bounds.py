@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from said import codes, sentence
 from test_cli import run as command
 from test_measures import variants
 
@@ -208,10 +209,10 @@ def test_where_orders_are_too_many_values_are_attained() -> None:
     measures = [parse(f"own_{name}") for name in ("Q", "Q@10", "nERR@10", "nERR")]
     found = bounds_of(measures, judge(qrels, run).judged)
     assert found.proved.tolist() == [[False, False, True, False]]
-    assert found.notes(measures)[1:] == [
-        "Bounds: own_nERR@10.",
-        "Attained, not bounds (more extreme values may exist): own_Q, own_Q@10, own_nERR.",
-    ]
+    notes = found.notes(measures)
+    assert codes(notes) == ["bounds", "bounds-proved", "bounds-attained"]
+    assert sentence(notes, "bounds-proved") == "Bounds: own_nERR@10."
+    assert sentence(notes, "bounds-attained").endswith(": own_Q, own_Q@10, own_nERR.")
     binary = Qrels({"q": {"a": 1}})
     assert bounds_of(measures, judge(binary, run).judged).proved.all()
 

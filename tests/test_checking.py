@@ -96,9 +96,9 @@ def test_ties_are_counted_and_those_in_the_first_k_apart() -> None:
 
 def test_what_stands_apart_is_brought_together_first(write: Any) -> None:
     run = write("run", RUN + "q1 Q0 z 4 1.5 t\nq2 Q0 y 4 1 t\n")
-    assert found("ties", write("qrels", QRELS), run).text == "query 'q1': 'z' and 'b' have 1.5"
+    assert found("ties", write("qrels", QRELS), run).row == "query 'q1': 'z' and 'b' have 1.5"
     duplicate = found("duplicate", write("qrels", QRELS), run)
-    assert (duplicate.line, duplicate.text) == (8, "q2 Q0 y 4 1 t")
+    assert (duplicate.line, duplicate.row) == (8, "q2 Q0 y 4 1 t")
 
 
 def test_a_run_whose_scores_are_all_equal_is_an_error() -> None:

@@ -159,9 +159,10 @@ def test_what_else_is_said_of_two_runs() -> None:
     qrels = {"q": {"a": 1, "b": 0}}
     runs = {"x": {"q": {"a": 1.0, "b": 1.0}}, "y": {"q": {"z": 2.0}}}
     found = pair(qrels, runs, "P@1")
-    assert list(found.remarks) == [
-        "x: 2 documents share their score with another: ranked by document id.",
-        "y: Not one judged document was retrieved.",
+    assert [(one.code, one.source) for one in found.notes] == [
+        ("level-scores", "x"),
+        ("ties", "x"),
+        ("nothing-judged", "y"),
     ]
     assert "Every document adds the same to both runs." in said(pair(qrels, [runs["x"]] * 2, "P@1"))
     found = pair(qrels, runs, "RR", ties="expected")

@@ -16,6 +16,7 @@ import oracle
 import pytest
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
+from said import codes, sentence
 
 from cranfield import (
     InputError,
@@ -413,7 +414,7 @@ def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
         assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
         left_out = "1 row of the run left out" in said(found)
         assert left_out == (order == "score")
-        assert left_out == ("left out" in " ".join(evaluate(qrels, run, "DCG", **options).remarks))
+        assert left_out == ("left-out" in codes(evaluate(qrels, run, "DCG", **options).notes))
     with pytest.raises(InputError, match="expected a number as the score") as broken:
         explain(qrels, run, "DCG", "q1")
     with pytest.raises(InputError) as other:
@@ -445,9 +446,9 @@ def test_what_was_not_judged() -> None:
         ("AP", [f"u{i}" for i in range(1, 9)], "Not judged, of the 8 documents retrieved: 8, at "
          "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
     ]  # fmt: skip
-    for name, docs, sentence in said_of:
+    for name, docs, phrase in said_of:
         found = one(qrels, {"q": docs}, name, "q")
-        assert sentence in said(found)
+        assert phrase in said(found)
         assert same(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
 
 
@@ -835,7 +836,7 @@ def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -
     found = explain(qrels, run, "AP", "q2")
     assert isinstance(found, Explanation)
     assert found.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
-    assert any("the run has 'd2', the qrels 'D2'" in remark for remark in found.remarks)
+    assert "the run has 'd2', the qrels 'D2'" in sentence(found.notes, "spelling")
 
 
 def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> None:

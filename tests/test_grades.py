@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from said import codes, sentence
 
 import cranfield
 from cranfield import AP, RR, InputError, OptionError, evaluate, grades, nDCG, parse
@@ -160,31 +161,29 @@ def test_the_top_grade_of_the_scale() -> None:
     assert evaluate(qrels, run, "ERR")["ERR"] == pytest.approx(err)
     best = evaluate(qrels, run, "nDCG(ideal='top')")
     assert best["nDCG(ideal='top')"] == pytest.approx(dcg([1, 2]) / dcg([3, 3]))
-    assert best.remarks == (
-        "Judged: these grades, and nothing else.",
-        "The highest grade of the scale: 3, as stated.",
-        "nDCG(ideal='top'): the ideal ranking has the top grade, 3, at every rank.",
-    )
+    assert codes(best.notes) == ["grades", "scale", "ideal-top"]
+    assert "3" in sentence(best.notes, "scale")
+    assert "the top grade, 3," in sentence(best.notes, "ideal-top")
 
 
 # ---- what is said ---------------------------------------------------------------------------
 
 
 def test_the_result_says_which_ideal_it_used() -> None:
-    alone = "Judged: these grades, and nothing else."
-    each = "Judged: each query's grades, and nothing else."
-    stated = "Judged: the grades stated for the collection."
-    general = "The ideal ranking, where a measure has one: these grades, sorted."
-    beside = "The ideal ranking, where another measure has one: these grades, sorted."
-    other = "nDCG(ideal='retrieved')@5: the ideal ranking is what was retrieved, sorted."
-    assert evaluate(*grades([1, 0]), nDCG).remarks == (alone, general)
-    assert evaluate(*grades([[1], [0]]), nDCG).remarks == (each, general)
+    alone = evaluate(*grades([1, 0]), nDCG).notes
+    assert codes(alone) == ["grades", "ideal-sorted"]
+    each = evaluate(*grades([[1], [0]]), nDCG).notes
+    assert sentence(alone, "grades") != sentence(each, "grades")
     pair = grades([1, 0], collection=[0, 1, 2])
-    assert evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").remarks == (stated, other, beside)
-    assert evaluate(*pair, "nDCG(ideal='retrieved')@5").remarks == (stated, other)
-    assert f"\n\n1 query averaged.\n{stated}\n" in str(evaluate(*pair, nDCG))
-    assert document("--grades", "1 0", "-m", "nDCG")["remarks"] == [alone, general]
-    assert f"note: {alone}\n" in invoke("--grades", "1 0").stderr
+    both = evaluate(*pair, "nDCG nDCG(ideal='retrieved')@5").notes
+    assert codes(both) == ["collection", "ideal-retrieved", "ideal-sorted"]
+    assert sentence(both, "ideal-retrieved").startswith("nDCG(ideal='retrieved')@5: ")
+    one = evaluate(*pair, "nDCG(ideal='retrieved')@5")
+    assert codes(one.notes) == ["collection", "ideal-retrieved"]
+    assert f"\n\n1 query averaged.\n{sentence(one.notes, 'collection')}\n" in str(one)
+    shown = document("--grades", "1 0", "-m", "nDCG")["notes"]
+    assert [note["code"] for note in shown] == ["queries", "grades", "ideal-sorted"]
+    assert f"note: {sentence(alone, 'grades')}\n" in invoke("--grades", "1 0").stderr
 
 
 def test_the_names_of_documents_survive_every_form(write: Any) -> None:
@@ -206,7 +205,7 @@ def test_the_names_of_documents_survive_every_form(write: Any) -> None:
 
 def test_nothing_of_it_is_said_of_other_judgments() -> None:
     scores = evaluate({"q": {"d": 1}}, {"q": ["d"]}, "nDCG nDCG(ideal='top')")
-    assert scores.remarks == ()
+    assert codes(scores.notes) == []
 
 
 # ---- what is refused ------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import codes, sentence
 
 from cranfield import InputError
 from cranfield.errors import DuplicateError
@@ -83,8 +84,8 @@ def test_ranges_by_hand() -> None:
     assert list(dict.fromkeys(found.labels["length"].values())) == ranges
     assert found.labels["length"]["q3"] == found.labels["length"]["q5"] == "3-5"
     assert found.labels["length"]["q14"] == "12-14"
-    note = "length: 12 different numbers, put into ranges at the quartiles of 12 queries."
-    assert found.notes == (note,)
+    assert codes(found.notes) == ["ranges"]
+    assert "12 different numbers" in sentence(found.notes, "ranges")
 
 
 def test_ranges_against_a_slow_loop(write: Write) -> None:
@@ -129,7 +130,8 @@ def test_texts_of_queries_are_no_labels(write: Write) -> None:
     rows = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(60)]
     found = label_rows(rows)
     assert list(found.labels) == ["type"]
-    assert found.notes == ("text: left out, 60 labels of 60 queries.",)
+    assert codes(found.notes) == ["labels-left-out"]
+    assert "60 labels of 60 queries" in sentence(found.notes, "labels-left-out")
     many = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
     assert labels(many)["slice"] == many
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
+from said import codes, sentence
 
 from cranfield import CranfieldError, InputError, evaluate
 from cranfield.cli import cli
@@ -63,10 +64,9 @@ def test_trec_eval(write: Write) -> None:
     assert found.scores == EXPECTED
     assert found.summaries == {"all": 4}
     assert found.texts == {"relstring": 2}
-    assert found.notes() == [
-        "4 values of 'all' left out: they are over all queries.",
-        "Left out, as they are no numbers: relstring.",
-    ]
+    assert codes(found.notes()) == ["over-all", "texts"]
+    assert found.notes()[0].count == 4
+    assert "relstring" in sentence(found.notes(), "texts")
     spaced = "".join(" ".join(line.split()) + "\r\n" for line in TREC_EVAL.splitlines())
     assert scores(write("spaced.txt", spaced)) == EXPECTED
     alone = "".join(line + "\n" for line in TREC_EVAL.splitlines() if "\tall\t" not in line)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from said import codes, sentence
 from test_measures import variants
 
 import cranfield
@@ -357,7 +358,7 @@ def test_every_form_of_the_data_has_the_same_ties(options: Any, tmp_path: Path) 
         assert several[0].to_dict() == several[1].to_dict() == several[2].to_dict()
         assert several[0].counts == several[1].counts == several[2].counts
         assert several[0].counts.tied > 0
-        assert set(several[0].remarks) == set(several[1].remarks) < set(several[2].remarks)
+        assert set(several[0].notes) == set(several[1].notes) < set(several[2].notes)
 
 
 def test_tied_documents_are_counted() -> None:
@@ -377,9 +378,11 @@ def test_tied_documents_are_counted() -> None:
     for ties, text in zip(ALL, said, strict=True):
         scores = evaluate(qrels, run, "P@1", ties=ties)
         assert scores.counts.tied == 7, "a b, d e f of q1, a b of q2"
-        assert scores.remarks == (f"7 documents share their score with another: {text}.",)
-        assert scores.remarks[0] in str(scores)
-    assert evaluate(qrels, {"q1": {"a": 1.0, "b": 2.0}}).remarks == ()
+        (tied,) = [one for one in scores.notes if one.code == "ties"]
+        assert tied.count == 7
+        assert tied.text.endswith(f": {text}.")
+        assert tied.text in str(scores)
+    assert "ties" not in codes(evaluate(qrels, {"q1": {"a": 1.0, "b": 2.0}}).notes)
     assert evaluate(qrels, {"q1": {"a": 1.0, "b": 1.0 + 1e-12}}).counts.tied == 0
     assert evaluate(qrels, {"q1": {"a": 1.0, "b": 1.0 + 1e-12}}, scores="single").counts.tied == 2
     assert evaluate(qrels, {"q1": ["b", "a"]}, order="given").counts.tied == 0
@@ -388,7 +391,8 @@ def test_tied_documents_are_counted() -> None:
 def test_equal_ranks_are_said_to_be_ranks(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("q Q0 a 1 5 t\nq Q0 b 1 4 t\nq Q0 c 2 3 t\n")
     scores = evaluate({"q": {"a": 1}}, tmp_path / "x.run", "RR", order="rank")
-    assert scores.remarks == ("2 documents share their rank with another: ranked by document id.",)
+    assert codes(scores.notes) == ["ties", "options"]
+    assert "share their rank with another" in sentence(scores.notes, "ties")
 
 
 # ---- what is refused --------------------------------------------------------------------------

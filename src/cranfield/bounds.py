@@ -70,10 +70,11 @@ class Bounds:
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
         """Return what to know of the bounds of these measures, which are its columns."""
         unjudged = self.n_retrieved - self.n_judged
-        said = [
+        what = (
             f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
             f"{self.n_retrieved:,} documents retrieved, from 0 to {self.top_grade}."
-        ]
+        )
+        said = [("bounds", what)]
         bounds, attained = [], []
         for measure, low, proved in zip(measures, self.low.T, self.proved.T, strict=True):
             n_open = np.count_nonzero(~proved)
@@ -87,12 +88,11 @@ class Bounds:
                 )
                 attained.append(f"{measure}{part}")
         if bounds:
-            said.append(f"Bounds: {', '.join(bounds)}.")
+            said.append(("bounds-proved", f"Bounds: {', '.join(bounds)}."))
         if attained:
-            said.append(
-                f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
-            )
-        return [Note("bounds", "info", one) for one in said]
+            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
+            said.append(("bounds-attained", text))
+        return [Note(code, "info", text) for code, text in said]
 
 
 def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:

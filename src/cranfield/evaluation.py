@@ -194,12 +194,17 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
         "retrieved": "is what was retrieved, sorted",
     }
     them = list(measures)
-    others = [one for one in them if one.parameters.get("ideal") in said]
-    found = [f"{one}: the ideal ranking {said[one.parameters['ideal']]}." for one in others]
-    if len(others) < len(them):
-        which = "another measure" if others else "a measure"
-        found.append(f"The ideal ranking, where {which} has one: these grades, sorted.")
-    return [Note("ideal", "info", one) for one in found]
+    kinds = {one: one.parameters.get("ideal") for one in them}
+    found = [
+        Note(f"ideal-{kind}", "info", f"{one}: the ideal ranking {said[kind]}.")
+        for one, kind in kinds.items()
+        if kind in said
+    ]
+    if len(found) < len(them):
+        which = "another measure" if found else "a measure"
+        text = f"The ideal ranking, where {which} has one: these grades, sorted."
+        found.append(Note("ideal-sorted", "info", text))
+    return found
 
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:

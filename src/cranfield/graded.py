@@ -85,7 +85,7 @@ def grades(
     for query, one in named.items():
         judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
     whose = "these grades" if len(named) == 1 else "each query's grades"
-    said = [f"Judged: {whose}, and nothing else."]
+    said = [("grades", f"Judged: {whose}, and nothing else.")]
     if collection is not None:
         stated = _by_query(collection, "the collection", [*named])
         for query in sorted(named.keys() ^ stated.keys()):
@@ -94,7 +94,7 @@ def grades(
         for query, one in stated.items():
             where = _of("the collection", query, named)
             judged[query] |= _not_retrieved(judged[query], one, where)
-        said = ["Judged: the grades stated for the collection."]
+        said = [("collection", "Judged: the grades stated for the collection.")]
     qrels = Qrels(judged)
     run = Run(rankings, "grades")
     qrels.form = run.form = "lists of grades"
@@ -106,8 +106,8 @@ def grades(
                 f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"
             )
         qrels.top_grade = int(top)
-        said.append(f"The highest grade of the scale: {top}, as stated.")
-    qrels.notes = tuple(Note("grades", "info", one) for one in said)
+        said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
+    qrels.notes = tuple(Note(code, "info", one) for code, one in said)
     return Graded(qrels, run)
 
 

@@ -70,7 +70,11 @@ class Counts:
         """Return a note for every count of queries that is not zero."""
         said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
         for code, count, text in (
-            ("without-results", self.without_results, "without results: they score 0."),
+            (
+                "without-results",
+                self.without_results,
+                "without results: counted as retrieving nothing.",
+            ),
             (
                 "without-relevant",
                 self.without_relevant,
@@ -127,7 +131,7 @@ class Options(TypedDict, total=False):
     judged_only: bool
     progress: Progress | None
     costs: bool
-    spelling: bool
+    whole: bool
 
 
 def judge(qrels: Qrels, run: Run, **options: Unpack[Options]) -> Meeting:
@@ -147,7 +151,7 @@ def judge_all(
     judged_only: bool = False,
     progress: Progress | None = None,
     costs: bool = False,
-    spelling: bool = True,
+    whole: bool = True,
 ) -> Iterator[Meeting]:
     """Match runs with the judgments and rank them, one after the other, on all cores.
 
@@ -161,7 +165,8 @@ def judge_all(
     many documents of each query (trec_eval -M), of these orders, too. `judged_only`: then drop
     what is unjudged or has a negative grade, and close the ranks up (trec_eval -J). `progress`
     hears of the bytes read. `costs`: keep what it costs to look at each document, if a run says so.
-    `spelling`: refuse a run of which no document is judged, and one is but for its spelling.
+    `whole`: that no document is judged says something of the run, not only of one query of it; it
+    is refused if one is judged but for its spelling.
 
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option with a value that it does not know, or that has no meaning beside another.
@@ -173,8 +178,8 @@ def judge_all(
     by_id = ties in ("document", "ascending")
     if ties != "document" and (order == "given" or (order == "rank" and not by_id)):
         raise OptionError(f"ties={ties!r} has no effect with order={order!r}: leave one out")
-    whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
-    if depth is not None and (not whole or depth < 1):
+    is_whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
+    if depth is not None and (not is_whole or depth < 1):
         raise OptionError(f"depth={depth!r:.40}: expected a whole number, 1 or more")
     if depth is not None and judged_only and not by_id:
         raise OptionError(
@@ -187,7 +192,7 @@ def judge_all(
         )
     matches = _matches(qrels, runs, order, scores, ties, progress, costs)
     for run, match in zip(runs, matches, strict=True):
-        yield _assemble(qrels, run, match, queries, order, ties, depth, judged_only, spelling)
+        yield _assemble(qrels, run, match, queries, order, ties, depth, judged_only, whole)
 
 
 @dataclass(eq=False, repr=False)
@@ -264,14 +269,14 @@ def _assemble(
     ties: Ties,
     depth: int | None,
     judged_only: bool,
-    spelling: bool,
+    whole: bool,
 ) -> Meeting:
     if not np.count_nonzero(match.in_run):
         raise _nothing_shared(qrels, run, match.unknown)
     n_queries = len(qrels.query_ids)
     row, rank = _joined(match.row), _joined(match.rank)
     n_hits = len(row)
-    other = other_spelling(qrels, run) if n_hits == 0 and spelling else None
+    other = other_spelling(qrels, run) if n_hits == 0 and whole else None
     if other is not None:
         raise other
     query = qrels.query[row]
@@ -324,7 +329,9 @@ def _assemble(
     )
     in_run = match.in_run if kept is None else kept[kept]
     left_out = match.left_out.count + qrels.left_out.count
-    suspicious = list(_suspicions(qrels, run, match, order, ties, n_hits))
+    suspicious = list(_suspicions(qrels, run, match, order, ties))
+    if n_hits == 0 and n_answered:
+        suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole))
     notes = (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
     return Meeting(
         judged,
@@ -385,13 +392,13 @@ _TIES: Mapping[Ties, str] = {
 
 
 def _hinting(note: Note) -> Note:
+    if not note.is_grave:
+        return note
     sign = "" if note.text.endswith("?") else "."
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspicions(
-    qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties, n_hits: int
-) -> Iterator[Note]:
+def _suspicions(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     by = order if run.nested is not None else run.ranked_by(order)
     if by == "score":
@@ -404,8 +411,6 @@ def _suspicions(
             ranks_note = ranks_as_scores(match.n_several, match.longest)
             if ranks_note is not None:
                 yield ranks_note
-    if n_hits == 0:
-        yield nothing_judged(affix_of(qrels, run))
 
 
 def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:

@@ -100,10 +100,19 @@ def ranks_as_scores(n: int, longest: int, source: str | None = None) -> Note | N
 
 
 def nothing_judged(
-    affix: str | None, severity: Severity = "warning", source: str | None = None
+    affix: str | None,
+    severity: Severity = "warning",
+    source: str | None = None,
+    *,
+    whole: bool = True,
 ) -> Note:
-    """Say that not one judged document was retrieved, and why, if that is known: `other_affix`."""
+    """Say that not one judged document was retrieved, and why, if that is known: `other_affix`.
+
+    `whole`: for a whole run, which is hardly meant; for one query it may well be so.
+    """
     code = "nothing-judged" if affix is None else "affix"
+    if affix is None and not whole:
+        return Note(code, "info", "Not one judged document was retrieved.", source=source)
     because = affix or "are the ids of the same collection, and of documents, not of their parts?"
     text = f"not one judged document was retrieved: {because}"
     return Note(code, severity, text, source=source)

@@ -98,7 +98,7 @@ class Scene:
         alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
         alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
-        meeting = judge(alone, its, costs=costs, spelling=False, **options)
+        meeting = judge(alone, its, costs=costs, whole=False, **options)
         other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
         if other is not None:
             note = Note("spelling", "warning", f"{other.problem}.", 1)
@@ -112,7 +112,7 @@ class Scene:
         costs_of: dict[str, float] = {}
         if meeting.judged.cost is not None:
             uncut = cast(Judging, {**options, "depth": None, "judged_only": False})
-            all_costs = judge(alone, its, costs=True, spelling=False, **uncut).judged.cost
+            all_costs = judge(alone, its, costs=True, whole=False, **uncut).judged.cost
             assert all_costs is not None  # noqa: S101 - some were said
             costs_of = dict(zip(ranking.docs, all_costs.tolist(), strict=True))
         whole, depth = ranking, options.get("depth") or len(ranking.docs)

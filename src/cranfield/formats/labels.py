@@ -122,20 +122,22 @@ def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str
 def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
     """Return labels that are few enough to slice by."""
     labels: dict[str, dict[str, str]] = {}
-    notes: list[str] = []
+    notes: list[tuple[str, str]] = []  # code, sentence
     unique: list[str] = []
     for name, of in found.items():
         numbers = {query: _number(label) for query, label in of.items()}
         distinct = set(of.values())
         if len(distinct) > FEW and None not in numbers.values():
             labels[name] = _ranges({query: n for query, n in numbers.items() if n is not None})
-            notes.append(
+            text = (
                 f"{name}: {len(distinct):,} different numbers, put into ranges at the quartiles of "
                 f"{len(of):,} queries."
             )
+            notes.append(("ranges", text))
         elif len(distinct) > MANY and len(distinct) > len(of) / 2:
             unique.append(name)
-            notes.append(f"{name}: left out, {len(distinct):,} labels of {len(of):,} queries.")
+            text = f"{name}: left out, {len(distinct):,} labels of {len(of):,} queries."
+            notes.append(("labels-left-out", text))
         elif of:
             labels[name] = {
                 query: label if isinstance(label, str) else _shown(label)
@@ -144,13 +146,13 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
     if not labels and unique:
         raise origin.error(
             None,
-            f"no labels to slice by: {', '.join(notes)}",
+            f"no labels to slice by: {', '.join(text for _, text in notes)}",
             "A label is shared by many queries, such as a type or a language. Texts are none; "
             "numbers, such as their lengths, are put into ranges.",
         )
     if not labels:
         raise origin.error(None, "holds no label of a query")
-    return LabelRows(labels, tuple(Note("labels", "info", one) for one in notes))
+    return LabelRows(labels, tuple(Note(code, "info", text) for code, text in notes))
 
 
 def _number(label: str | float) -> float | None:
