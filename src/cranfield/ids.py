@@ -7,12 +7,12 @@ run is one or two words long, and no Python object is made for any of them.
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.ranked import Bools, Ints
 
