@@ -17,6 +17,7 @@ FLOORS = [
     "derivation",
     "ranked",
     "ids",
+    "formats.pipe",
     "formats.source",
     "formats.block",
     "formats.columns",

@@ -64,6 +64,9 @@ class Ids:
         self._ordered = ordered or adjacent  # each lies behind the one above
         self._is_clean = False  # known to be neither empty nor to hold a null byte
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ids, (self._data, self._start, self.length, self._adjacent, self._ordered)
+
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
         """Make a column of identifiers."""

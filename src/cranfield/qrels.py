@@ -114,6 +114,10 @@ class Qrels:
             nested, self.left_out = without_faults(nested, "qrels")
         self._take_dict(nested)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; its hashes are other ones if it is in another process."""
+        return {name: one for name, one in self.__dict__.items() if name != "doc_hashes"}
+
     @classmethod
     def _read(cls, rows: Rows, errors: Errors, progress: Progress | None) -> "Qrels":
         qrels = cls.__new__(cls)

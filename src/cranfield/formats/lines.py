@@ -314,7 +314,9 @@ class Lines(ABC):
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        record = next(one for i, one in enumerate(self.records(raw)) if i == row)
+        record = next((one for i, one in enumerate(self.records(raw)) if i == row), None)
+        if record is None:
+            raise self.source.changed()
         return line_number + record.line, record.text.decode("utf-8", "replace")
 
 
