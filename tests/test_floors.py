@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
 # From the ground up.
 FLOORS = [
     "version",
+    "cached",
     "errors",
     "notes",
     "render",
@@ -17,6 +18,7 @@ FLOORS = [
     "ranked",
     "ids",
     "run_notes",
+    "formats.pipe",
     "formats.source",
     "formats.block",
     "formats.columns",
@@ -194,3 +196,13 @@ def test_only_the_formats_and_the_command_line_open_files() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 assert ast.unparse(node.func) not in {"open", "os.open", "io.open"}, name
+
+
+def test_no_property_takes_a_lock() -> None:
+    """functools.cached_property does in Python 3.11: a forked child could wait for it for ever."""
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "functools":
+                assert "cached_property" not in [alias.name for alias in node.names], name
+            if isinstance(node, ast.Attribute):
+                assert ast.unparse(node) != "functools.cached_property", name

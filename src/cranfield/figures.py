@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
 from cranfield.formats.objects import is_id, is_number

@@ -7,12 +7,12 @@ run is one or two words long, and no Python object is made for any of them.
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.ranked import Bools, Ints
 
@@ -63,6 +63,9 @@ class Ids:
         self._adjacent = adjacent  # each begins where the one above ends
         self._ordered = ordered or adjacent  # each lies behind the one above
         self._is_clean = False  # known to be neither empty nor to hold a null byte
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ids, (self._data, self._start, self.length, self._adjacent, self._ordered)
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":

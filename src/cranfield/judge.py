@@ -8,13 +8,14 @@ that only the run has cannot be scored. All are counted.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import compress, groupby, islice, repeat
 from operator import itemgetter
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors, LeftOut, Load, Number, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of

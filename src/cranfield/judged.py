@@ -5,11 +5,11 @@ What a measure receives; `judge` makes it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.derivation import named
 from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.columns import whole_numbers

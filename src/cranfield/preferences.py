@@ -10,11 +10,11 @@ stands above the other), and fulfilled if the better document stands above.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.derivation import named
 from cranfield.ranked import Bools, Floats, Ints, Numbers
 

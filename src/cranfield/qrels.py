@@ -4,13 +4,14 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Union, get_args
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats import QRELS_FORMATS, Files, Path, QrelsFormat, file_rows, table_rows
 from cranfield.formats.block import (
@@ -113,6 +114,10 @@ class Qrels:
         if errors == "skip":
             nested, self.left_out = without_faults(nested, "qrels")
         self._take_dict(nested)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; its hashes are other ones if it is in another process."""
+        return {name: one for name, one in self.__dict__.items() if name != "doc_hashes"}
 
     @classmethod
     def _read(cls, rows: Rows, errors: Errors, progress: Progress | None) -> "Qrels":

@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.cached import cached_property
 from cranfield.derivation import step
 
 # What an array holds, for the reader: numpy's own types lose it in almost every operation.
@@ -114,28 +115,6 @@ def _log2_table(size: int) -> Floats:
 Value = TypeVar("Value")
 
 
-class kept(Generic[Value]):  # noqa: N801 - as property is written
-    """A property that is reckoned once.
-
-    As functools.cached_property, without the lock that this takes in Python 3.11: that was a tenth
-    of the time of a small evaluation.
-    """
-
-    def __init__(self, reckon: Callable[[Any], Value]) -> None:
-        self._reckon = reckon
-        self.__doc__ = reckon.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> Value:
-        if instance is None:
-            return self  # type: ignore[return-value] # of the class
-        value = self._reckon(instance)
-        instance.__dict__[self._name] = value  # found before this, from now on
-        return value
-
-
 @dataclass(eq=False)
 class Ranked:
     """Some documents of many rankings, query after query, best rank first. Never changed.
@@ -212,7 +191,7 @@ class Ranked:
 
     # ---- a value for each row ----------------------------------------------------------------
 
-    @kept
+    @cached_property
     def starts(self) -> Ints:
         """Return the row where each query begins; one more at the end: (n_queries + 1,)."""
         if self.n_queries == 1:
@@ -221,7 +200,7 @@ class Ranked:
         np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
         return starts
 
-    @kept
+    @cached_property
     def ordinal(self) -> Ints:
         """Return 1, 2, ... within the query: (rows,)."""
         in_all = np.arange(1, len(self.query) + 1)
@@ -394,7 +373,7 @@ class Ranked:
             texts[i] = [text[begin:end] for end in self._ends[i].tolist()]
         return texts
 
-    @kept
+    @cached_property
     def _ends(self) -> Ints:
         """Return the row after the last that counts: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:

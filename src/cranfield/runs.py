@@ -4,12 +4,12 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Union, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows

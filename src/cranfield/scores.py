@@ -3,12 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranfield.bounds import Bounds
+from cranfield.cached import cached_property
 from cranfield.errors import InputError, MeasureError
 from cranfield.ids import encode
 from cranfield.judge import Counts

@@ -4,10 +4,13 @@ Exit status: 0 done, 2 wrong usage or input that cannot be scored; `gate` has 1 
 """
 
 import codecs
+import contextlib
 import gc
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from importlib import import_module
 from typing import Any
@@ -43,6 +46,13 @@ class _Refused(click.ClickException):
 
     def __init__(self, message: str) -> None:
         super().__init__("\n".join(map(printable, message.split("\n"))))
+
+
+class _EndedError(BaseException):
+    """The process is to end by a signal, when everything that is open has been closed."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
 def quoted(error: click.UsageError) -> click.UsageError:
@@ -87,6 +97,10 @@ class _Commands(click.Group):
             raise _Refused(str(error)) from None
         except click.UsageError as error:
             raise quoted(error) from None
+        except KeyboardInterrupt:
+            raise _EndedError(signal.SIGINT) from None
+        except BrokenPipeError:  # the reader of the output has left
+            raise _EndedError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
 
 
 @click.group(
@@ -106,7 +120,11 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command, and end the process with its exit status.
+
+    A signal that ends it (SIGTERM, SIGHUP, SIGINT; SIGPIPE if the reader of its output has left)
+    does so after temporary files are removed.
+    """
     sys.stdout, sys.stderr = (
         stream if stream is not None else open(os.devnull, "w")  # noqa: SIM115 - until the end
         for stream in (sys.stdout, sys.stderr)  # None: it was closed
@@ -117,14 +135,69 @@ def main() -> None:
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
+    before = _listen()
+    try:
+        status = _run()
+    except _EndedError as ended:
+        status = 128 + ended.number  # what a shell says of a process that a signal ended
+        before.pop(ended.number, None)
+        signal.signal(ended.number, signal.SIG_DFL)
+        signal.raise_signal(ended.number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        gc.freeze()
+    sys.exit(status)
+
+
+def _run() -> int:
+    """Run the command; return its exit status.
+
+    Only what a command says itself is another status than 0 or 2: whoever cannot write a message
+    either must not be taken for a gate that has failed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CranfieldWarning)  # tables and notes say the same
-            cli.main(prog_name="cranfield")
+            found = cli.main(prog_name="cranfield", standalone_mode=False)
+        status = found if isinstance(found, int) else 0
+        sys.stdout.flush()
+    except click.ClickException as error:
+        status = error.exit_code
+        with contextlib.suppress(OSError):
+            error.show()
+    except click.Abort:
+        raise _EndedError(signal.SIGINT) from None
     except OSError as error:
-        # What is still to be written would fail again when the interpreter ends.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until then
-        click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
-        sys.exit(_Refused.exit_code)
-    finally:
-        gc.freeze()
+        status = _Refused.exit_code
+        with contextlib.suppress(OSError):
+            click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
+    except Exception:  # noqa: BLE001 - a mistake of ours is no verdict of a gate, either
+        status = _Refused.exit_code
+        sys.excepthook(*sys.exc_info())
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except OSError:  # what is still to be written would fail again when the interpreter ends
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until then
+    return status
+
+
+def _listen() -> dict[int, Any]:
+    """Have signals that end the process raise an exception; return what they did before.
+
+    Those that are ignored stay so, as with nohup.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            before[number] = signal.signal(number, _end)
+    return before
+
+
+def _end(number: int, _: object) -> None:
+    signal.signal(number, signal.SIG_IGN)  # a second one would break off the cleaning up
+    raise _EndedError(number)

@@ -71,6 +71,12 @@ def say_notes(notes: Iterable[Note]) -> None:
             click.echo(f"{kind}: {printable(text)}", err=True)
 
 
+def refuse(error: click.ClickException) -> None:
+    """Say what is refused, if that can be said: the exit status says so in any case."""
+    with contextlib.suppress(OSError):
+        error.show()
+
+
 def as_json(content: Any, indent: int | None = None) -> str:
     """Return content as JSON; an id of bytes that are no UTF-8 is escaped."""
     import json

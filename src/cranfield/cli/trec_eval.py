@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cranfield.cli.measures import explain
-from cranfield.cli.terminal import Reading, say
+from cranfield.cli.terminal import Reading, refuse, say
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.source import Source
@@ -31,7 +31,7 @@ class _AsTrecEval(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            click.UsageError(printable(error.format_message()), error.ctx).show()
+            refuse(click.UsageError(printable(error.format_message()), error.ctx))
             option = error.param if isinstance(error, click.BadParameter) else None
             of_format = option is not None and option.name in ("qrels_format", "results_format")
             ctx.exit(FILE if of_format else USAGE)
@@ -40,7 +40,7 @@ class _AsTrecEval(click.Command):
         try:
             return super().invoke(ctx)
         except CranfieldError as error:
-            click.ClickException("\n".join(map(printable, str(error).split("\n")))).show()
+            refuse(click.ClickException("\n".join(map(printable, str(error).split("\n")))))
             ctx.exit(_status(error))
 
 
@@ -215,7 +215,7 @@ def command(
         return
     if qrels is None or run is None:
         missing = "QRELS" if qrels is None else "RUN"
-        click.UsageError(f"Missing argument '{missing}'.", ctx).show()
+        refuse(click.UsageError(f"Missing argument '{missing}'.", ctx))
         ctx.exit(USAGE)
     options = Options(
         measures=measures or ("official",),

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.comparison.shown import number, probability, signed
 from cranfield.comparison.stability import Stability
 from cranfield.pairs.assessors import Agreed

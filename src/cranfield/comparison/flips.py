@@ -10,10 +10,10 @@ of these is the pair's.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.ranked import Floats, Ints
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried

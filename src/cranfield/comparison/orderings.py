@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.comparison.alignment import Aligned, Missing, align
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip

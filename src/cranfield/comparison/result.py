@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any, Literal
+
+from cranfield.cached import cached_property
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]

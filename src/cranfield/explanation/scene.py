@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.block import Progress

@@ -85,6 +85,10 @@ class Files:
         self._columns = columns
         self._rows: list[Rows] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: wherever it is, it opens the files anew."""
+        return {**self.__dict__, "_rows": None}
+
     @property
     def rows(self) -> list[Rows]:
         """The rows of each file."""

@@ -28,6 +28,11 @@ class LeftOut:
 
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy needs: what is to be said, not how to find it."""
+        known = {kind: (count, _Known(first())) for kind, (count, first) in self.faults.items()}
+        return LeftOut, (known,)
+
     @property
     def count(self) -> int:
         """How many rows were left out."""
@@ -51,6 +56,16 @@ class LeftOut:
             before, first = faults.get(kind, (0, error))
             faults[kind] = before + count, first
         return LeftOut(faults)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Returns an error that is known."""
+
+    error: InputError
+
+    def __call__(self) -> InputError:
+        return self.error
 
 
 class Faults:
@@ -94,6 +109,11 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.doc)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy in another process needs: there, no row knows its line."""
+        source = None if callable(self.source) else self.source
+        return {**self.__dict__, "where": _nowhere, "source": source}
 
     def take(self, rows: Ints) -> "Block":
         """Return the block's `rows`; what was left out stays behind."""

@@ -75,7 +75,7 @@ def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema",
     """Open the file: its schema, its number of rows if known, and a reader of columns."""
     import pyarrow as pa
 
-    with source.seekable(mapped=form == "arrow") as file:
+    with source.seekable() as file:
         try:
             with (_parquet if form == "parquet" else _arrow)(file, source) as content:
                 yield content
@@ -117,8 +117,11 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
         with pa.ipc.open_file(file) as opened:
 
             def read_file(names: list[str]) -> "Iterator[pa.RecordBatch]":
-                for i in range(opened.num_record_batches):
-                    yield _checked(opened.get_batch(i).select(names))
+                at = [i for i, name in enumerate(opened.schema.names) if name in names]
+                options = pa.ipc.IpcReadOptions(included_fields=at)
+                with pa.ipc.open_file(file, options=options) as narrow:
+                    for i in range(narrow.num_record_batches):
+                        yield _checked(narrow.get_batch(i).select(names))
 
             yield opened.schema, None, read_file
         return

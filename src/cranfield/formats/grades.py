@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.lines import BYTE_ORDER_MARK
+from cranfield.formats.lines import BYTE_ORDER_MARK, refuse_binary
 from cranfield.formats.source import Source
 
 _HINT = (
@@ -60,6 +60,7 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
         else:
             source = Source(text)
             name = source.name
+            refuse_binary(source, source.start(4096))
             with source.open() as stream:
                 raw = stream.read().removeprefix(BYTE_ORDER_MARK)
             try:

@@ -314,7 +314,9 @@ class Lines(ABC):
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
-        record = next(one for i, one in enumerate(self.records(raw)) if i == row)
+        record = next((one for i, one in enumerate(self.records(raw)) if i == row), None)
+        if record is None:
+            raise self.source.changed()
         return line_number + record.line, record.text.decode("utf-8", "replace")
 
 
@@ -417,7 +419,8 @@ def refuse_binary(source: Source, start: bytes) -> None:
     if b"\0" not in start:
         return
     hint = None
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
+    marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if marked or (b"\0" in start[:4] and start.strip(b"\0")):
         hint = "It looks like UTF-16; save it as UTF-8."
     raise InputError("is no text file: it holds null bytes", source=source.name, hint=hint)
 

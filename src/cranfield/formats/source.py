@@ -9,12 +9,13 @@ import os
 import re
 import stat
 import sys
-import threading
-import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from cranfield.errors import InputError, printable
+from cranfield.formats.pipe import Pipe, PipeReader
+from cranfield.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,21 +44,52 @@ SUFFIXES = {
     **dict.fromkeys((".run", ".trec", ".qrels", ".txt", ".res"), "trec"),
 }
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_PATIENCE = 60  # seconds without an answer, after which a web server is taken to give none
+_HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
+SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
+
+# The size of a file in bytes, and when it was last modified, in nanoseconds.
+Version = tuple[int, int]
 
 
 class Source:
     """A file by its path or URL, or the standard input as `-`; compressed or not.
 
-    URLs are whatever Arrow's file systems open (`s3://`, `gs://`, `hdfs://`, `file://`). What can
-    be read only once (a pipe, the standard input) is copied to a temporary file first, so that an
-    error found late can still show its line.
+    A URL is read by whatever file system Arrow has for it (`s3://`, `gs://`, `hdfs://`, `file://`,
+    `hf://`), or from a web server (`https://`, `http://`). What can be read only once (a pipe, the
+    standard input, an answer of a server) is kept while it is read, so that an error found late can
+    still show its line: see `Pipe`.
+
+    Every reading is of the same bytes: a file whose size or time of modification changes after it
+    was first opened is an InputError.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else _without_secrets(self.path)
-        self._copy: str | None = None
-        self._lock = threading.Lock()
+        self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
+        self._is_pipe: bool | None = None  # None: that is not known yet
+        self._version: Version | None = None  # of the file, when it was opened first
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy, also one in another process, needs to read the same bytes.
+
+        A pipe is read to its end for it; a file is opened anew, wherever the copy is.
+        """
+        state = {**self.__dict__, "_version": None}
+        if not self.is_url:
+            if self.path != "-":
+                state["path"] = os.path.abspath(self.path)
+            with contextlib.suppress(OSError, ValueError):  # why it cannot be read is said later
+                if self._comes_once():
+                    return {**state, "_is_pipe": True}
+        del state["_pipe"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"])  # type: ignore[misc] # the pipe, if the state has none
+        self.__dict__.update(state)
 
     @property
     def stem(self) -> str:
@@ -74,11 +106,11 @@ class Source:
     @property
     def size(self) -> int | None:
         """How many bytes are stored, None where that is not known."""
-        if self.is_url:
-            return None
+        if self._is_pipe:
+            return self._pipe.size
         try:
-            status = os.stat(self._copy or self.path)
-        except OSError:
+            status = os.stat(self._place() or "")
+        except (InputError, OSError, ValueError):
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
@@ -92,7 +124,7 @@ class Source:
 
     @property
     def is_url(self) -> bool:
-        """Whether it is read by one of Arrow's file systems."""
+        """Whether it is read by one of Arrow's file systems, or from a web server."""
         return _URL.match(self.path) is not None
 
     def start(self, n_bytes: int) -> bytes:
@@ -104,75 +136,66 @@ class Source:
         return found
 
     @contextlib.contextmanager
-    def seekable(self, *, mapped: bool = False) -> "Iterator[pa.NativeFile]":
-        """Open the bytes, decompressed, for reading anywhere in them.
-
-        `mapped`: as a map of the file, if that can be: what is read is then not copied.
-        """
-        import tempfile
-
-        import pyarrow as pa
-
-        copy = None
-        with self.open() as stream:
-            # Not decompressed: then it is read from where it is.
-            if not isinstance(stream, io.FileIO | pa.NativeFile):
-                import shutil
-
-                copy = tempfile.TemporaryFile(prefix="cranfield-")  # noqa: SIM115 - closed below
-                shutil.copyfileobj(stream, copy)
-                copy.seek(0)
-        if copy is not None:
-            with copy:
-                yield pa.PythonFile(copy)
-        elif self.is_url:
-            with cast("pa.NativeFile", self._open_url()) as file:
-                yield file
-        else:
-            path = self._copy or self.path
-            with pa.memory_map(path) if mapped else pa.OSFile(path) as file:
-                yield file
-
-    def _open_stored(self) -> IO[bytes]:
-        """Open the bytes as they are stored."""
-        if self.is_url:
-            return self._open_url()
-        with self._lock:
-            try:
-                if self._copy is None and self._read_once():
-                    self._copy = self._to_temporary_file()
-                return open(self._copy or self.path, "rb", buffering=0)
-            except InputError:
-                raise
-            except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-                reason = getattr(error, "strerror", None) or error
-                raise InputError(f"cannot be read: {reason}", source=self.name) from None
-
-    def _open_url(self) -> IO[bytes]:
-        import pyarrow as pa
-        from pyarrow import fs
-
-        try:
-            system, path = fs.FileSystem.from_uri(self.path)
-            return cast(IO[bytes], system.open_input_file(path))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._broken("cannot be read", error) from None
-
-    @contextlib.contextmanager
     def open(self, progress: Callable[[int], None] | None = None) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError.
 
         `progress` hears how many of the stored bytes were read, whenever some were.
         """
+        with self._stored() as (stored, kind):
+            heard = stored if progress is None else cast(IO[bytes], _Heard(stored, progress))
+            yield heard if kind is None else _decompressed(heard, kind)
+
+    @contextlib.contextmanager
+    def seekable(self) -> "Iterator[pa.NativeFile]":
+        """Open the bytes, decompressed, for reading anywhere in them."""
+        import pyarrow as pa
+
+        with self._stored() as (stored, kind):
+            if kind is not None:
+                import shutil
+                import tempfile
+
+                with tempfile.TemporaryFile(prefix="cranfield-") as copy:
+                    shutil.copyfileobj(_decompressed(stored, kind), copy)
+                    copy.seek(0)
+                    yield pa.PythonFile(copy)
+            elif isinstance(stored, pa.NativeFile):
+                yield stored
+            elif isinstance(stored, io.FileIO):
+                # No map of the file: reading where another program has cut it off would end this
+                # process.
+                with pa.OSFile(path := str(stored.name)) as file:
+                    if not os.path.samestat(os.stat(path), os.fstat(stored.fileno())):
+                        raise self.changed()
+                    yield file
+            else:
+                yield pa.PythonFile(stored)
+
+    @contextlib.contextmanager
+    def _stored(self) -> Iterator[tuple[IO[bytes], str | None]]:
+        """Open the bytes as they are stored; say how they are compressed, None if they are not.
+
+        Raises InputError if the file is another than it was, here or when the reading ends.
+        """
         try:
             with self._open_stored() as stored:
+                found = _version(stored)
+                if found != (self._version or found):
+                    raise self.changed()
+                self._version = found
                 start = stored.read(10)
                 stored.seek(0)
-                heard = stored if progress is None else cast(IO[bytes], _Heard(stored, progress))
                 kind = next((k for m, k in _MAGIC.items() if start.startswith(m)), None)
                 if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
                     kind = "bz2"
-                yield heard if kind is None else _decompressed(heard, kind)
+                try:
+                    yield stored, kind
+                except Exception:
+                    if _version(stored) != found:  # which is the reason for whatever was found
+                        raise self.changed() from None
+                    raise
+                if _version(stored) != found:
+                    raise self.changed()
         except InputError:
             raise
         except (OSError, EOFError) as error:
@@ -183,30 +206,153 @@ class Source:
                 raise
             raise self._broken("cannot be decompressed", error) from None
 
+    def _open_stored(self) -> IO[bytes]:
+        """Open the bytes as they are stored."""
+        try:
+            if self._comes_once():
+                return cast(IO[bytes], self._pipe.open())
+            place = self._place()
+            if place is not None:
+                return open(place, "rb", buffering=0)
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot be read: {reason}", source=self.name) from None
+        return self._open_url()
+
+    def _open_url(self) -> IO[bytes]:
+        system, path = file_system(self.path)
+        try:
+            return cast(IO[bytes], system.open_input_file(path))
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - those of fsspec have errors of their own
+            raise self._broken("cannot be read", error) from None
+
+    def _place(self) -> str | None:
+        """Return the path of the file on this machine, None if it is not on this machine."""
+        if not self.is_url:
+            return self.path
+        if self.path.lower().startswith("file:"):
+            return file_system(self.path)[1]
+        return None
+
+    def _comes_once(self) -> bool:
+        """Tell whether the bytes can be read only once."""
+        if self._is_pipe is None:
+            place = self._place()
+            if self.path == "-" or _WEB.match(self.path):
+                self._is_pipe = True
+            elif place is None:
+                self._is_pipe = False
+            else:
+                mode = os.stat(place).st_mode
+                if stat.S_ISDIR(mode):
+                    raise InputError("is a directory, not a file", source=self.name)
+                self._is_pipe = not stat.S_ISREG(mode)
+        return self._is_pipe
+
     def _broken(self, problem: str, error: Exception) -> InputError:
         return InputError(f"{problem}: {printable(str(error), 300)}", source=self.name)
 
-    def _read_once(self) -> bool:
-        return self.path == "-" or not stat.S_ISREG(os.stat(self.path).st_mode)
+    def changed(self) -> InputError:
+        """Return the error of a file that is another than it was."""
+        return InputError(
+            "the file changed while it was read",
+            source=self.name,
+            hint="Wait until no program writes to it any more, and open it anew.",
+        )
 
-    def _to_temporary_file(self) -> str:
-        if self.path != "-" and stat.S_ISDIR(os.stat(self.path).st_mode):
-            raise InputError("is a directory, not a file", source=self.name)
-        import shutil
-        import tempfile
 
-        if self.path == "-" and sys.stdin is None:
-            raise InputError("is closed", source=self.name)
+def _version(file: IO[bytes]) -> Version | None:
+    """Return what changes if the file that is read changes, None if that cannot be known."""
+    if isinstance(file, io.FileIO):
+        status = os.fstat(file.fileno())
+        return status.st_size, status.st_mtime_ns
+    if isinstance(file, PipeReader):
+        return None
+    return cast("pa.NativeFile", file).size(), 0  # an object on a server
 
-        handle, copy = tempfile.mkstemp(prefix="cranfield-")
-        weakref.finalize(self, _remove, copy)
-        with os.fdopen(handle, "wb") as target:
-            if self.path == "-":
-                shutil.copyfileobj(sys.stdin.buffer, target)
-            else:
-                with open(self.path, "rb") as pipe:
-                    shutil.copyfileobj(pipe, target)
-        return copy
+
+def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
+    """Open what can be read only once; return it and what to call in the end."""
+    if path == "-":
+        if sys.stdin is None:
+            raise InputError("is closed", source=name)
+        return sys.stdin.buffer, lambda: None
+    if _WEB.match(path):
+        answer = _Answer(path, name)
+        return cast(IO[bytes], answer), answer.close
+    stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed in the end
+    return stream, stream.close
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system that Arrow has for a URL, and the path there.
+
+    Raises InputError if there is none, with what to install or to do.
+    """
+    import pyarrow as pa
+    from pyarrow import fs
+
+    hint: str | None = "Or download the file, and name that."
+    try:
+        system, path = fs.FileSystem.from_uri(url)
+        return system, path
+    except ImportError as error:
+        reason: Exception = error
+        hint = f"To install it: pip install fsspec huggingface_hub. {hint}"
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = error
+        if "Unrecognized" in str(error):
+            hint = f"These are read: {', '.join(SCHEMES)}. {hint}"
+        else:
+            hint = None
+    problem = f"cannot be opened: {printable(str(reason).splitlines()[0], 300)}"
+    raise InputError(problem, source=_without_secrets(url), hint=hint)
+
+
+class _Answer:
+    """What a web server answers to the request for a file."""
+
+    def __init__(self, url: str, name: str) -> None:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        self._name = name
+        if name != url:
+            raise InputError(
+                "cannot be read: it holds a user's name or a password",
+                source=name,
+                hint="Download the file, and name that.",
+            )
+        request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see _WEB
+        try:
+            self._answer = urlopen(request, timeout=_PATIENCE)  # noqa: S310 - the same
+        except HTTPError as error:
+            error.close()
+            raise self._broken(f"the server says {error.code} {error.reason}") from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._broken(str(getattr(error, "reason", error))) from None
+
+    def read(self, n_bytes: int) -> bytes:
+        from http.client import HTTPException
+
+        try:
+            piece: bytes = self._answer.read(n_bytes)
+        except (OSError, HTTPException) as error:
+            raise self._broken(str(error)) from None
+        if not piece and self._answer.length:
+            raise self._broken(f"the answer ends {self._answer.length:,} bytes too early")
+        return piece
+
+    def close(self) -> None:
+        self._answer.close()
+
+    def _broken(self, reason: str) -> InputError:
+        return InputError(f"cannot be read: {printable(reason, 300)}", source=self._name)
 
 
 class _Heard(io.RawIOBase):
@@ -251,9 +397,9 @@ def written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with _at_once(path) as stored, _compressed(stored, path) as stream:
                 yield stream
         elif _URL.match(path):
-            from pyarrow import fs
-
-            system, place = fs.FileSystem.from_uri(path)
+            if _WEB.match(path):
+                raise InputError("cannot be written: it is a web page", source=path)
+            system, place = file_system(path)
             with (
                 system.open_output_stream(place, compression=None) as stored,
                 _compressed(cast(IO[bytes], stored), path) as stream,
@@ -293,20 +439,52 @@ def _at_once(path: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[IO[bytes]]:
-    """Open a file beside `path`, which takes its place in the end."""
+    """Open a file that takes the place of `path` in the end.
+
+    Until then it has no name, so that nothing is left of it however the process ends; or, on file
+    systems where every file has one, another name beside `path`.
+    """
     import secrets
 
     path = os.path.realpath(path)
-    beside = os.path.join(os.path.dirname(path), f".cranfield-{secrets.token_hex(8)}")
+    folder = os.path.dirname(path)
+    beside = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
+    nameless = _nameless(folder)
     try:
-        with open(beside, "xb") as stream:
+        with open(beside, "xb") if nameless is None else open(nameless, "w+b") as stream:
             yield stream
+            stream.flush()
+            if nameless is not None:
+                _give_name(stream, folder, beside)
         if os.path.exists(path):
             os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(beside, path)
     except BaseException:
         _remove(beside)
         raise
+
+
+def _nameless(folder: str) -> int | None:
+    """Open a new file without a name; None where there can be none."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir(_HANDLES):
+        with contextlib.suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    return None
+
+
+def _give_name(file: IO[bytes], folder: str, path: str) -> None:
+    """Give a file without a name one in `folder`."""
+    import shutil
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:  # with a handle of the folder, Python follows the link that leads to the file
+        os.link(f"{_HANDLES}/{file.fileno()}", os.path.basename(path), dst_dir_fd=handle)
+    except OSError:  # this file system makes files without a name, but gives them none
+        file.seek(0)
+        with open(path, "xb") as named:
+            shutil.copyfileobj(file, named)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -381,6 +559,8 @@ def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
         return cast(IO[bytes], lzma.open(stored))
     import pyarrow as pa
 
-    # Its own read() loses the memory that it was to fill, where the bytes cannot be decompressed.
-    unpacked = pa.CompressedInputStream(pa.PythonFile(stored), kind)
+    # It closes what it reads from: here that is not the file. Its own read() loses the memory that
+    # it was to fill, where the bytes cannot be decompressed.
+    kept_open = _Heard(stored, lambda n: None)
+    unpacked = pa.CompressedInputStream(pa.PythonFile(kept_open), kind)
     return cast(IO[bytes], _Heard(cast(IO[bytes], unpacked), lambda n: None))

@@ -12,9 +12,9 @@ import os
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
+from cranfield.cached import cached_property
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written

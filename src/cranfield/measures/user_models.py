@@ -5,11 +5,11 @@ import math
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.cached import cached_property
 from cranfield.derivation import named
 from cranfield.measures.parameters import (
     Parameter,
@@ -19,7 +19,7 @@ from cranfield.measures.parameters import (
     is_number,
     written,
 )
-from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, kept, log2, ratio
+from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, log2, ratio
 
 # ---- what a user model sees -----------------------------------------------------------------
 
@@ -39,17 +39,17 @@ class Seen:
         """1, 2, ..."""
         return self.every.rank
 
-    @kept
+    @cached_property
     def gained(self) -> Floats:
         """What was gained down to this rank, this one included."""
         return self.every.running(self.gain)
 
-    @kept
+    @cached_property
     def spent(self) -> Numbers:
         """What was spent down to this rank, this one included."""
         return self.every.running(self.cost)
 
-    @kept
+    @cached_property
     def spent_before(self) -> Numbers:
         """What was spent above this rank."""
         return named("cost above", self.every.running(self.every.above(self.cost, 0.0)))

@@ -1,0 +1,150 @@
+"""Pipe: bytes that can be read only once, kept in a file while they are read."""
+
+import io
+import os
+import select
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from typing import IO, Any
+
+from cranfield.errors import InputError
+
+_PIECE = 1 << 20
+
+Begin = Callable[[], tuple[IO[bytes], Callable[[], None]]]
+
+
+class Pipe:
+    """The bytes of a pipe, a device or a server, copied into a file without a name.
+
+    They are copied only as far as they are read: a device without an end fills no disk if what it
+    begins with is refused. The file has no name in its folder, so that nothing is left of it,
+    however the process ends. Every reader begins at the first byte and has a position of its own;
+    there may be readers in several threads and, once everything is copied, in forked processes.
+
+    `begin` opens the bytes when they are first read: it returns a file, and what to call when no
+    more of it is wanted. `name` is for messages.
+    """
+
+    def __init__(self, begin: Begin, name: str) -> None:
+        self._begin = begin
+        self._name = name
+        self._stream: IO[bytes] | None = None
+        self._file: IO[bytes] | None = None
+        self._copied = 0
+        self._ended = False
+        self._failed = False
+        self._process: int | None = None  # the one that copies
+        # A lock that another thread held at a fork is never free again in the child: each process
+        # has one of its own.
+        self._locks: dict[int, threading.Lock] = {}
+
+    @classmethod
+    def holding(cls, content: bytes, name: str) -> "Pipe":
+        """Return a pipe from which these bytes come."""
+        return cls(lambda: (io.BytesIO(content), lambda: None), name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pipe.holding, (self.open().read(), self._name)
+
+    def __deepcopy__(self, memo: object) -> "Pipe":
+        return self  # what it holds never changes
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes there are, None as long as that is not known."""
+        return self._copied if self._ended else None
+
+    def open(self) -> "PipeReader":
+        """Open the bytes for reading from the first one on."""
+        return PipeReader(self)
+
+    def whole(self) -> int:
+        """Copy everything; return the number of bytes."""
+        while not self._ended:
+            self._copy(self._copied + _PIECE)
+        return self._copied
+
+    def read_into(self, buffer: memoryview, at: int) -> int:
+        """Read from byte `at` on; return how many bytes were read, 0 only at the end."""
+        self._copy(at + len(buffer))
+        n = max(0, min(len(buffer), self._copied - at))
+        if n == 0 or self._file is None:
+            return 0
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [buffer[:n]], at)
+        with self._lock():  # Windows, where nothing is forked
+            self._file.seek(at)
+            read: int = self._file.readinto(buffer[:n])  # type: ignore[attr-defined] # it has it
+            return read
+
+    def _lock(self) -> threading.Lock:
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
+    def _copy(self, end: int) -> None:
+        """Copy until `end` bytes are copied, or all."""
+        if self._ended or self._copied >= end:
+            return
+        with self._lock():
+            if self._process not in (None, os.getpid()):
+                raise InputError(
+                    "was being read when this process was forked: only the process that began to "
+                    "read can read on",
+                    source=self._name,
+                    hint="Fork before it is read or when all of it is, or put it into a file.",
+                )
+            if self._failed:
+                problem = "can be read only once, and reading it has failed"
+                raise InputError(problem, source=self._name)
+            self._process = os.getpid()
+            if self._stream is None or self._file is None:
+                self._stream, close = self._begin()
+                weakref.finalize(self, close)
+                self._file = tempfile.TemporaryFile(prefix="cranfield-")  # noqa: SIM115 - see below
+                weakref.finalize(self, self._file.close)
+            self._failed = True  # unless what follows is done
+            while not self._ended and self._copied < end:
+                piece: bytes | None = self._stream.read(min(_PIECE, end - self._copied))
+                if piece is None:  # it was opened not to wait, and there is nothing yet
+                    select.select([self._stream], [], [])
+                    continue
+                self._file.seek(self._copied)
+                self._file.write(piece)
+                self._file.flush()
+                self._copied += len(piece)
+                self._ended = not piece
+            self._failed = False
+
+
+class PipeReader(io.RawIOBase):
+    """A file that reads from a pipe, from its first byte on."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Tell that it can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a byte; from the end on only after everything is copied."""
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
+        self._at = offset + (self._pipe.whole() if whence == os.SEEK_END else begin[whence])
+        return self._at
+
+    def tell(self) -> int:
+        """Return the byte that is read next."""
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into the buffer; return how many bytes were read."""
+        n = self._pipe.read_into(memoryview(buffer).cast("B"), self._at)
+        self._at += n
+        return n

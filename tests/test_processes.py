@@ -1,0 +1,281 @@
+"""Processes: children that are forked at a bad moment, and objects that are sent to workers."""
+
+import copy
+import io
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cranfield import (
+    AP,
+    InputError,
+    Qrels,
+    Run,
+    agreement,
+    check,
+    compare,
+    correlate,
+    evaluate,
+    explain,
+    gate,
+    joint_bounds,
+    nDCG,
+    rbo,
+    read_qrels,
+    read_run,
+)
+from cranfield.cached import cached_property
+from cranfield.formats.source import Source
+from cranfield.ids import Ids
+
+PATIENCE = 60  # seconds, after which a child is taken to wait for ever
+
+
+def in_a_fork(work: Callable[[], bool]) -> bool:
+    """Return what `work` returns in a child of this process; False if it raises.
+
+    Fails if the child does not end in time.
+    """
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn that a child forked beside threads may wait for ever.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        status = 2
+        try:
+            status = 0 if work() else 1
+        except BaseException:  # noqa: BLE001 - nothing may go up into the test that was forked
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the child waited for ever")
+
+
+def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    parent, hash_ids = os.getpid(), Ids.hash
+
+    def slow_hash(ids: Ids, *more: Any) -> Any:
+        if os.getpid() == parent:
+            inside.set()
+            assert go_on.wait(PATIENCE)
+        return hash_ids(ids, *more)
+
+    # A thread is within Qrels.doc_hashes at the fork, and stays there.
+    qrels = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
+    monkeypatch.setattr(Ids, "hash", slow_hash)
+    thread = threading.Thread(target=lambda: qrels.doc_hashes)
+    thread.start()
+    try:
+        assert inside.wait(PATIENCE)
+
+        def child() -> bool:
+            other = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
+            found = evaluate(other, Run([("q1", "d2", 2.0), ("q1", "d1", 1.0)]), "AP")
+            return len(other.doc_hashes) == 2 and found["AP"] == 1 / 2
+
+        assert in_a_fork(child)
+    finally:
+        go_on.set()
+        thread.join(PATIENCE)
+
+
+class Counted:
+    """An object with a cached property."""
+
+    computed = 0
+
+    @cached_property
+    def value(self) -> int:
+        """What is computed once."""
+        self.computed += 1
+        return 7
+
+
+def test_a_cached_property_is_computed_once_for_each_object() -> None:
+    one, other = Counted(), Counted()
+    assert (one.value, one.value, other.value) == (7, 7, 7)
+    assert (one.computed, other.computed) == (1, 1)
+    assert Counted.value.__doc__ == "What is computed once."
+
+
+# ---- objects that are sent to workers ----------------------------------------------------------
+
+# Ids of several words: they are matched by hashes, which are others in every process.
+GRADES = {f"query {q}": {f"document number {d}": d % 3 for d in range(q, 40)} for q in range(9)}
+SCORES = {
+    f"query {q}": {f"document number {d}": float(d * 7 % 29) for d in range(50)} for q in range(9)
+}
+MEASURES = [AP, nDCG @ 10]
+
+
+def values(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
+    return evaluate(qrels, run, MEASURES).to_dict()
+
+
+@contextmanager
+def a_worker() -> Iterator[Any]:
+    """A process that shares nothing with this one, and that ends with the block."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        yield lambda *inputs: pool.apply_async(values, inputs).get(PATIENCE)
+
+
+def test_what_was_read_from_files_is_evaluated_by_a_worker(tmp_path: Path) -> None:
+    plain = {
+        query.replace(" ", "_"): {doc.replace(" ", "_"): n for doc, n in docs.items()}
+        for query, docs in GRADES.items()
+    }
+    ranked = {
+        query.replace(" ", "_"): {doc.replace(" ", "_"): n for doc, n in docs.items()}
+        for query, docs in SCORES.items()
+    }
+    expected = values(Qrels(plain), Run(ranked))
+    with a_worker() as work:
+        for suffix in (".txt", ".txt.gz", ".csv", ".json", ".jsonl", ".parquet", ".arrow"):
+            qrels_path, run_path = tmp_path / f"qrels{suffix}", tmp_path / f"run{suffix}"
+            Qrels(plain).write(qrels_path)
+            Run(ranked).write(run_path)
+            qrels, run = read_qrels(qrels_path), read_run(run_path)
+            assert work(qrels, run) == expected, suffix
+            assert values(qrels, run) == expected  # now that they hold what was computed of them,
+            assert work(qrels, run) == expected, suffix  # again
+        assert work(Qrels(GRADES), Run(SCORES)) == values(Qrels(GRADES), Run(SCORES))
+
+
+def test_a_relative_path_is_found_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Run(SCORES).write("a.csv")
+    sent = pickle.dumps(read_run("a.csv"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert pickle.loads(sent).to_dict() == SCORES  # noqa: S301 - our own
+
+
+def test_the_standard_input_is_read_to_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    run = read_run("-")
+    with a_worker() as work:
+        assert work(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2
+    assert values(Qrels({"q1": {"d1": 1}}), run)["q1"]["AP"] == 1 / 2, "and here it still is"
+
+
+RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "qrels": lambda qrels, a, b: qrels,
+    "run": lambda qrels, a, b: a,
+    "run of a query": lambda qrels, a, b: a.of("q01"),
+    "scores": lambda qrels, a, b: evaluate(qrels, a, MEASURES, bounds=True),
+    "systems": lambda qrels, a, b: evaluate(qrels, [a, b], MEASURES),
+    "comparison": lambda qrels, a, b: compare((qrels, [a, b]), MEASURES),
+    "gate": lambda qrels, a, b: gate((qrels, [a, b]), MEASURES, baseline="bm25", margin=0.01),
+    "explanation": lambda qrels, a, b: explain(qrels, a, nDCG @ 10, "q01"),
+    "mean": lambda qrels, a, b: explain(qrels, a, nDCG @ 10),
+    "difference": lambda qrels, a, b: explain(qrels, [a, b], nDCG @ 10, "q17"),
+    "report": lambda qrels, a, b: check(qrels, a),
+    "correlation": lambda qrels, a, b: correlate((qrels, [a, b]), MEASURES),
+    "agreement": lambda qrels, a, b: agreement(qrels, qrels, [a, b]),
+    "joint bounds": lambda qrels, a, b: joint_bounds(qrels, a, b, nDCG @ 10),
+    "overlap": lambda qrels, a, b: rbo(a, b),
+    "measure": lambda qrels, a, b: nDCG @ 10,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_can_be_copied_and_pickled(name: str, demo_folder: Path) -> None:
+    demo = demo_folder / "demo"
+    paths = [demo / "qrels.txt", demo / "bm25.run", demo / "dense.run"]
+    result = RESULTS[name](read_qrels(paths[0]), read_run(paths[1]), read_run(paths[2]))
+
+    def content(one: Any) -> Any:
+        shown = getattr(one, "to_dict", None)
+        return repr(one) if shown is None else shown()
+
+    for made in (
+        copy.copy(result),
+        copy.deepcopy(result),
+        pickle.loads(pickle.dumps(result)),  # noqa: S301 - our own
+    ):
+        assert type(made) is type(result)
+        assert repr(content(made)) == repr(content(result))
+
+
+def test_what_was_left_out_is_said_in_a_copy(write: Any) -> None:
+    qrels = read_qrels(write("qrels.txt", "q 0 a 1\nq 0 b x\n"), errors="skip")
+    sent = pickle.dumps(qrels)
+    os.unlink(qrels.sources[0].path)  # it cannot be looked up any more
+    found = pickle.loads(sent)  # noqa: S301 - our own
+    assert "qrels.txt:2: expected a whole number" in found.left_out.said("the qrels")
+
+
+def test_an_error_comes_back_whole_from_a_worker() -> None:
+    error = InputError("is odd", source="a.run", line=3, text="q x", hint="Mend it.", kind="id")
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (str(found), vars(found)) == (str(error), vars(error))
+
+
+# ---- pipes and forks ---------------------------------------------------------------------------
+
+
+def test_a_pipe_that_is_half_read_is_refused_in_a_child(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    text = b"q1 Q0 d1 1 1.5 t\n" * 1000
+    go_on = threading.Event()
+
+    def write() -> None:
+        with open(path, "wb", buffering=0) as pipe:
+            pipe.write(text[:5000])
+            assert go_on.wait(PATIENCE)
+            pipe.write(text[5000:])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    source = Source(path)
+    try:
+        assert source.start(17) == text[:17]
+        # Another thread waits for the rest at the fork: what it holds is held in the child, too.
+        reader = threading.Thread(target=lambda: source.start(len(text)))
+        reader.start()
+        (lock,) = source._pipe._locks.values()
+        while not lock.locked():
+            time.sleep(0.001)
+
+        def child() -> bool:
+            assert source.start(17) == text[:17], "what had been read is there"
+            with pytest.raises(InputError, match="forked"):
+                source.start(len(text))
+            return True
+
+        assert in_a_fork(child)
+    finally:
+        go_on.set()
+        writer.join(PATIENCE)
+    reader.join(PATIENCE)
+    assert source.start(len(text) + 1) == text
+
+    def late_child() -> bool:
+        return source.start(len(text) + 1) == text
+
+    assert in_a_fork(late_child), "what is read whole is there in a child"
