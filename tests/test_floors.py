@@ -86,6 +86,7 @@ FLOORS = [
     "comparison.options",
     "comparison.shown",
     "comparison.flips",
+    "comparison.products",
     "comparison.power",
     "comparison.letters",
     "comparison.corrections",

@@ -343,7 +343,7 @@ def _interval(
         none = np.full(len(paired.left), np.nan)
         return none, none, "none"
     if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
-        return *inverted(paired, flips, settings.alpha), "randomization"
+        return *inverted(paired, flips, settings.alpha)[1:], "randomization"
     if settings.test == "bootstrap":
         ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
         return *ends, "bca"
