@@ -95,6 +95,7 @@ FLOORS = [
     "comparison.alignment",
     "comparison.effects",
     "comparison.result",
+    "comparison.ranges",
     "comparison.remarks",
     "comparison.gate",
     "comparison.tables",

@@ -25,11 +25,11 @@ from cranfield.comparison.flips import (
     Flips,
     Paired,
     inverted,
-    sign_flip,
     step_down,
 )
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable, topics
+from cranfield.comparison.ranges import cut, range_of
 from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import (
     Correction,
@@ -64,7 +64,6 @@ from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.version import __version__
 
-INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
 _CORRECTIONS = {
     "holm": holm,
     "bonferroni": bonferroni,
@@ -84,6 +83,7 @@ class _Cell:
     paired: Paired
     moments: Moments
     p: Floats  # (n_pairs,)
+    interval: tuple[Floats, Floats, str]  # (n_pairs,) each, infinite or NaN where there is none
 
 
 def compare(
@@ -278,8 +278,13 @@ def _results(
     for i in range(len(aligned.measures)):
         paired = Paired(aligned.values[i][rows], left, right)
         moments = Moments.of(paired)
-        p = _p_values(paired, moments, flips, settings)
-        cells.append(_Cell(i, label, name, rows, paired, moments, p))
+        if settings.test == "randomization" and flips.n_queries > 1:
+            p, *ends = inverted(paired, flips, settings.alpha)
+            interval = *ends, "randomization"
+        else:
+            p = _p_values(paired, moments, flips, settings)
+            interval = _interval(paired, moments, flips, settings)
+        cells.append(_Cell(i, label, name, rows, paired, moments, p, interval))
     adjusted = _adjusted(cells, flips, settings)
     return [
         _result(aligned, cell, p_adjusted, flips, settings, on(of_measure, rows))
@@ -289,11 +294,9 @@ def _results(
 
 def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
     """Return the p-value of each pair alone, NaN where there is none: (n_pairs,)."""
-    if paired.n_queries < 2 or settings.test == "bayes":
+    if paired.n_queries < 2:
         return np.full(len(paired.left), np.nan)
     match settings.test:
-        case "randomization":
-            return sign_flip(paired, flips)
         case "t":
             return t_test(moments)
         case "wilcoxon":
@@ -302,6 +305,8 @@ def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings
             return sign_test(paired, settings.tie)
         case "bootstrap":
             return bootstrap_test(paired, moments, resamples=flips.drawn, seed=flips.seed)
+        case _:
+            return np.full(len(paired.left), np.nan)
 
 
 def _adjusted(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
@@ -342,8 +347,6 @@ def _interval(
     if paired.n_queries < 2:
         none = np.full(len(paired.left), np.nan)
         return none, none, "none"
-    if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
-        return *inverted(paired, flips, settings.alpha)[1:], "randomization"
     if settings.test == "bootstrap":
         ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
         return *ends, "bca"
@@ -364,7 +367,8 @@ def _result(
         query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
     ]
     n, freedom = paired.n_queries, paired.n_queries > 1
-    low, high, interval = _interval(paired, moments, flips, settings)
+    least, most = range_of(aligned.known(measure), paired.values)
+    low, high = cut(*cell.interval[:2], least - most, most - least)
     effects = effects_of(paired, moments)
     deltas = cliff(paired, settings.tie)
     wins, ties, losses = signs(paired, settings.tie)
@@ -383,7 +387,7 @@ def _result(
         direction = (wins - losses) * 1.0
     elif ranks is not None:
         direction = ranks if rising else -ranks
-    least = detectable(n, alpha=settings.alpha) if freedom else None
+    smallest = detectable(n, alpha=settings.alpha) if freedom else None
     means = [mean(column) for column in paired.values.T]
     pairs = []
     for i, (a, b) in enumerate(zip(paired.left.tolist(), paired.right.tolist(), strict=True)):
@@ -411,7 +415,7 @@ def _result(
                 percent=or_none(100 * (difference / means[b])) if means[b] else None,
                 low=or_none(low[i]),
                 high=or_none(high[i]),
-                interval=interval,
+                interval=cell.interval[2],
                 p=p,
                 p_adjusted=adjusted,
                 p_t=or_none(p_t[i]),
@@ -435,7 +439,7 @@ def _result(
                 probability_better=better,
                 probability_same=None if belief is None else or_none(belief[1][i]),
                 probability_worse=worse,
-                detectable=None if least is None or not sd else least * sd,
+                detectable=None if smallest is None or not sd else smallest * sd,
                 queries_needed=None
                 if told or not d_z
                 else topics(effect=abs(d_z), alpha=settings.alpha),
@@ -476,6 +480,8 @@ def _outcome(direction: float) -> Outcome | None:
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
+    measure = aligned.known(aligned.measures[cell.measure])
+    low, high = cut(low, high, *range_of(measure, cell.paired.values))
     shares = judged_shares(aligned, cell.measure, cell.rows)
     judged: Sequence[float | None] = shares or [None] * len(means)
     little = little_judged(shares) or [False] * len(means)
