@@ -25,12 +25,12 @@ from cranfield.comparison.flips import (
     Flips,
     Paired,
     inverted,
-    sign_flip,
     step_down,
 )
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
+from cranfield.comparison.ranges import cut, range_of
 from cranfield.comparison.remarks import FEW, Changes, remarks_on
 from cranfield.comparison.result import (
     Correction,
@@ -66,7 +66,6 @@ from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.version import __version__
 
-INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
 _LEAST_LEVEL = 1e-9  # that options take for alpha
 _CORRECTIONS = {
     "holm": holm,
@@ -87,6 +86,7 @@ class _Cell:
     paired: Paired  # of logarithms if the measure has a geometric mean
     moments: Moments
     p: Floats  # (n_pairs,)
+    interval: tuple[Floats, Floats, str]  # (n_pairs,) each, infinite or NaN where there is none
 
 
 class _Family(NamedTuple):
@@ -308,8 +308,13 @@ def _results(
         values = logs(aligned.known(measure), aligned.values[i][rows])
         paired = Paired(values, left, right)
         moments = Moments.of(paired)
-        p = _p_values(paired, moments, flips, settings)
-        cells.append(_Cell(i, label, name, rows, paired, moments, p))
+        if settings.test == "randomization" and flips.n_queries > 1:
+            p, low, high = inverted(paired, flips, settings.alpha)
+            interval = low, high, "randomization"
+        else:
+            p = _p_values(paired, moments, flips, settings)
+            interval = _interval(paired, moments, flips, settings)
+        cells.append(_Cell(i, label, name, rows, paired, moments, p, interval))
     adjusted = _adjusted(cells, flips, settings)
     return [
         _result(aligned, cell, p_adjusted, family, flips, settings, on(of_measure, rows))
@@ -332,11 +337,9 @@ def _families(adjusted: Sequence[Floats], aligned: Aligned, settings: Settings) 
 
 def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
     """Return the p-value of each pair alone, NaN where there is none: (n_pairs,)."""
-    if paired.n_queries < 2 or settings.test == "bayes":
+    if paired.n_queries < 2:
         return np.full(len(paired.left), np.nan)
     match settings.test:
-        case "randomization":
-            return sign_flip(paired, flips)
         case "t":
             return t_test(moments)
         case "wilcoxon":
@@ -345,6 +348,8 @@ def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings
             return sign_test(paired, settings.tie)
         case "bootstrap":
             return bootstrap_test(paired, moments, resamples=flips.drawn, seed=flips.seed)
+        case _:
+            return np.full(len(paired.left), np.nan)
 
 
 def _adjusted(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
@@ -378,29 +383,17 @@ def _of_family(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list
     return np.split(adjusted, np.cumsum([len(cell.p) for cell in cells])[:-1])
 
 
-def _interval(cell: _Cell, flips: Flips, settings: Settings) -> tuple[Floats, Floats, list[str]]:
-    """Return the ends of each difference's interval, infinite or NaN where there are none, and how.
-
-    Those of the randomization test leave 0 out if and only if p is at most alpha: with many
-    queries, too, where Student's t gives them unless they would contradict p.
-    """
-    paired, moments, alpha = cell.paired, cell.moments, settings.alpha
-    n_pairs = len(paired.left)
+def _interval(
+    paired: Paired, moments: Moments, flips: Flips, settings: Settings
+) -> tuple[Floats, Floats, str]:
+    """Return the ends of each difference's interval, infinite or NaN where there are none."""
     if paired.n_queries < 2:
-        none = np.full(n_pairs, np.nan)
-        return none, none, ["none"] * n_pairs
+        none = np.full(len(paired.left), np.nan)
+        return none, none, "none"
     if settings.test == "bootstrap":
-        ends = bca_interval(paired, moments, alpha, resamples=flips.drawn, seed=flips.seed)
-        return *ends, ["bca"] * n_pairs
-    low, high = t_interval(moments, alpha)
-    by_flips = np.zeros(n_pairs, np.bool_)
-    if settings.test == "randomization":
-        by_flips = ((low > 0) | (high < 0)) != (cell.p <= alpha)
-        by_flips |= paired.n_queries <= INVERTED_UP_TO
-    if by_flips.any():
-        part = Paired(paired.values, paired.left[by_flips], paired.right[by_flips])
-        low[by_flips], high[by_flips] = inverted(part, flips, alpha)
-    return low, high, ["randomization" if one else "t" for one in by_flips]
+        ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
+        return *ends, "bca"
+    return *t_interval(moments, settings.alpha), "t"
 
 
 def _result(
@@ -420,7 +413,8 @@ def _result(
         query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
     ]
     n, freedom = paired.n_queries, paired.n_queries > 1
-    low, high, kinds = _interval(cell, flips, settings)
+    least, most = range_of(known, paired.values)
+    low, high = cut(*cell.interval[:2], least - most, most - least)
     effects = effects_of(paired, moments)
     deltas = cliff(paired, settings.tie)
     wins, ties, losses = signs(paired, settings.tie)
@@ -441,7 +435,7 @@ def _result(
         direction = (wins - losses) * 1.0
     elif ranks is not None:
         direction = ranks if rising else -ranks
-    least = [
+    smallest = [
         detectable(n, alpha=family.level(settings, told)) if freedom else None
         for told in (False, True)
     ]
@@ -460,7 +454,7 @@ def _result(
         told = rejected
         if settings.test == "bayes":
             told = max(better or 0.0, worse or 0.0) >= settings.sure
-        found = least[rejected]
+        found = smallest[rejected]
         drawn = settings.test in ("randomization", "wilcoxon", "bootstrap")
         exact = drawn and settings.test != "bootstrap" and flips.exact
         error = math.sqrt(p * (1 - p) / flips.drawn) if p and drawn and not exact else 0.0
@@ -489,7 +483,7 @@ def _result(
                 ratio=ratio,
                 ratio_low=ratio_low,
                 ratio_high=ratio_high,
-                interval=kinds[i],
+                interval=cell.interval[2],
                 p=p,
                 p_adjusted=adjusted,
                 p_t=or_none(p_t[i]),
@@ -556,8 +550,10 @@ def _outcome(direction: float) -> Outcome | None:
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    if is_geometric(aligned.known(aligned.measures[cell.measure])):
+    measure = aligned.known(aligned.measures[cell.measure])
+    if is_geometric(measure):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
+    low, high = cut(low, high, *range_of(measure, cell.paired.values))
     shares = judged_shares(aligned, cell.measure, cell.rows)
     judged: Sequence[float | None] = shares or [None] * len(means)
     little = little_judged(shares) or [False] * len(means)

@@ -26,6 +26,7 @@ from cranfield.comparison.orderings import (
     Orderings,
     shown_flips,
 )
+from cranfield.comparison.products import product
 from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -495,7 +496,7 @@ def _taus(x: Floats, y: Floats, resamples: int, seed: int) -> Floats:
     left, right = np.triu_indices(m, 1)
     found = []
     for counts in resampled(n, resamples, seed, 2 * len(left)):
-        in_x, in_y = (_order(counts @ values / n, left, right) for values in (x, y))
+        in_x, in_y = (_order(product(counts, values) / n, left, right) for values in (x, y))
         possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
         has = possible > 0
         found.append((in_x * in_y).sum(axis=1)[has] / np.sqrt(possible[has]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, sign_flip
+from cranfield.comparison.products import product
 from cranfield.ranked import Floats, Ints
 
 TIE = 1e-9  # a query's difference up to here is none
@@ -145,8 +146,9 @@ def bootstrap_test(
     least = np.abs(moments.t) * (1 - 1e-12)
     counts = np.zeros(m, np.int64)
     for drawn in resampled(n, resamples, seed, 3 * m):
-        means = drawn @ centred / n
-        variances = np.maximum(drawn @ centred**2 / n - means**2, 0.0) * n / (n - 1)
+        means = product(drawn, centred) / n
+        variances = product(drawn, centred**2) / n - means**2
+        variances = np.maximum(variances, 0.0) * n / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(means) * np.sqrt(n) / np.sqrt(variances)
         t[np.abs(means) < 1e-12] = 0.0
@@ -178,7 +180,7 @@ def bca_interval(
         some = varying[begin : begin + at_once]
         centred = paired.differences[:, some] - moments.mean[some]
         means = np.concatenate(
-            [drawn @ centred / n for drawn in resampled(n, resamples, seed, len(some))]
+            [product(drawn, centred) / n for drawn in resampled(n, resamples, seed, len(some))]
         )
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2

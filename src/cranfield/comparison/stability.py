@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.comparison.correlation import kendall, rounded
+from cranfield.comparison.products import product
 from cranfield.comparison.shown import or_none
 from cranfield.comparison.significance import t_p
 from cranfield.measures import Measure
@@ -125,7 +126,7 @@ def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
     differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
     centred = values - values.mean(axis=2, keepdims=True)
     centred -= centred.mean(axis=1, keepdims=True)
-    products = np.matmul(centred.transpose(0, 2, 1), centred)
+    products = product(centred.transpose(0, 2, 1), centred)
     own = np.diagonal(products, axis1=1, axis2=2)
     squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
     varies = squares > 1e-12 * (own[:, left] + own[:, right])
