@@ -112,10 +112,10 @@ def test_ids_of_any_length_and_script_are_matched() -> None:
     b = {"q": dict.fromkeys(ids[::-1], 1), "z": {"a": 1}, "zz": {"a": 1}}
     found = agreement(a, b)
     assert (found.pooled.both, found.pooled.only_a, found.pooled.only_b) == (len(ids), 0, 0)
-    assert found.remarks == [
-        "1 query is judged in both qrels.",
-        "1 query is judged in A only: left out.",
-        "2 queries are judged in B only: left out.",
+    assert [(note.code, note.source, note.queries) for note in found.remarks] == [
+        ("in-both", None, 1),
+        ("in-one", "A", 1),
+        ("in-one", "B", 2),
     ]
 
 
@@ -237,7 +237,42 @@ def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
             assert pair.difference_a >= 0  # the left one is the better under A
             same = [one[pair.left] > one[pair.right] for one in by_mixture]
             assert pair.same_sign == sum(same) / n
-    assert "The highest grade is 3 in A and 2 in B" in found.remarks[-1]
+    assert "The highest grade is 3 in A and 2 in B" in found.remarks[-1].text
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "LastRel"])
+def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None:
+    (a, b), runs = two_of(3), some_runs(4)
+    found = agreement(a, b, runs, measure, mixtures=2)
+    under = [
+        {name: evaluate(q, run, measure).per_query(measure) for name, run in runs.items()}
+        for q in (a, b)
+    ]
+    for pair in found.orderings[0].pairs:
+        of_a, of_b = (
+            np.array([of[pair.left][query] - of[pair.right][query] for query in sorted(a)])
+            for of in under
+        )
+        assert pair.change == pytest.approx(np.mean(of_a) - np.mean(of_b), abs=1e-12)
+        assert pair.difference_b is not None
+        assert pair.change == pytest.approx(pair.difference_a - pair.difference_b, abs=1e-12)
+        assert pair.p_change == pytest.approx(stats.ttest_rel(of_a, of_b).pvalue, rel=1e-9)
+    (first,) = found.to_dict()["orderings"]
+    assert {"change", "p_change"} <= set(first["pairs"][0])
+    generated = agreement(
+        a, None, runs, measure, mixtures=2, confusion={g: {g: 1} for g in range(4)}
+    )
+    assert {pair.p_change for pair in generated.orderings[0].pairs} == {None}
+
+
+def test_the_difference_of_two_differences_is_beside_them() -> None:
+    (a, b), runs = two_of(3), some_runs(4)
+    table = agreement(a, b, runs, "nDCG@5", mixtures=50).pair_table()
+    assert table.header[-4:] == ["A - B", "p A - B", "same sign", "same verdict"]
+    assert any("Significant under one of them only does not show" in note for note in table.notes)
+    rates = {g: {g: 1, 0: 1} for g in range(4)}
+    table = agreement(a, None, runs, "nDCG@5", mixtures=50, confusion=rates).pair_table()
+    assert "A - B" not in table.header
 
 
 def means(qrels: Grades, runs: Any, measure: str) -> dict[str, float]:

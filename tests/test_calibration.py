@@ -7,6 +7,7 @@ no data; each block has a seed of its own. These are the slow part of the suite:
 leaves them out.
 """
 
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -15,6 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from cranfield.comparison.corrections import holm
+from cranfield.comparison.effects import effects_of
 from cranfield.comparison.flips import (
     Flips,
     Paired,
@@ -23,7 +25,8 @@ from cranfield.comparison.flips import (
     sign_flip,
     step_down,
 )
-from cranfield.comparison.significance import Moments, t_interval
+from cranfield.comparison.remarks import doubt_of
+from cranfield.comparison.significance import TIE, Moments, t_interval
 from cranfield.ranked import Bools, Floats
 
 pytestmark = pytest.mark.slow
@@ -101,7 +104,7 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
         (50, 1_999, 4_000, 0.05),
         (50, 1_999, 4_000, 0.2),
         (500, 1_999, 2_000, 0.05),
-        (1_000, 999, 2_000, 0.05),  # above, the interval is Student's
+        (1_000, 999, 2_000, 0.05),
     ],
 )
 def test_intervals_hold_the_true_difference(
@@ -111,7 +114,7 @@ def test_intervals_hold_the_true_difference(
     held = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("laplace", chance, (n, repetitions // BLOCKS))
-        low, high = inverted(Paired.of(d), Flips(n, drawn, seed), alpha)
+        _, low, high = inverted(Paired.of(d), Flips(n, drawn, seed), alpha)
         held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
     assert within(held, repetitions, 1 - alpha)
@@ -123,7 +126,7 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
     missed = 0
     for seed in range(BLOCKS):
         d = 0.3 + symmetric("tied", chance, (n, 250))
-        low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
+        _, low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
         missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
     assert at_most(missed, 250 * BLOCKS)
 
@@ -160,3 +163,54 @@ def test_families_of_comparisons(better: bool) -> None:
         assert min(found.values()) > 0.9 * 5 * repetitions
     else:  # the greatest t is one test, whose chance is 50 / 1,000
         assert within(alarms["step_down"], repetitions)
+
+
+# Differences that most queries do not have, as of Success@k, of RR and of a small change to an
+# engine: {size: chance}; all other queries are the same.
+RARE = {
+    "4 % change by 1": {1.0: 0.03, -1.0: 0.01},
+    "10 % change by 0.5": {0.5: 0.07, -0.5: 0.03},
+    "5 % lose 0.4": {-0.4: 0.05},
+}
+USUAL = {"40 % change": {0.3: 0.05, 0.2: 0.1, 0.1: 0.1, -0.1: 0.1, -0.2: 0.05}}
+
+
+@cache
+def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
+    """Return which of 2,000 intervals miss the true mean, and of which a doubt is said."""
+    population = (RARE | USUAL)[kind]
+    sizes, chances = np.array([*population, 0.0]), [*population.values()]
+    chances.append(1 - sum(chances))
+    mean = float(sizes @ np.array(chances))
+    chance = np.random.default_rng(6_000 + n)
+    missed, doubted = [], []
+    for seed in range(BLOCKS):
+        paired = Paired.of(chance.choice(sizes, (n, 250), p=chances))
+        _, low, high = inverted(paired, Flips(n, 1_999, seed), ALPHA)
+        missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
+        changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
+        skewness = effects_of(paired, Moments.of(paired)).skewness
+        pairs = zip(changed.tolist(), skewness.tolist(), strict=True)
+        doubted.append([doubt_of(n, k, None if g != g else g) is not None for k, g in pairs])
+    return np.concatenate(missed), np.concatenate(doubted)
+
+
+@pytest.mark.parametrize("kind", RARE)
+def test_few_intervals_of_rare_changes_hold_and_all_are_doubted(kind: str) -> None:
+    missed, doubted = missed_and_doubted(kind, 25)
+    assert not at_most(int(np.count_nonzero(missed)), len(missed))
+    assert doubted.all()
+
+
+def test_intervals_of_rare_changes_that_are_not_doubted_hold() -> None:
+    every = [missed_and_doubted(kind, n) for kind in RARE for n in (25, 50, 100, 200)]
+    missed, doubted = map(np.concatenate, zip(*every, strict=True))
+    trusted = missed[~doubted]
+    assert len(trusted) > 3_000
+    assert at_most(int(np.count_nonzero(trusted)), len(trusted))
+
+
+def test_usual_changes_are_not_doubted() -> None:
+    missed, doubted = missed_and_doubted("40 % change", 100)
+    assert not doubted.any()
+    assert within(int(np.count_nonzero(missed)), len(missed))

@@ -724,4 +724,4 @@ def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
     done = invoke(*comparing(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
     assert len(done.stdout.splitlines()) == 2
     assert "note: new: 1 query without results" in done.stderr
-    assert "note: RR: Only 8 queries: take any of this as a hint." in done.stderr
+    assert "RR: Only 8 queries: take any of this as a hint." in done.stderr

@@ -10,6 +10,7 @@ need comparisons that do not depend on each other in all ways); one-way Tukey (i
 import json
 import math
 import re
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from markdown_it import MarkdownIt
 from scipy.special import fdtrc
 from vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 
-from cranfield import Comparison, InputError, MeasureError, OptionError, compare, evaluate
+from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
 from cranfield.comparison.anova import Anova, randomised_tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -32,7 +33,8 @@ from cranfield.comparison.corrections import (
 )
 from cranfield.comparison.effects import cliff
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.result import Pair
+from cranfield.comparison.power import detectable
+from cranfield.comparison.result import Pair, Result
 from cranfield.comparison.significance import (
     Moments,
     accelerations,
@@ -41,6 +43,12 @@ from cranfield.comparison.significance import (
     bootstrap_test,
     t_interval,
 )
+from cranfield.notes import CranfieldWarning
+
+# Most of the data here are too few, or differ in too few queries.
+DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
+
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
 
 A, B, C = (parts(of_system) for of_system in CASE_A.values())
 D, E = parts(CASE_D), parts(CASE_E)
@@ -111,7 +119,7 @@ def test_sakais_systems_by_randomization(field: str, expected: list[float]) -> N
         ("t", "high", [0.1491940553, 0.2297355057, 0.1051687029]),
         ("t", "p_adjusted", [0.143390285535, 0.246330209162, 0.521773448398]),
         ("sign", "p", [0.3017578125, 0.332305908203, 1]),
-        ("wilcoxon", "p", [0.037229303102, 0.173143774683, 0.747026977426]),
+        ("wilcoxon", "p", [0.04034423828125, 0.184906005859375, 0.781097412109375]),
         ("wilcoxon", "rank_biserial", [0.6, 0.37254901960784, 0.08823529411765]),
     ],
 )
@@ -254,7 +262,46 @@ def test_case_e() -> None:
     assert (pair.low, pair.high) == pytest.approx((0.0062185639, 0.0611147694), abs=5e-11)
     assert pair.d_z == pytest.approx(0.4580039663, abs=5e-11)
     assert (pair.wins, pair.ties, pair.losses) == (22, 1, 7)
-    assert case_e(test="wilcoxon").p == pytest.approx(0.013130537, abs=5e-10)
+    of_ranks = case_e(test="wilcoxon").p
+    exact = signed_rank_p(E)
+    assert of_ranks == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 100_000))
+
+
+def signed_rank_p(differences: list[float]) -> float:
+    """Return the exact two-sided p of Wilcoxon's signed ranks, by counting all sums of ranks."""
+    sizes = [round(abs(one), 9) for one in differences]
+    ranked = [
+        (2 * sum(other < size for other in sizes if other) + sizes.count(size) + 1, one > 0)
+        for size, one in zip(sizes, differences, strict=True)
+        if size
+    ]  # twice the mean rank
+    counts = {0: 1}
+    for rank, _ in ranked:
+        kept: dict[int, int] = {}
+        for total, count in counts.items():
+            for end in (total - rank, total + rank):
+                kept[end] = kept.get(end, 0) + count
+        counts = kept
+    seen = abs(sum(rank if up else -rank for rank, up in ranked))
+    as_far = sum(count for total, count in counts.items() if abs(total) >= seen)
+    return float(as_far / 2 ** len(ranked))
+
+
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=10))
+@settings(max_examples=60)
+def test_wilcoxons_test_is_exact_with_ties(tenths: list[int]) -> None:
+    given = scores(old=[0.0] * len(tenths), new=[one / 10 for one in tenths])
+    pair = compare(given, test="wilcoxon")["score"]["new"]
+    assert pair.p == pytest.approx(signed_rank_p([one / 10 for one in tenths]), rel=1e-12)
+    assert (pair.exact, pair.p_error) == (True, 0.0)
+
+
+def test_five_equal_wins_are_no_evidence_by_wilcoxons_test() -> None:
+    found = compare(scores(old=[0.1] * 5, new=[0.2] * 5), test="wilcoxon")
+    assert found["score"]["new"].p == 2 / 2**5
+    assert found["score"]["new"].verdict is None
+    assert "two-sided, exact: all flips" in str(found)
+    assert codes(found["score"])["none-significant"] == "warning"
 
 
 def test_case_e_by_randomization() -> None:
@@ -423,8 +470,9 @@ def test_one_query_has_a_difference_and_no_test() -> None:
     assert pair.difference == 0.25 - 0.5
     assert (pair.p, pair.p_adjusted, pair.low, pair.high) == (None,) * 4
     row = next(line for line in str(found).splitlines() if line.startswith(" b "))
-    assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "0/0/1"]
+    assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "1", "0/0/1"]
     assert "there is no test" in str(found)
+    assert codes(found["score"]) == {"few-queries": "warning"}
 
 
 def test_one_system_has_a_mean_and_its_interval() -> None:
@@ -627,9 +675,10 @@ def test_too_few_flips_for_holm_are_said() -> None:
 
 
 def test_few_queries_are_said() -> None:
-    said = str(compare(scores(a=A[:5], b=B[:5])))
-    assert "5 queries: no p can be below 0.0625; nothing can be significant" in said
-    assert "take any of this as a hint" in said
+    found = compare(scores(a=A[:5], b=B[:5]))
+    assert "5 queries: no p can be below 0.0625; nothing can be significant" in str(found)
+    assert codes(found["score"])["few-queries"] == "warning"
+    assert "few-queries" not in codes(compare(scores(a=A[:10], b=B[:10]))["score"])
 
 
 def test_the_t_test_on_the_other_side_of_alpha_is_said() -> None:
@@ -638,19 +687,212 @@ def test_the_t_test_on_the_other_side_of_alpha_is_said() -> None:
     assert "t-test" not in str(compare(scores(a=A, b=B), alpha=0.01))
 
 
-def test_skewed_differences_are_said() -> None:
-    values = [0.0] * 30 + [1.0, 0.9]
-    assert "Skewed differences" in str(compare(scores(a=[0.0] * 32, b=values)))
+@pytest.mark.parametrize(("n", "skewed"), [(70, True), (100, True), (200, False)])
+def test_skewed_differences_are_said(n: int, skewed: bool) -> None:
+    # Ten gains of 0.5, and else 0.01 up and down: G^2 is nearly (1 - 2 s)^2 / (s (1 - s)) with
+    # s = 10 / n: 25 G^2 is 104 of 70, 178 of 100, 426 of 200 queries: twice as many of the latter.
+    n = 2 * n if not skewed else n
+    gains = 10 if skewed else 40
+    values = [0.5] * gains + [0.01, -0.01] * ((n - gains) // 2)
+    found = compare(scores(a=[0.0] * n, b=values), flips=999)["score"]
+    size = np.array(values) - np.mean(values)
+    skewness = (size**3).mean() / (size**2).mean() ** 1.5
+    assert (n < 25 * skewness**2) == skewed
+    assert codes(found) == ({"skewed": "warning"} if skewed else {})
 
 
-def test_above_a_thousand_queries_the_interval_is_students() -> None:
-    given = many(1001, 2, 5)
-    pair = compare(given, flips=1000)["score"]["s1"]
-    assert pair.interval == "t"
-    t = compare(given, test="t")["score"]["s1"]
-    assert (pair.low, pair.high) == (t.low, t.high)
-    assert "(by Student's t)" in str(compare(given, flips=1000))
-    assert compare(many(1000, 2, 5), flips=1000)["score"]["s1"].interval == "randomization"
+def codes(found: Result) -> dict[str, str]:
+    """Return {code: severity} of what is to be known of a result."""
+    return {note.code: note.severity for note in found.remarks}
+
+
+def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
+    """Return two systems that differ on the first queries only."""
+    return scores(old=[0.5] * n, new=[0.5 + gain for gain in gains] + [0.5] * (n - len(gains)))
+
+
+def test_few_queries_that_differ_are_said_and_listed() -> None:
+    given = changing(50, -0.4, 0.1, 0.25)
+    with pytest.warns(CranfieldWarning, match="only 3 of 50 queries differ") as warned:
+        found = compare(given)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    pair = found["score"]["new"]
+    assert (pair.changed, pair.wins, pair.ties, pair.losses) == (3, 2, 47, 1)
+    (note,) = found["score"].remarks
+    assert (note.code, note.severity, note.source, note.queries) == (
+        *("few-changes", "warning", "new"),
+        3,
+    )
+    assert "q0000 0.5000 to 0.1000, q0001 0.5000 to 0.6000, q0002 0.5000 to 0.7500." in note.text
+    assert found.to_dict()["results"][0]["remarks"] == [note.to_dict()]
+    table = found.tables()[0]
+    assert table.notes[0] == f"Warning: {note.text}"  # before the legend
+    row = dict(zip(table.header, table.rows[1], strict=True))
+    assert row["changed"] == "3"
+    header, values = (line.split(",") for line in found.to_csv().splitlines())
+    assert dict(zip(header, values, strict=True))["changed"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("n", "gains", "expected"),
+    [
+        (50, [0.1] * 9, "few-changes"),
+        (50, [0.1, -0.1] * 5, None),
+        (5_000, [0.1, -0.1] * 4, "few-changes"),  # at any number of queries
+        (50, [], "identical"),
+        (8, [0.1, -0.1], "few-queries"),
+        (8, [], "identical"),
+    ],
+)
+def test_which_doubt_is_said(n: int, gains: list[float], expected: str | None) -> None:
+    found = codes(compare(changing(n, *gains), test="t")["score"])
+    doubts = {"few-changes", "identical", "few-queries", "skewed"} & set(found)
+    assert expected is None or found[expected] == "warning"
+    assert doubts - {"few-queries"} == {expected} - {None, "few-queries"}
+
+
+def test_identical_systems_are_said_apart() -> None:
+    found = compare(changing(40))
+    (note,) = found["score"].remarks
+    # Were a share x of all queries to differ, 40 without a difference have a chance of (1 - x)^40.
+    share = 1 - 0.05 ** (1 / 40)
+    assert "Identical on all 40 queries: new." in note.text
+    assert f"up to {100 * share:.2g} % may differ." in note.text
+    assert found["score"]["new"].changed == 0
+
+
+def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
+    given = {f"s{i}": changing(30, *[0.1] * (i + 1))["new"] for i in range(4)}
+    found = compare({"old": changing(30)["old"], **given})
+    (note,) = [one for one in found["score"].remarks if one.code == "few-changes"]
+    assert note.count == 4
+    assert "s0 (1), s1 (2), s2 (3), s3 (4)" in note.text
+    assert "q0000" not in note.text
+
+
+def test_a_usual_comparison_warns_of_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = compare(DEMO, "nDCG@10")
+    assert not any(note.is_grave for note in found.every_note())
+
+
+def test_notes_have_their_place() -> None:
+    given = {name: {"AP": one, "RR": one} for name, one in changing(40, 0.1).items()}
+    kind = {f"q{i:04}": "long" if i % 2 else "short" for i in range(39)}
+    found = compare(given, slices={"length": kind})
+    said = {note.code: note.text for note in found.every_note()}
+    assert said["labels"] == "length: 1 of 40 queries have no label."
+    assert said["identical"].startswith("AP of long, RR of long: Identical on all 19 queries")
+    texts = [note.text for note in found.every_note() if note.code == "few-changes"]
+    assert [one.partition(": new: only 1 of ")[0] for one in texts] == [
+        "AP, RR",
+        "AP of short, RR of short",
+    ]
+    (of_slices,) = [one for one in found.tables() if "by length" in one.title[0]][:1]
+    assert of_slices.notes[0].startswith("Warning: short: new: only 1 of 20 queries differs")
+
+
+# ---- geometric means ----------------------------------------------------------------------------
+
+
+def by_gmap(**systems: list[float]) -> dict[str, dict[str, dict[str, float]]]:
+    return {name: {"GMAP": one, "AP": one} for name, one in scores(**systems).items()}
+
+
+HARD = [0.0, 0.02, 0.5, 0.3, 0.1, 0.6, 0.25, 0.4, 0.05, 0.35, 0.15, 0.45]
+BETTER_BUT_FOR_ONE = [0.1, 0.0, 0.7, 0.45, 0.15, 0.8, 0.3, 0.5, 0.0, 0.5, 0.2, 0.6]
+
+
+@pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "bootstrap"])
+def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
+    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), test=test)
+    logs = [
+        [math.log(max(value, 1e-5)) for value in system] for system in (BETTER_BUT_FOR_ONE, HARD)
+    ]
+    pair = found["GMAP"]["new"]
+    # The same as the means of differences of the logarithms, which no measure says to be so.
+    of_logs = compare(scores(old=logs[1], new=logs[0]), test=test)["score"]["new"]
+    fields = "difference low high p p_t sd d_z wins ties verdict changed skewness detectable"
+    for field in fields.split():
+        assert getattr(pair, field) == getattr(of_logs, field)
+    assert (pair.scale, of_logs.scale, found["AP"]["new"].scale) == (
+        *("ratio", "difference"),
+        "difference",
+    )
+    assert of_logs.ratio is of_logs.ratio_low is of_logs.ratio_high is None
+    new, old = (math.exp(sum(one) / 12) for one in logs)
+    assert (pair.mean, pair.other_mean) == pytest.approx((new, old), rel=1e-12)
+    assert pair.ratio == pytest.approx(new / old, rel=1e-12)
+    assert pair.percent == pytest.approx(100 * (new / old - 1), rel=1e-9)
+    assert pair.low is not None
+    assert pair.high is not None
+    assert (pair.ratio_low, pair.ratio_high) == (math.exp(pair.low), math.exp(pair.high))
+    # By AP the new one is better, by GMAP it is worse.
+    assert new < old
+    assert found["AP"]["new"].difference > 0
+    assert pair.difference < 0
+
+
+def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
+    result = compare(DEMO, "GMAP")["GMAP"]
+    of_evaluate = evaluate(*DEMO, "GMAP")
+    assert [one.mean for one in result.systems] == [one["GMAP"] for one in of_evaluate.values()]
+    for one in result.systems:
+        assert one.low is not None
+        assert one.high is not None
+        assert 0 < one.low < one.mean < one.high
+
+
+def test_a_table_of_ratios_says_so() -> None:
+    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), "GMAP", rope=0.05)
+    table, pair = found.tables()[0], found["GMAP"]["new"]
+    row = dict(zip(table.header, table.rows[1], strict=True))
+    assert float(row["ratio"]) == round(pair.ratio or 0, 4)
+    assert row["95% interval"] == f"[{pair.ratio_low:.4f}, {pair.ratio_high:.4f}]"
+    assert "diff" not in row
+    shown = "\n".join(table.notes)
+    assert "ratio: GMAP, a geometric mean, divided by that of old, and its 95% interval" in shown
+    assert pair.detectable is not None
+    assert f"missed more than 1 time in 5: new {math.exp(pair.detectable):.4f}." in shown
+    assert "its logarithm within 0.05 of 0" in shown
+    every = compare(by_gmap(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), "GMAP", all_pairs=True)
+    means = sorted((one.mean for one in every["GMAP"].systems), reverse=True)
+    ratios = every.tables()[1]
+    assert ratios.title == ["GMAP   ratios"]
+    assert float(ratios.rows[0][1]) == pytest.approx(means[1] / means[0], abs=5e-5)
+
+
+def test_sums_are_compared_by_their_means() -> None:
+    found = compare(DEMO, "NumRelRet AP")
+    assert "mean-of-sum" in codes(found["NumRelRet"])
+    assert "mean-of-sum" not in codes(found["AP"])
+
+
+# ---- many queries -------------------------------------------------------------------------------
+
+
+def test_of_however_many_queries_the_interval_goes_with_p() -> None:
+    # Few of many queries changed: Student's interval goes another way than the flips.
+    chance = np.random.default_rng(249)
+    new = np.where(chance.random(1001) < 0.02, chance.normal(0.3, 0.5, 1001), 0).tolist()
+    given = scores(old=[0.0] * 1001, new=new)
+    pair = compare(given)["score"]["new"]
+    t = compare(given, test="t")["score"]["new"]
+    assert pair.p is not None
+    assert pair.low is not None
+    assert t.low is not None
+    assert (pair.interval, t.interval) == ("randomization", "t")
+    assert pair.p <= 0.05
+    assert pair.low > 0 > t.low
+    assert "(by inversion of the test)" in str(compare(given, flips=1000))
+    for seed in range(20):
+        pair = compare(many(1001, 2, seed), flips=999, alpha=0.3)["score"]["s1"]
+        assert pair.p is not None
+        assert pair.low is not None
+        assert pair.high is not None
+        assert (pair.p <= 0.3) == (pair.low > 0 or pair.high < 0)
 
 
 def test_the_queries_that_change_most() -> None:
@@ -660,7 +902,30 @@ def test_the_queries_that_change_most() -> None:
     assert list(most.values()) == sorted(change.values(), key=lambda one: -abs(one))[:3]
     assert all(change[query] == value for query, value in most.items())
     table = found.tables(changes=3)[-1]
-    assert [row[1] for row in table.rows] == list(most)
+    assert {row[1] for row in table.rows} == set(most)
+
+
+def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> None:
+    found = compare(changing(20, 0.3, -0.1, 0.2, -0.4, 0.0))
+    worse, better = ["q0003", "q0001"], ["q0000", "q0002"]
+    assert list(found.changes("new")) == ["q0003", "q0000", "q0002", "q0001"]
+    assert list(found.changes("new", only="worse")) == worse
+    assert list(found.changes("new", only="better")) == better
+    assert list(found.changes("new", only="worse", n=1)) == worse[:1]
+    shown = {n: [row[1] for row in found.tables(changes=n)[-1].rows] for n in (2, 20)}
+    assert shown == {2: ["q0003", "q0000"], 20: [*worse, *better]}
+    with pytest.raises(OptionError, match="only='lost' is not known"):
+        found.changes("new", only="lost")  # type: ignore[arg-type]
+    assert "No query changes." in str(compare(changing(12)).tables(changes=3)[-1].notes)
+
+
+def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
+    fewer = {name: {"LastRel": one} for name, one in changing(12, 0.3, -0.1).items()}
+    assert list(compare(fewer).changes("new", only="worse")) == ["q0000"]
+    # From 0.01 to 0.03 is a larger ratio than from 0.5 to 0.8.
+    of_gmap = by_gmap(old=[0.5, 0.01, *[0.4] * 10], new=[0.8, 0.03, *[0.4] * 10])
+    assert list(compare(of_gmap).changes("new", measure="AP")) == ["q0000", "q0001"]
+    assert list(compare(of_gmap).changes("new", measure="GMAP")) == ["q0001", "q0000"]
 
 
 def test_everything_is_in_the_json_document() -> None:
@@ -803,6 +1068,67 @@ def test_tukeys_p_is_beside_the_plain_one_where_there_are_two_systems() -> None:
     assert row["diff"].endswith("^")
 
 
+def test_a_probability_marks_as_many_as_a_test_does() -> None:
+    chance = np.random.default_rng(11)
+    values = chance.normal(0, 1, (15, 40)) + np.linspace(-1, 1, 40)
+    given = scores(none=[0.0] * 15, **{f"s{i}": one.tolist() for i, one in enumerate(values.T)})
+    result = compare(given, test="bayes")["score"]
+    # The posterior is t around the mean: it is beyond 1 - alpha / 2 where p is at most alpha.
+    assert [pair.verdict is not None for pair in result.pairs] == [
+        pair.p_t is not None and pair.p_t <= 0.05 for pair in result.pairs
+    ]
+    assert {pair.verdict for pair in result.pairs} == {"better", "worse", None}
+    assert "with a probability of at least 0.975." in str(compare(given, test="bayes"))
+    assert codes(result)["correction"] == "info"
+    with_rope = compare(given, test="bayes", rope=0.1)
+    for pair in with_rope["score"].pairs:
+        most = max(pair.probability_better or 0, pair.probability_worse or 0)
+        assert (pair.verdict is not None) == (most >= 0.95)
+    assert "with a probability of at least 0.95." in str(with_rope)
+
+
+def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
+    given = many(30, 3, 2)
+    assert "it may leave out 0 without a mark" in str(compare(given))
+    assert "without a mark" not in str(compare(given, correction="none"))
+    assert "without a mark" not in str(compare({name: given[name] for name in ("s0", "s1")}))
+
+
+# ---- what so many queries find ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("correction", "level"),
+    [
+        ("none", 0.05),
+        ("holm", 0.05 / 11),
+        ("bonferroni", 0.05 / 11),
+        ("maxt", 0.05),
+        ("bh", 0.05),
+    ],
+)
+def test_what_is_found_depends_on_the_correction(correction: Any, level: float) -> None:
+    found = compare(many(43, 12, 3), correction=correction, flips=9_999)
+    pair = found["score"].pairs[0]
+    assert pair.verdict is None
+    assert pair.sd is not None
+    assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
+    assert ("in 5, before correction: " in str(found)) == (correction in ("maxt", "bh"))
+    assert ("in 5: " in str(found)) == (correction not in ("maxt", "bh"))
+
+
+def test_what_is_found_depends_on_what_holm_has_told_already() -> None:
+    given = many(43, 4, 3)
+    given["s1"] = {query: value + 1 for query, value in given["s1"].items()}
+    given["s2"] = {query: value + 2 for query, value in given["s2"].items()}
+    result = compare(given, flips=9_999)["score"]
+    assert [pair.verdict for pair in result.pairs] == ["better", "better", None]
+    # Two of three are told: to the third alpha is left whole; without one of the two, the half.
+    for pair, level in zip(result.pairs, (0.05 / 2, 0.05 / 2, 0.05), strict=True):
+        assert pair.sd is not None
+        assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
+
+
 # ---- what looks like something else -------------------------------------------------------------
 
 
@@ -813,6 +1139,7 @@ def test_the_mark_goes_by_what_the_test_asks() -> None:
     assert (pair.verdict, pair.wins, pair.losses) == ("better", 29, 1)
     assert pair.difference < 0
     assert "By its mean, it is the other way round: new." in str(compare(given, test="sign"))
+    assert codes(compare(given, test="sign")["score"])["mean-disagrees"] == "warning"
     even = scores(old=[0.0] * 8, new=[0.1] * 7 + [-0.7])
     assert compare(even, test="t", alpha=0.4)["score"]["new"].verdict is None
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -592,6 +593,20 @@ def test_two_runs_without_a_query_are_told_where_they_differ() -> None:
     far = {"x": {"q1": [*docs, "a"]}, "y": {"q1": [*docs, "d999", "a"]}}
     with pytest.raises(OptionError, match=r"in 'q1' \(\+1e-06\)$"):
         explain(TWO, far, "RR")
+
+
+def test_queries_of_a_geometric_mean_differ_by_their_ratio() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    old = {"q1": ["a"], "q2": [*(f"d{i}" for i in range(9)), "a"]}  # AP 1, 1/10
+    new = {"q1": ["x", "a"], "q2": [*(f"d{i}" for i in range(49)), "a"]}  # 1/2, 1/50
+    runs = {"old": old, "new": new}
+    with pytest.raises(OptionError, match=r"in 'q1' \(\+0\.5000\), 'q2' \(\+0\.0800\)$"):
+        explain(qrels, runs, "AP")
+    with pytest.raises(OptionError, match=r"in 'q2' \(ratio 5\), 'q1' \(ratio 2\)$"):
+        explain(qrels, runs, "GMAP")
+    notes = pair(qrels, runs, "GMAP", "q1").table().notes
+    assert any(f"= +{math.log(2):.6f}, a ratio of 2.0000." in note for note in notes)
+    assert not any("a ratio of" in note for note in pair(qrels, runs, "AP", "q1").table().notes)
 
 
 def test_what_cannot_be_explained_is_refused() -> None:

@@ -15,7 +15,6 @@ from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import (
     Flips,
     Paired,
-    inverted,
     one_sided,
     sign_flip,
     step_down,
@@ -32,6 +31,13 @@ def greater_than_0(paired: Paired, flips: Flips) -> Floats:
     nothing = np.zeros((1, len(paired.left)))
     found: Floats = one_sided(paired.differences, nothing, flips, 0.05)[2][0]
     return found
+
+
+def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
+    """Return the intervals, if the p-values that come with them are those of `sign_flip`."""
+    p, low, high = module.inverted(paired, flips, alpha)
+    assert p.tolist() == sign_flip(paired, flips).tolist()
+    return low, high
 
 
 def every_pair(values: Floats) -> Paired:
@@ -226,29 +232,79 @@ def test_zero_is_outside_if_and_only_if_significant(
 
 
 @pytest.mark.parametrize("n", [12, 30, 70, 200])
-@pytest.mark.parametrize("cells", [97, 777, 10_007])
-def test_the_size_of_a_part_changes_nothing(
-    n: int, cells: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("cells", "fewest", "tables"), [(97, 1, 256), (777, 50, 5_000), (997, 1, 10_000_000)]
+)
+def test_the_size_of_a_part_changes_no_bit(
+    n: int, cells: int, fewest: int, tables: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = np.random.default_rng(n).random((n, 4)).round(2)
     paired, flips = every_pair(values), Flips(n, 500)
 
     def answers() -> list[list[float]]:
         found = [test(paired, flips) for test in (sign_flip, greater_than_0, step_down)]
-        return [p.tolist() for p in [*found, *inverted(paired, flips, 0.05)]]
+        bounds = np.full((1, 6), -0.01)
+        found += [
+            *inverted(paired, flips, 0.05),
+            *one_sided(paired.differences, bounds, flips, 0.1),
+        ]
+        return [p.tolist() for p in found]
 
     whole = answers()
-    monkeypatch.setattr(module, "_CELLS", cells)
-    np.testing.assert_allclose(answers()[3:], whole[3:], 1e-12, 1e-14)
-    assert answers()[:3] == whole[:3]
+    for name, number in ("_CELLS", cells), ("_FEWEST", fewest), ("_TABLES", tables):
+        monkeypatch.setattr(module, name, number)
+    assert len(list(flips.parts(4))) > 1
+    assert answers() == whole
+
+
+@pytest.mark.parametrize("n_cores", [1, 2, 7])
+def test_the_number_of_threads_changes_no_bit(
+    n_cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FEWEST", 100)
+    monkeypatch.setattr(module, "_CELLS", 100)
+    values = np.random.default_rng(5).random((80, 4))
+    paired, flips = every_pair(values), Flips(80, 5_000)
+    alone = [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))]
+    monkeypatch.setattr("cranfield.ranking._n_cores", lambda: n_cores)
+    assert [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))] == alone
+
+
+def signs_of(flips: Flips, begin: int, end: int) -> Floats:
+    """Return signs, 0 for minus and 1 for plus: (n_flips, n_queries)."""
+    words = np.ascontiguousarray(flips.words(begin, end).T)
+    octets = words.view(np.uint8).reshape(end - begin, -1)
+    return np.unpackbits(octets, axis=1, count=flips.n_queries).astype(np.float64)
 
 
 def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
     few, many = Flips(70, 100), Flips(70, 1_000)
-    drawn = [np.concatenate(list(flips.signs())) for flips in (few, many)]
+    drawn = [signs_of(flips, 0, flips.drawn) for flips in (few, many)]
     assert (drawn[0] == drawn[1][:100]).all()
+    assert (signs_of(many, 37, 90) == drawn[1][37:90]).all()
     words = np.random.Generator(np.random.PCG64(42)).integers(0, 2**64, (100, 2), np.uint64)
     assert (drawn[0] == np.unpackbits(words.view(np.uint8), axis=1, count=70)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 17])
+def test_of_few_queries_each_half_of_all_signs_is_there_once(n: int) -> None:
+    flips = Flips(n)
+    signs = signs_of(flips, 0, flips.looked_at)
+    found = {tuple(row) for row in (2 * signs - 1).tolist()}
+    assert len(found) == len(signs) == 2 ** (n - 1)
+    assert found | {tuple(-x for x in row) for row in found} == set(map(tuple, all_signs(n)))
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 63, 64, 65, 127, 200])
+@pytest.mark.parametrize("width", [0, 1, 2, 5])
+def test_sums_that_are_looked_up_are_those_of_a_product(n: int, width: int) -> None:
+    values = np.random.default_rng(n).normal(size=(n, width))
+    flips = Flips(n if n > 20 else min(n, 12), 300)
+    end = min(300, flips.looked_at)
+    words, signs = flips.words(0, end), 2 * signs_of(flips, 0, end) - 1
+    assert flips.n_queries == n
+    np.testing.assert_allclose(module.signed_sums(values, words), (signs @ values).T, 0, 1e-12)
+    assert module.n_kept(words).tolist() == (signs > 0).sum(axis=1).tolist()
 
 
 def p_of_first(values: Floats, flips: Flips) -> float:

@@ -91,11 +91,24 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
 def test_the_logarithms_of_a_geometric_mean_are_said() -> None:
     scores = {name: {"GMAP": of, "AP": of} for name, of in SAKAI.items()}
     found = correlate(scores, resamples=10)
-    assert (
-        "GMAP: its mean is geometric; intervals and tests are of the logarithms of the queries' "
-        "values." in found.notes
-    )
-    assert not [note for note in found.notes if note.startswith("AP")]
+    (note,) = [note for note in found.notes if note.code == "geometric"]
+    assert note.text.startswith("GMAP: its mean is geometric;")
+
+
+def test_how_often_the_interval_of_tau_holds_is_said_where_queries_are_few() -> None:
+    few = correlate({name: {"P@5": of, "AP": of} for name, of in SAKAI.items()}, resamples=10)
+    (note,) = [note for note in few.notes if note.code == "tau-interval"]
+    assert (note.severity, note.queries) == ("info", 20)
+    assert note.text in few.table().notes
+    assert note.to_dict() in few.to_dict()["notes"]
+    many = {
+        name: {
+            measure: {f"{query}-{i}": value for query, value in of.items() for i in range(5)}
+            for measure in ("P@5", "AP")
+        }
+        for name, of in SAKAI.items()
+    }
+    assert "tau-interval" not in [note.code for note in correlate(many, resamples=10).notes]
 
 
 def test_columns_may_be_systems(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from cranfield.cli.report import (
 from cranfield.comparison import options
 from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.formats.rates import rate_rows
+from cranfield.notes import lines_of
 from cranfield.render import delimited
 
 _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
@@ -91,5 +92,5 @@ def command(
         separated=lambda delimiter: delimited(
             [_COLUMNS, *found.rows(per_query=per_query)], delimiter
         ),
-        notes=[*found.remarks, *found.notes],
+        notes=lines_of([*found.remarks, *found.notes]),
     )

@@ -27,6 +27,7 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
+from cranfield.notes import lines_of
 
 
 @click.command("compare")
@@ -97,7 +98,7 @@ from cranfield.formats.scores import WideColumns
     check=options.whole,
     bounds={"least": 1},
     metavar="N",
-    help="Show the N queries that change most, too.",
+    help="Show the N queries that change most, too, those that get worse first.",
 )
 @rel_option()
 @judging_options
@@ -165,15 +166,10 @@ def command(
         **more,
         **judging,
     )
-    remarks = [
-        f"{one.measure}{'' if one.slice is None else f', {one.slice}'}: {remark}"
-        for one in found.results
-        for remark in one.remarks
-    ]
     show_report(
         form,
         tables=lambda: found.tables(means=means, changes=changes or 0),
         document=found.to_dict,
         separated=found.to_csv,
-        notes=[*found.notes, *remarks],
+        notes=lines_of(found.every_note()),
     )

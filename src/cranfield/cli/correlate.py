@@ -26,6 +26,7 @@ from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
+from cranfield.notes import lines_of
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")
@@ -135,5 +136,5 @@ def command(
         tables=found.tables,
         document=found.to_dict,
         separated=lambda delimiter: delimited([_COLUMNS, *found.rows()], delimiter),
-        notes=found.notes,
+        notes=lines_of(found.notes),
     )

@@ -9,11 +9,16 @@ import numpy as np
 from cranfield.cached import cached_property
 from cranfield.comparison.shown import number, probability, signed
 from cranfield.comparison.stability import Stability
+from cranfield.notes import Note, lines_of
 from cranfield.pairs.assessors import Agreed
 from cranfield.ranked import Floats, mean
 from cranfield.render import Table, text, to_html
 
 _PAIRS_SHOWN = 10
+_OF_CHANGES = (
+    "A - B: diff A less diff B, and p of a paired t test of that: whether A and B see two systems "
+    "differently. Significant under one of them only does not show that they do."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +41,8 @@ class Agreement:
     matrix: Floats
     orderings: Sequence[Stability]
     recipe: Mapping[str, Any]
-    remarks: Sequence[str] = ()  # what else to know of the judgments
-    notes: Sequence[str] = ()  # and of the runs
+    remarks: tuple[Note, ...] = ()  # what else to know of the judgments
+    notes: tuple[Note, ...] = ()  # and of the runs
 
     @cached_property
     def rates(self) -> dict[int, dict[int, float]]:
@@ -68,7 +73,7 @@ class Agreement:
             if n
         ]
         notes = [
-            *self.remarks,
+            *lines_of(self.remarks),
             *one_sided,
             "both: documents judged in both. rel. A, rel. B: relevant there (grade "
             f"{rel} or more).",
@@ -130,7 +135,7 @@ class Agreement:
                 rows.append([one.measure, name, *map(number, means)])
         second = ["B"] if self.per_query else []
         notes = [
-            *self.notes,
+            *lines_of(self.notes),
             f"{' and '.join(['A', *second])}: the mean over the queries. mixed, lowest, highest: "
             f"the mean, the lowest and the highest of that under {self._mixtures}.",
             self._how,
@@ -153,6 +158,7 @@ class Agreement:
             for pair in moved[:_PAIRS_SHOWN]:
                 of_a = [signed(pair.difference_a), probability(pair.p_a)]
                 of_b = [signed(pair.difference_b), probability(pair.p_b)] if self.per_query else []
+                of_b += [signed(pair.change), probability(pair.p_change)] if self.per_query else []
                 shares = [number(pair.same_sign), number(pair.same_verdict)]
                 rows.append([one.measure, pair.left, pair.right, *of_a, *of_b, *shares])
             notes.append(
@@ -162,10 +168,11 @@ class Agreement:
                 + ": not shown (--format csv or json has all)."
             )
         header = ["measure", "system", "against", "diff A", "p A"]
-        header += ["diff B", "p B"] if self.per_query else []
+        header += ["diff B", "p B", "A - B", "p A - B"] if self.per_query else []
         notes += [
             "diff: the difference of the means, system minus against. p: of a two-sided paired t "
             "test, not corrected for the number of pairs.",
+            *([_OF_CHANGES] if self.per_query else []),
             f"same sign: the share of {self._mixtures} where the difference has the sign that it "
             f"has under A. same verdict: where it is significant (p <= {self.recipe['alpha']}) if "
             "it is so under A, and not if not, with the same sign.",
@@ -229,12 +236,12 @@ class Agreement:
         """Return everything as plain values."""
         return {
             "recipe": dict(self.recipe),
-            "remarks": list(self.remarks),
+            "remarks": [note.to_dict() for note in self.remarks],
             "pooled": asdict(self.pooled),
             "per_query": {query: asdict(one) for query, one in self.per_query.items()},
             "grades": list(self.grades),
             "matrix": self.matrix.tolist(),
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
             "orderings": [one.to_dict() for one in self.orderings],
         }
 

@@ -1,6 +1,7 @@
 """Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Union
 
 import numpy as np
@@ -12,7 +13,7 @@ from cranfield.comparison.stability import Stability, stabilities
 from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.measures import Measure
-from cranfield.notes import lines_of
+from cranfield.notes import Note
 from cranfield.pairs.assessors import (
     agreed,
     agreed_of_matrix,
@@ -126,19 +127,22 @@ def _of_two(
     pooled = agreed(two, recipe["rel"], pooled=True)[0]
     each = agreed(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
-    remarks = [f"{_queries(len(two.query_ids))} judged in both qrels."]
+    n = len(two.query_ids)
+    remarks = [Note("in-both", "info", f"{_queries(n)} judged in both qrels.", n)]
     for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
         if n:
-            remarks.append(f"{_queries(n)} judged in {name} only: left out.")
+            text = f"{_queries(n)} judged in {name} only: left out."
+            remarks.append(Note("in-one", "info", text, n, name))
     found: list[Stability] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
-            remarks.append(
+            text = (
                 f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
                 f"ask for it take {top}."
             )
+            remarks.append(Note("highest-grade", "info", text))
         under_a, under_b = (
             score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures))
             for one in (a, b)
@@ -156,7 +160,8 @@ def _of_two(
         found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
-    return Agreement(pooled, per_query, grades, matrix, found, recipe, remarks, notes)
+    said = tuple(remarks), tuple(notes)
+    return Agreement(pooled, per_query, grades, matrix, found, recipe, *said)
 
 
 def _of_rates(
@@ -183,17 +188,18 @@ def _of_rates(
         for given, rate in table[true].items():
             matrix[grades.index(true), grades.index(given)] = rate * count
     found: list[Stability] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     if runs is not None:
         top = max(a.top_grade, *grades)
         scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
-        wanted, notes = _orderable(scored.measures), lines_of(scored.notes)
+        wanted, notes = _orderable(scored.measures), list(scored.notes)
         made = Relabelled(a, list(runs.values()), wanted, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
-    remarks = ["B is made of A by rates: what is said of it is to be expected, not counted."]
+    text = "B is made of A by rates: what is said of it is to be expected, not counted."
+    remarks = (Note("expected", "info", text),)
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
-    return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, notes)
+    return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, tuple(notes))
 
 
 def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
@@ -245,14 +251,17 @@ def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
     return measures
 
 
-def _notes(a: Systems, b: Systems) -> list[str]:
+def _notes(a: Systems, b: Systems) -> list[Note]:
     """Return what is to be known of the runs under both qrels, and under one of them."""
-    ours, theirs = lines_of(a.notes), lines_of(b.notes)
     return [
-        *(note for note in ours if note in theirs),
-        *(f"Under A: {note}" for note in ours if note not in theirs),
-        *(f"Under B: {note}" for note in theirs if note not in ours),
+        *(note for note in a.notes if note in b.notes),
+        *(replace(note, source=_under("A", note)) for note in a.notes if note not in b.notes),
+        *(replace(note, source=_under("B", note)) for note in b.notes if note not in a.notes),
     ]
+
+
+def _under(name: str, note: Note) -> str:
+    return f"Under {name}" if note.source is None else f"Under {name}: {note.source}"
 
 
 def _values(scores: Systems) -> Floats:

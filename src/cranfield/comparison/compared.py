@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.geometric import logs
+from cranfield.comparison.remarks import merged
 from cranfield.comparison.result import Pair, Result, Settings
+from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
+from cranfield.errors import one_of
 from cranfield.measures import Measure, parse
+from cranfield.notes import Note
 from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
 
 
@@ -32,12 +37,23 @@ class Comparison:
     aligned: Aligned
     settings: Settings
     results: Sequence[Result]
-    notes: Sequence[str]
+    notes: tuple[Note, ...]
     bounds: bool = False  # whether to show what unjudged documents may change
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
         return self._find(measure, None, None)
+
+    def every_note(self) -> list[Note]:
+        """Return all that there is to know: of each result, with its measure, and of the data."""
+        return [
+            *merged(
+                (one.measure if one.slice is None else f"{one.measure} of {one.slice}", note)
+                for one in self.results
+                for note in one.remarks
+            ),
+            *self.notes,
+        ]
 
     def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice, of one label."""
@@ -64,28 +80,41 @@ class Comparison:
         other: str | None = None,
         measure: str | Measure | None = None,
         n: int | None = None,
+        only: Literal["better", "worse"] | None = None,
     ) -> dict[str, float]:
         """Return {query_id: score of `system` - score of `other`}, the largest changes first.
 
-        `other` is the baseline unless stated, `measure` the first one; `n` keeps so many.
+        Queries that do not change are left out. `other` is the baseline unless stated, `measure`
+        the first one; `n` keeps so many, `only` those on which `system` is better, or worse. Where
+        the measure has a geometric mean, the largest change is that with the ratio farthest from 1.
         """
         aligned = self.aligned
         other = other if other is not None else self.settings.baseline
         for name in (system, other):
             if name not in aligned.names:
                 raise KeyError(f"{name!r}: the systems are {', '.join(aligned.names)}")
+        if only is not None:
+            one_of("only", only, ("better", "worse"))
         chosen = aligned.measures[0] if measure is None else self[measure].measure
-        values = aligned.column(chosen)
-        ours, theirs = (values[:, aligned.names.index(str(one))] for one in (system, other))
-        change = ours - theirs
-        order = np.argsort(-np.abs(change), kind="stable")[:n].tolist()
-        return {aligned.query_ids[i]: float(change[i]) for i in order}
+        pair = [aligned.names.index(str(one)) for one in (system, other)]
+        values = aligned.column(chosen)[:, pair]
+        change = values[:, 0] - values[:, 1]
+        compared = logs(aligned.known(chosen), values)
+        gain = compared[:, 0] - compared[:, 1]
+        if not self[chosen].rising:
+            gain = -gain
+        kept = {None: np.abs(gain), "better": gain, "worse": -gain}[only] > min(
+            self.settings.tie, TIE
+        )
+        order = [i for i in np.argsort(-np.abs(gain), kind="stable").tolist() if kept[i]]
+        return {aligned.query_ids[i]: float(change[i]) for i in order[:n]}
 
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
         `means` adds each system's mean with its own interval, `changes` the so many queries that
-        change most, of each pair.
+        change most, of each pair: first those on which the system is worse, then those on which it
+        is better.
         """
         found: list[Table] = []
         labels = dict.fromkeys(one.label for one in self.results)
@@ -108,10 +137,12 @@ class Comparison:
         row = {query: i for i, query in enumerate(self.aligned.query_ids)}
         column = {name: i for i, name in enumerate(self.aligned.names)}
         for pair in self[measure].pairs:
-            for query, change in self.changes(pair.system, pair.other, measure, n).items():
+            most = self.changes(pair.system, pair.other, measure, n)
+            worse = self.changes(pair.system, pair.other, measure, only="worse")
+            for query in sorted(most, key=lambda query: query not in worse):
                 scores = values[row[query]]
                 ours, theirs = scores[column[pair.system]], scores[column[pair.other]]
-                yield pair.system, pair.other, query, float(ours), float(theirs), change
+                yield pair.system, pair.other, query, float(ours), float(theirs), most[query]
 
     def __str__(self) -> str:
         return "\n".join(map(text, self.tables()))
@@ -167,5 +198,5 @@ class Comparison:
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
             },
             "results": [one.to_dict() for one in self.results],
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
         }

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, get_args
+from typing import Any, NamedTuple, Unpack, get_args
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from cranfield.comparison.flips import (
     Flips,
     Paired,
     inverted,
-    sign_flip,
     step_down,
 )
+from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.letters import letters
-from cranfield.comparison.power import detectable, topics
-from cranfield.comparison.remarks import remarks_on
+from cranfield.comparison.power import detectable
+from cranfield.comparison.ranges import cut, range_of
+from cranfield.comparison.remarks import FEW, Changes, remarks_on
 from cranfield.comparison.result import (
     Correction,
     Family,
@@ -60,12 +61,12 @@ from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
-from cranfield.notes import lines_of
+from cranfield.notes import Note, warn_of
 from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.version import __version__
 
-INVERTED_UP_TO = 1_000  # queries: above, the interval is Student's t's, which differs by 1e-4
+_LEAST_LEVEL = 1e-9  # that options take for alpha
 _CORRECTIONS = {
     "holm": holm,
     "bonferroni": bonferroni,
@@ -82,9 +83,25 @@ class _Cell:
     label: str | None
     slice: str | None
     rows: Bools  # (n_queries,)
-    paired: Paired
+    paired: Paired  # of logarithms if the measure has a geometric mean
     moments: Moments
     p: Floats  # (n_pairs,)
+    interval: tuple[Floats, Floats, str]  # (n_pairs,) each, infinite or NaN where there is none
+
+
+class _Family(NamedTuple):
+    """The comparisons that one is corrected with."""
+
+    comparisons: int
+    told: int  # of which the corrected p is at most alpha
+
+    def level(self, settings: Settings, told: bool) -> float:
+        """Return the level that the correction leaves a t-test of one of them.
+
+        Holm's divides alpha by the number of those that are not told, itself included.
+        """
+        left = {"bonferroni": self.comparisons, "holm": self.comparisons - self.told + told}
+        return max(settings.alpha / max(left.get(settings.correction, 1), 1), _LEAST_LEVEL)
 
 
 def compare(
@@ -129,7 +146,8 @@ def compare(
         seed: of the flips.
         tie: a query is tied where two scores differ by no more.
         rope: a mean difference below is practically none: adds how probable it is that a system is
-            better, the same, worse.
+            better, the same, worse. (Of a geometric mean, `tie` and `rope` are of the difference of
+            two logarithms.)
         slices: labels of queries, to compare on those of each label by themselves: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
@@ -141,8 +159,16 @@ def compare(
         columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
+    A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
+    tested are differences of logarithms.
+
     Returns:
         a Comparison, which shows itself as tables.
+
+    Warns:
+        CranfieldWarning: one, of what makes tests and intervals doubtful: fewer than 10 queries, or
+            fewer than 10 on which two systems differ; skewed differences. It is in the `remarks` of
+            the results, too.
 
     Raises:
         InputError: scores that are missing or are no numbers; a baseline that is not there.
@@ -152,10 +178,10 @@ def compare(
     Sources: Smucker, Allan & Carterette, CIKM 2007; Urbano, Lima & Hanjalic, SIGIR 2019; Holm,
     Scandinavian Journal of Statistics 1979; Sakai, SIGIR Forum 2014.
 
-    >>> old = {"q1": 0.1, "q2": 0.4, "q3": 0.0, "q4": 0.5, "q5": 0.2, "q6": 0.3}
+    >>> old = {f"q{i}": score for i, score in enumerate([0.1, 0.4, 0.0, 0.5, 0.2] * 2)}
     >>> new = {query: score + 0.1 for query, score in old.items()}
     >>> pair = compare({"old": old, "new": new})["score"]["new"]
-    >>> pair.p == 2 / 2**6, pair.verdict
+    >>> pair.p == 2 / 2**10, pair.verdict
     (True, 'better')
 
     """
@@ -204,7 +230,7 @@ def compare(
         PERMUTATIONS if correction == "rtukey" else None,
         __version__,
     )
-    notes = lines_of(aligned.notes)
+    notes = [*aligned.notes]
     left, right = _pairs(aligned.names, baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=bounds)
     parts: list[tuple[str | None, str | None, Bools]]
@@ -218,7 +244,9 @@ def compare(
         for label, name, rows in parts
         for result in _results(aligned, left, right, settings, label, name, rows, unjudged)
     ]
-    return Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
+    found = Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
+    warn_of(found.every_note())
+    return found
 
 
 def _baseline(names: Sequence[str], baseline: str | None) -> str:
@@ -244,10 +272,10 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
 
 def _labelled(
     slices: Any, query_ids: Sequence[str]
-) -> tuple[list[tuple[str, str, Bools]], list[str]]:
+) -> tuple[list[tuple[str, str, Bools]], list[Note]]:
     """Return (what is labelled, label, which queries have it), and what to know of the labels."""
     given = label_rows(slices)
-    found, said = [], lines_of(given.notes)
+    found, said = [], [*given.notes]
     for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
         names = dict.fromkeys(of_query.values())
@@ -259,7 +287,8 @@ def _labelled(
         if without == len(every):
             raise InputError(f"{label}: no query that is compared has a label")
         if without:
-            said.append(f"{label}: {without:,} of {len(every):,} queries have no label.")
+            text = f"{label}: {without:,} of {len(every):,} queries have no label."
+            said.append(Note("without-label", "info", text, without))
     return found, said
 
 
@@ -276,33 +305,52 @@ def _results(
     """Return the results of all measures on some of the queries."""
     flips = Flips(int(np.count_nonzero(rows)), settings.flips, settings.seed)
     cells = []
-    for i in range(len(aligned.measures)):
-        paired = Paired(aligned.values[i][rows], left, right)
+    for i, measure in enumerate(aligned.measures):
+        values = logs(aligned.known(measure), aligned.values[i][rows])
+        paired = Paired(values, left, right)
         moments = Moments.of(paired)
-        p = _p_values(paired, moments, flips, settings)
-        cells.append(_Cell(i, label, name, rows, paired, moments, p))
+        if settings.test == "randomization" and flips.n_queries > 1:
+            p, low, high = inverted(paired, flips, settings.alpha)
+            interval = low, high, "randomization"
+        else:
+            p = _p_values(paired, moments, flips, settings)
+            interval = _interval(paired, moments, flips, settings)
+        cells.append(_Cell(i, label, name, rows, paired, moments, p, interval))
     adjusted = _adjusted(cells, flips, settings)
     return [
-        _result(aligned, cell, p_adjusted, flips, settings, on(of_measure, rows))
-        for cell, p_adjusted, of_measure in zip(cells, adjusted, bounds, strict=True)
+        _result(aligned, cell, p_adjusted, family, flips, settings, on(of_measure, rows))
+        for cell, p_adjusted, family, of_measure in zip(
+            cells, adjusted, _families(adjusted, aligned, settings), bounds, strict=True
+        )
     ]
+
+
+def _families(adjusted: Sequence[Floats], aligned: Aligned, settings: Settings) -> list[_Family]:
+    """Return the family of each measure's comparisons."""
+    told = [int(np.count_nonzero(p <= settings.alpha)) for p in adjusted]
+    sizes = [len(p) for p in adjusted]
+    if settings.family == "all":
+        told, sizes = [sum(told)] * len(told), [sum(sizes)] * len(sizes)
+    if settings.correction in ("tukey", "rtukey"):  # which know no baseline
+        sizes = [math.comb(len(aligned.names), 2)] * len(sizes)
+    return [_Family(*one) for one in zip(sizes, told, strict=True)]
 
 
 def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
     """Return the p-value of each pair alone, NaN where there is none: (n_pairs,)."""
-    if paired.n_queries < 2 or settings.test == "bayes":
+    if paired.n_queries < 2:
         return np.full(len(paired.left), np.nan)
     match settings.test:
-        case "randomization":
-            return sign_flip(paired, flips)
         case "t":
             return t_test(moments)
         case "wilcoxon":
-            return wilcoxon(paired, settings.tie)
+            return wilcoxon(paired, flips, settings.tie)
         case "sign":
             return sign_test(paired, settings.tie)
         case "bootstrap":
             return bootstrap_test(paired, moments, resamples=flips.drawn, seed=flips.seed)
+        case _:
+            return np.full(len(paired.left), np.nan)
 
 
 def _adjusted(cells: Sequence[_Cell], flips: Flips, settings: Settings) -> list[Floats]:
@@ -343,8 +391,6 @@ def _interval(
     if paired.n_queries < 2:
         none = np.full(len(paired.left), np.nan)
         return none, none, "none"
-    if settings.test == "randomization" and paired.n_queries <= INVERTED_UP_TO:
-        return *inverted(paired, flips, settings.alpha), "randomization"
     if settings.test == "bootstrap":
         ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
         return *ends, "bca"
@@ -355,20 +401,26 @@ def _result(
     aligned: Aligned,
     cell: _Cell,
     p_adjusted: Floats,
+    family: _Family,
     flips: Flips,
     settings: Settings,
     unjudged: PairBounds | None,
 ) -> Result:
     paired, moments = cell.paired, cell.moments
+    known, values = aligned.known(aligned.measures[cell.measure]), aligned.values[cell.measure]
+    scores, by_ratio = values[cell.rows], is_geometric(known)
     measure, rising = aligned.measures[cell.measure], aligned.rising[cell.measure]
     query_ids = [
         query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
     ]
     n, freedom = paired.n_queries, paired.n_queries > 1
-    low, high, interval = _interval(paired, moments, flips, settings)
+    least, most = range_of(known, paired.values)
+    low, high = cut(*cell.interval[:2], least - most, most - least)
     effects = effects_of(paired, moments)
     deltas = cliff(paired, settings.tie)
     wins, ties, losses = signs(paired, settings.tie)
+    differs = np.abs(paired.differences) > min(settings.tie, TIE)
+    changed = np.count_nonzero(differs, axis=0)
     if not rising:
         wins, losses = losses, wins
     p_t = t_test(moments) if freedom else cell.p
@@ -384,35 +436,55 @@ def _result(
         direction = (wins - losses) * 1.0
     elif ranks is not None:
         direction = ranks if rising else -ranks
-    least = detectable(n, alpha=settings.alpha) if freedom else None
+    smallest = [
+        detectable(n, alpha=family.level(settings, told)) if freedom else None
+        for told in (False, True)
+    ]
     means = [mean(column) for column in paired.values.T]
+    if by_ratio:
+        means = list(map(math.exp, means))
     pairs = []
+    changes: dict[tuple[str, str], Changes] = {}
     for i, (a, b) in enumerate(zip(paired.left.tolist(), paired.right.tolist(), strict=True)):
         difference = float(moments.mean[i])
         p, adjusted, sd = or_none(cell.p[i]), or_none(p_adjusted[i]), or_none(moments.sd[i])
         better = worse = None
         if belief is not None:
             better, worse = or_none(belief[0][i]), or_none(belief[2][i])
+        rejected = adjusted is not None and adjusted <= settings.alpha
+        told = rejected
         if settings.test == "bayes":
-            told = max(better or 0.0, worse or 0.0) >= 1 - settings.alpha
-        else:
-            told = adjusted is not None and adjusted <= settings.alpha
-        d_z = or_none(effects.d_z[i])
-        drawn = settings.test in ("randomization", "bootstrap")
-        exact = settings.test == "randomization" and flips.exact
+            told = max(better or 0.0, worse or 0.0) >= settings.sure
+        found = smallest[rejected]
+        drawn = settings.test in ("randomization", "wilcoxon", "bootstrap")
+        exact = drawn and settings.test != "bootstrap" and flips.exact
         error = math.sqrt(p * (1 - p) / flips.drawn) if p and drawn and not exact else 0.0
+        names = aligned.names[a], aligned.names[b]
+        if changed[i] < FEW:
+            changes[names] = [
+                (query_ids[row], *scores[row, [a, b]].tolist())
+                for row in np.flatnonzero(differs[:, i]).tolist()
+            ]
+        ends = or_none(low[i]), or_none(high[i])
+        ratio, ratio_low, ratio_high = (
+            math.exp(one) if by_ratio and one is not None else None for one in (difference, *ends)
+        )
         pairs.append(
             Pair(
-                system=aligned.names[a],
-                other=aligned.names[b],
+                system=names[0],
+                other=names[1],
                 n=n,
                 mean=means[a],
                 other_mean=means[b],
+                scale="ratio" if by_ratio else "difference",
                 difference=difference,
-                percent=or_none(100 * (difference / means[b])) if means[b] else None,
-                low=or_none(low[i]),
-                high=or_none(high[i]),
-                interval=interval,
+                percent=_percent(difference, means[b], ratio),
+                low=ends[0],
+                high=ends[1],
+                ratio=ratio,
+                ratio_low=ratio_low,
+                ratio_high=ratio_high,
+                interval=cell.interval[2],
                 p=p,
                 p_adjusted=adjusted,
                 p_t=or_none(p_t[i]),
@@ -421,11 +493,12 @@ def _result(
                 verdict=_outcome(direction[i]) if told else None,
                 sd=sd,
                 skewness=or_none(effects.skewness[i]),
-                d_z=d_z,
+                d_z=or_none(effects.d_z[i]),
                 hedges=or_none(effects.hedges[i]),
                 glass=or_none(effects.glass[i]),
                 d_av=or_none(effects.d_av[i]),
                 es_e=or_none(effects.es_e[i]),
+                changed=int(changed[i]),
                 wins=int(wins[i]),
                 ties=int(ties[i]),
                 losses=int(losses[i]),
@@ -436,10 +509,7 @@ def _result(
                 probability_better=better,
                 probability_same=None if belief is None else or_none(belief[1][i]),
                 probability_worse=worse,
-                detectable=None if least is None or not sd else least * sd,
-                queries_needed=None
-                if told or not d_z
-                else topics(effect=abs(d_z), alpha=settings.alpha),
+                detectable=None if found is None or not sd else found * sd,
                 unjudged_low=None if unjudged is None else float(unjudged.low[i]),
                 unjudged_high=None if unjudged is None else float(unjudged.high[i]),
                 unjudged_method=None if unjudged is None else unjudged.method,
@@ -447,9 +517,6 @@ def _result(
             )
         )
     systems = _systems(aligned, cell, means, settings.alpha)
-    of_family = len(pairs) * (len(aligned.measures) if settings.family == "all" else 1)
-    if settings.correction in ("tukey", "rtukey"):  # which know no baseline
-        of_family = math.comb(len(aligned.names), 2)
     shared = None
     if settings.baseline is None:
         shared = _letters(aligned.names, means, rising, pairs)
@@ -462,10 +529,17 @@ def _result(
         hash_of(query_ids),
         systems,
         pairs,
-        of_family,
+        family.comparisons,
         shared,
-        remarks_on(aligned.known(measure), pairs, flips, settings, of_family, rising),
+        remarks_on(known, pairs, changes, flips, settings, family.comparisons, rising),
     )
+
+
+def _percent(difference: float, mean: float, ratio: float | None) -> float | None:
+    """Return a difference in percent of a mean; None if that is 0."""
+    if ratio is not None:
+        return 100 * (ratio - 1)
+    return or_none(100 * (difference / mean)) if mean else None
 
 
 def _outcome(direction: float) -> Outcome | None:
@@ -477,6 +551,10 @@ def _outcome(direction: float) -> Outcome | None:
 def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float) -> list[System]:
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
+    measure = aligned.known(aligned.measures[cell.measure])
+    if is_geometric(measure):
+        low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
+    low, high = cut(low, high, *range_of(measure, cell.paired.values))
     shares = judged_shares(aligned, cell.measure, cell.rows)
     judged: Sequence[float | None] = shares or [None] * len(means)
     little = little_judged(shares) or [False] * len(means)

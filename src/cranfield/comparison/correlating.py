@@ -26,18 +26,21 @@ from cranfield.comparison.orderings import (
     Orderings,
     shown_flips,
 )
+from cranfield.comparison.products import product
 from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.measures import Measure, parse
+from cranfield.notes import Note, lines_of
 from cranfield.pairs import RBO, rbo
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table, text, to_html
 from cranfield.version import __version__
 
 RESAMPLES = 1_000
+_HOLDS_AT = 97  # queries: measured of so many, the interval holds as often as it says
 _NAMED = 5  # pairs of systems that a note names
 
 Cell = str | float | int | None
@@ -145,7 +148,7 @@ class Correlation:
     systems: tuple[str, ...]
     orderings: tuple[Ordering, ...]
     pairs: tuple[OrderingPair, ...]
-    notes: tuple[str, ...]  # what to know of the data
+    notes: tuple[Note, ...]  # what to know of the data, and of the intervals
     alpha: float
     flips: int
     resamples: int
@@ -188,7 +191,10 @@ class Correlation:
             notes.append("-: has no value, for want of systems, of queries, or of differences.")
         for one in self.pairs:
             notes += [f"{one.label}: {line}." for line in self._said_of(one)]
-        return Table(header, rows, [*notes, *self.notes], title=self._title())
+        grave = [note for note in self.notes if note.is_grave]
+        others = [note for note in self.notes if not note.is_grave]
+        below = [*lines_of(grave), *notes, *lines_of(others)]
+        return Table(header, rows, below, title=self._title())
 
     def coefficients(self) -> Table:
         """Return a row for each two orderings: the other coefficients."""
@@ -298,7 +304,7 @@ class Correlation:
                 for one in self.orderings
             ],
             "pairs": [one.to_dict() for one in self.pairs],
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
         }
         if self.discrimination is not None:
             found["discrimination"] = self.discrimination.to_dict()
@@ -376,10 +382,23 @@ def correlate(
         _pair(every.systems, one, other, alpha, flips, resamples, seed, rbo_p)
         for one, other in _compared(orderings, reference)
     )
+    notes = (*_on_intervals(pairs, orderings), *every.notes)
     more = Discrimination.of(orderings, alpha, flips, seed, splits) if discrimination else None
     return Correlation(
-        every.systems, orderings, pairs, every.notes, alpha, flips, resamples, seed, rbo_p, more
+        every.systems, orderings, pairs, notes, alpha, flips, resamples, seed, rbo_p, more
     )
+
+
+def _on_intervals(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
+    """Yield how often intervals of tau-b hold, if there are any and the queries are few."""
+    n = min(len(one.query_ids) for one in orderings)
+    if n < _HOLDS_AT and any(one.interval is not None for one in pairs):
+        text = (
+            "With few queries the interval of tau-b holds less often than it says, mostly as it is "
+            "too low: in trials with TREC systems a 95% interval held 8 times in 10 with 25 "
+            f"queries, 9 times in 10 with 43, and as it says with {_HOLDS_AT}."
+        )
+        yield Note("tau-interval", "info", text, n)
 
 
 def _compared(
@@ -477,7 +496,7 @@ def _taus(x: Floats, y: Floats, resamples: int, seed: int) -> Floats:
     left, right = np.triu_indices(m, 1)
     found = []
     for counts in resampled(n, resamples, seed, 2 * len(left)):
-        in_x, in_y = (_order(counts @ values / n, left, right) for values in (x, y))
+        in_x, in_y = (_order(product(counts, values) / n, left, right) for values in (x, y))
         possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
         has = possible > 0
         found.append((in_x * in_y).sum(axis=1)[has] / np.sqrt(possible[has]))

@@ -17,6 +17,7 @@ from cranfield.comparison.orderings import (
     Orderings,
     shown_flips,
 )
+from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, MeasuresLike
@@ -185,7 +186,7 @@ def swaps_of(one: Ordering, splits: int, seed: int, bins: tuple[float, ...]) -> 
         rows = min(step, splits - begin)
         order = chance.permuted(np.tile(np.arange(n), (rows, 1)), axis=1)
         halves = order[:, :half], order[:, half : 2 * half]
-        means = (rounded(_members(some, n) @ one.values / half) for some in halves)
+        means = (rounded(product(_members(some, n), one.values) / half) for some in halves)
         first, second = (rounded(both[:, left] - both[:, right]) for both in means)
         bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
         opposite = (first * second < 0).ravel()

@@ -4,24 +4,40 @@ If two systems do not differ, each query's difference might as well have the oth
 signs are flipped, query by query, in every way, or in many ways drawn by chance, and one counts how
 often the mean difference is as large as the one that was seen (Fisher, The Design of Experiments,
 1935; Smucker, Allan & Carterette, CIKM 2007). All pairs of systems share the flips: sums over the
-queries of each system's scores, with their signs, are one matrix product, and the difference of two
-of these is the pair's.
+queries of each system's scores, with their signs, are computed once, and the difference of two of
+these is the pair's.
+
+The signs of eight queries are a byte. What eight scores add under each of the 256 bytes is computed
+once and looked up for every flip (the method of four Russians: Arlazarov, Dinic, Kronrod &
+Faradzhev 1970). That takes a fraction of a matrix product's time, and none of the threads of a
+library for linear algebra, which wait busily where other programs have the cores. The scores are
+always added in the same order, so that a sum has the same bits on every machine, in however many
+parts and threads the flips are gone through.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranfield.cached import cached_property
 from cranfield.ranked import Floats, Ints
+from cranfield.ranking import in_threads
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
 FLIPS = 100_000
 SEED = 42
 MOST_FLIPS = 10_000_000  # intervals hold some numbers for each
-_CELLS = 1_000_000  # of a matrix at once: 8 MB
+_CELLS = 131_072  # of the sums of a part: 1 MB, most of which stays in a core's cache
+_FEWEST = 8_192  # flips of a part: many more than the 256 sums of a table, made for each part
+_OCTETS = 16_000_000  # of the signs of a part: 16 MB
+_TABLES = 131_072  # numbers in the tables that are made at once
 _AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
+
+
+Words = NDArray[np.uint64]
+_Part = tuple[int, int]  # the first of some flips, and the first that is none of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +90,18 @@ class Paired:
     def _basis(self) -> tuple[Floats, Ints, Ints]:
         """Return columns (n_queries, n_columns), and of which two each pair is the difference.
 
-        The last column is 0. A pair that differs by much less than its systems score has a column
-        of its own: the difference of two large sums would be but rounding.
+        A pair that differs by much less than its systems score has a column of its own: the
+        difference of two large sums would be but rounding. It has -1 for the second one.
         """
-        n, m = self.n_queries, len(self.left)
+        m = len(self.left)
         size = np.abs(self.values).sum(axis=0)
         alone = self.slack < 1e-14 * (size[self.left] + size[self.right])
         if m <= self.values.shape[1]:
             alone = np.ones(m, np.bool_)
         own = self.differences[:, alone]
         kept = np.unique(np.concatenate((self.left[~alone], self.right[~alone])))
-        columns = np.concatenate((self.values[:, kept], own, np.zeros((n, 1))), axis=1)
-        left, right = np.empty(m, np.int64), np.full(m, columns.shape[1] - 1)
+        columns = np.concatenate((self.values[:, kept], own), axis=1)
+        left, right = np.empty(m, np.int64), np.full(m, -1)
         left[alone] = len(kept) + np.arange(own.shape[1])
         left[~alone] = np.searchsorted(kept, self.left[~alone])
         right[~alone] = np.searchsorted(kept, self.right[~alone])
@@ -96,15 +112,9 @@ class Paired:
         """How many rows `columns` returns."""
         return int(self._basis[0].shape[1])
 
-    def columns(self, signs: Floats) -> Floats:
-        """Return what pairs' sums under signs are differences of: (width, n_flips).
-
-        `signs` is (n_flips, n_queries), 0 or 1 for minus and plus.
-        """
-        columns, _, _ = self._basis
-        found: Floats = (2 * columns).T @ signs.T
-        found -= columns.sum(axis=0)[:, None]
-        return found
+    def columns(self, words: Words) -> Floats:
+        """Return what pairs' sums under flips are differences of: (width, n_flips)."""
+        return signed_sums(self._basis[0], words)
 
     def sums(self, columns: Floats, order: Iterable[int] | None = None) -> Iterator[Floats]:
         """Yield the sum of each pair's differences under each flip: (n_flips,).
@@ -114,7 +124,44 @@ class Paired:
         """
         _, left, right = self._basis
         for pair in range(len(left)) if order is None else order:
-            yield columns[left[pair]] - columns[right[pair]]
+            minuend = columns[left[pair]]
+            yield minuend - columns[right[pair]] if right[pair] >= 0 else minuend.copy()
+
+
+def signed_sums(values: Floats, words: Words) -> Floats:
+    """Return the sums of each column's values, with the signs of each flip: (n_columns, n_flips).
+
+    `values` is (n_queries, n_columns), `words` what `Flips.words` returns for as many queries.
+    """
+    n, width = values.shape
+    n_octets = -(-n // 8)
+    padded = np.zeros((8 * n_octets, width))
+    padded[:n] = values
+    by_octet = padded.reshape(n_octets, 8, width)
+    n_flips = words.shape[1]
+    octets = words.view(np.uint8).reshape(len(words), n_flips, 8)
+    found, added = np.zeros((n_flips, width)), np.empty((n_flips, width))
+    at_once = max(1, _TABLES // (256 * max(1, width)))
+    for begin in range(0, n_octets, at_once):
+        for i, table in enumerate(_tables(by_octet[begin : begin + at_once]), begin):
+            # A byte is no index beyond a table: "clip" leaves out the test for one.
+            table.take(octets[i // 8, :, i % 8], axis=0, out=added, mode="clip")
+            found += added
+    return np.ascontiguousarray(found.T)
+
+
+def _tables(values: Floats) -> Floats:
+    """Return what eight values add under each byte of signs: (n_octets, 256, width).
+
+    `values` is (n_octets, 8, width); the highest bit is the sign of the first.
+    """
+    n_octets, _, width = values.shape
+    tables = np.zeros((n_octets, 1, width))
+    for eighth in range(8):
+        one = values[:, eighth, :]
+        tables = tables[:, :, None] + np.stack((-one, one), axis=1)[:, None]
+        tables = tables.reshape(n_octets, 2 ** (eighth + 1), width)
+    return tables
 
 
 @dataclass(frozen=True)
@@ -122,8 +169,8 @@ class Flips:
     """Signs for n queries: all there are, if these are few, or `drawn` by chance.
 
     The signs of a flip depend on the seed, its number and the number of queries, and on nothing
-    else. Where all are tried, only those are looked at that leave the last query's sign: the others
-    are their negatives.
+    else. Where all are tried, only those are looked at that leave the first query's sign: the
+    others are their negatives.
     """
 
     n_queries: int
@@ -140,27 +187,40 @@ class Flips:
         """How many flips `signs` goes through."""
         return 2 ** max(self.n_queries - 1, 0) if self.exact else self.drawn
 
-    def signs(self, width: int = 0) -> Iterator[Floats]:
-        """Yield signs, 0 for minus and 1 for plus: (n_flips, n_queries) in parts.
+    def parts(self, width: int = 1) -> Iterator[_Part]:
+        """Yield the flips in parts: the number of a first one, and of the one after the last.
 
         `width`: how many sums the caller holds for each flip.
         """
-        step = max(1, min(_CELLS // max(1, self.n_queries), 8 * _CELLS // max(1, width)))
+        n_octets = 8 * self._n_words
+        step = max(_FEWEST, _CELLS // max(1, width))
+        step = max(1, min(step, _OCTETS // n_octets))
         for begin in range(0, self.looked_at, step):
-            yield self._part(begin, min(begin + step, self.looked_at))
+            yield begin, min(begin + step, self.looked_at)
 
-    def _part(self, begin: int, end: int) -> Floats:
-        n = self.n_queries
+    @property
+    def _n_words(self) -> int:
+        return max(1, -(-self.n_queries // 64))
+
+    def words(self, begin: int, end: int) -> Words:
+        """Return the signs of the flips from number `begin` to before `end`: (n_words, n_flips).
+
+        Each query has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
+        bytes to a word of 64 bits, in the order of memory. What is left of the last word is 0.
+        """
+        n, each = self.n_queries, self._n_words
         if self.exact:
-            words = np.arange(begin, end, dtype="<u4")
-            kept = np.uint32(1 << (n - 1)) if n else np.uint32(0)
-            octets = (words | kept).view(np.uint8).reshape(end - begin, 4)
-            return np.unpackbits(octets, axis=1, count=n, bitorder="little").astype(np.float64)
-        each = -(-n // 64)  # words
+            drawn = np.arange(begin, end, dtype=np.uint64)
+            if n:
+                drawn |= np.uint64(1 << (n - 1))
+                drawn <<= np.uint64(64 - n)
+            return drawn.astype(">u8").view(np.uint64)[None]
         source = np.random.PCG64(self.seed).advance(begin * each)
-        drawn = source.random_raw((end - begin) * each).astype("<u8")
-        octets = drawn.view(np.uint8).reshape(end - begin, each * 8)
-        return np.unpackbits(octets, axis=1, count=n).astype(np.float64)
+        drawn = source.random_raw((end - begin) * each).astype("<u8", copy=False)
+        words = np.ascontiguousarray(drawn.reshape(end - begin, each).T).view(np.uint64)
+        octets = words[-1:].view(np.uint8).reshape(-1, 8)
+        octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n)
+        return words
 
     def share(self, counts: Ints) -> Floats:
         """Return counts of flips looked at as p-values.
@@ -181,14 +241,30 @@ class Flips:
         return least
 
 
+def n_kept(words: Words) -> Ints:
+    """Return how many queries keep their sign under each flip: (n_flips,)."""
+    found: Ints = np.bitwise_count(words).sum(axis=0, dtype=np.int64)
+    return found
+
+
 def sign_flip(paired: Paired, flips: Flips) -> Floats:
     """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
-    counts = np.zeros(len(paired.left), np.int64)
     least = np.abs(paired.totals) - paired.slack
-    for signs in flips.signs(paired.width):
-        for pair, sums in enumerate(paired.sums(paired.columns(signs))):
-            counts[pair] += np.count_nonzero(np.abs(sums, out=sums) >= least[pair])
+
+    def counted(part: _Part) -> Ints:
+        columns = paired.columns(flips.words(*part))
+        every = zip(paired.sums(columns), least.tolist(), strict=True)
+        return np.array([_as_large(sums, limit) for sums, limit in every], np.int64)
+
+    counts = np.zeros(len(paired.left), np.int64)
+    for found in in_threads(counted, flips.parts(paired.width)):
+        counts += found
     return flips.share(counts)
+
+
+def _as_large(sums: Floats, least: float) -> int:
+    """Return how many sums are at least so large, to either side. Their signs are lost."""
+    return int(np.count_nonzero(np.abs(sums, out=sums) >= least))
 
 
 def step_down(paired: Paired, flips: Flips) -> Floats:
@@ -203,57 +279,95 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
     observed = np.abs(paired.totals) * scale
     order = np.argsort(-observed, kind="stable")
     least = observed - paired.slack * scale
-    counts = np.zeros(len(order), np.int64)
     rising = order[::-1].tolist()
-    for signs in flips.signs(paired.width):
+
+    def counted(part: _Part) -> Ints:
         # Each pair against the greatest of itself and of those with a smaller t.
-        greatest = np.zeros(len(signs))
-        for pair, sums in zip(rising, paired.sums(paired.columns(signs), rising), strict=True):
+        counts, greatest = np.zeros(len(order), np.int64), np.zeros(part[1] - part[0])
+        columns = paired.columns(flips.words(*part))
+        for pair, sums in zip(rising, paired.sums(columns, rising), strict=True):
             np.abs(sums, out=sums)
             sums *= scale[pair]
             np.maximum(greatest, sums, out=greatest)
-            counts[pair] += np.count_nonzero(greatest >= least[pair])
+            counts[pair] = np.count_nonzero(greatest >= least[pair])
+        return counts
+
+    counts = np.zeros(len(order), np.int64)
+    for found in in_threads(counted, flips.parts(paired.width)):
+        counts += found
     p = flips.share(counts)
     p[order] = np.maximum.accumulate(p[order])
     return p
 
 
-def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends of each pair's interval: the shifts that the test does not reject.
+def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats, Floats]:
+    """Return the p-value of `sign_flip`, and the ends of the interval that goes with it.
 
-    A flip counts against a shift of the mean difference if the shift lies between the mean of the
-    differences whose signs it flips and the mean of the others; the observed mean always does. So
-    the ends are two of these means: the upper one, that of which just more than alpha of the flips
-    have a greater one. Returns two arrays (n_pairs,). 0 lies outside if and only if the p-value of
-    `sign_flip` is at most alpha.
+    The interval of a mean difference holds the shifts that the test does not reject. A flip counts
+    against a shift if the shift lies between the mean of the differences whose signs it flips and
+    the mean of the others; the observed mean always does. So the ends are two of these means: the
+    upper one, that of which just more than alpha of the flips have a greater one. 0 lies outside if
+    and only if the p-value is at most alpha.
+
+    Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
+    far enough away to be rejected. All come from the same sums.
     """
-    m, n = len(paired.left), paired.n_queries
-    needed = flips.needed(alpha)
-    if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
-        return np.full(m, -np.inf), np.full(m, np.inf)
-    low, high = np.empty(m), np.empty(m)
-    near_zero = paired.slack / (2 * n)  # no difference but rounding's
+    m, needed = len(paired.left), flips.needed(alpha)
+    counts, low, high = np.zeros(m, np.int64), np.empty(m), np.empty(m)
     for some in _blocks(paired, flips):
         part = Paired(paired.values, paired.left[some], paired.right[some])
-        every = [(signs.sum(axis=1), part.columns(signs)) for signs in flips.signs(part.width)]
-        n_kept = np.concatenate([kept for kept, _ in every])
-        n_flipped = n - n_kept
-        # Where all signs are kept, or all flipped, no shift is far enough away.
-        none = np.flatnonzero(n_kept * n_flipped == 0)
-        n_kept[none] = n_flipped[none] = 1
-        columns = np.concatenate([found for _, found in every], axis=1)
-        for pair, sums in zip(some, part.sums(columns), strict=True):
-            kept = (sums + paired.totals[pair]) / 2
-            flipped = paired.totals[pair] - kept
-            kept /= n_kept
-            flipped /= n_flipped
-            kept[none], flipped[none] = np.inf, -np.inf
-            ends = (
-                -_greatest(-np.minimum(kept, flipped), needed),
-                _greatest(np.maximum(kept, flipped), needed),
-            )
-            low[pair], high[pair] = (0.0 if abs(end) <= near_zero[pair] else end for end in ends)
-    return low, high
+        for pair, found in zip(some, _each_inverted(part, flips, needed), strict=True):
+            counts[pair], low[pair], high[pair] = found
+    return flips.share(counts), low, high
+
+
+def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[int, float, float]]:
+    """Yield of each pair how many flips have a sum as large, and the ends of its interval.
+
+    `needed`: how many flips count against no shift outside of the ends, at least.
+    """
+    n_kept, columns = _under_all(paired, flips)
+    n_flipped = paired.n_queries - n_kept
+    # Where all signs are kept, or all flipped, no shift is far enough away.
+    none = np.flatnonzero(n_kept * n_flipped == 0)
+    n_kept[none] = n_flipped[none] = 1
+
+    def ends(total: float, sums: Floats) -> tuple[float, float]:
+        if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
+            return -np.inf, np.inf
+        kept = (sums + total) / 2
+        flipped = total - kept
+        kept /= n_kept
+        flipped /= n_flipped
+        kept[none], flipped[none] = np.inf, -np.inf
+        low = -_greatest(-np.minimum(kept, flipped), needed)
+        return low, _greatest(np.maximum(kept, flipped), needed)
+
+    def of_pair(pair: int) -> tuple[int, float, float]:
+        (sums,) = paired.sums(columns, [pair])
+        total, slack = float(paired.totals[pair]), float(paired.slack[pair])
+        near_zero = slack / (2 * paired.n_queries)  # no difference but rounding's
+        low, high = (0.0 if abs(end) <= near_zero else end for end in ends(total, sums))
+        return _as_large(sums, abs(total) - slack), low, high
+
+    return in_threads(of_pair, range(len(paired.left)))
+
+
+def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
+    """Return, for all flips, how many signs each keeps, and the sums that pairs' are made of.
+
+    (n_flips,) and (width, n_flips).
+    """
+
+    def of_part(part: _Part) -> tuple[_Part, Ints, Floats]:
+        words = flips.words(*part)
+        return part, n_kept(words), paired.columns(words)
+
+    kept = np.empty(flips.looked_at, np.int64)
+    columns = np.empty((paired.width, flips.looked_at))
+    for (begin, end), counts, found in in_threads(of_part, flips.parts(paired.width)):
+        kept[begin:end], columns[:, begin:end] = counts, found
+    return kept, columns
 
 
 def _blocks(paired: Paired, flips: Flips) -> list[list[int]]:
@@ -298,28 +412,12 @@ def one_sided(
     slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
     above, below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
-    at_once = max(1, 4 * _CELLS // flips.looked_at)
+    at_once = max(1, 4_000_000 // flips.looked_at)
     for begin in range(0, m, at_once):
         part = slice(begin, begin + at_once)
-        # The last column counts whose signs are kept.
-        paired = Paired.of(np.concatenate((differences[:, part], np.ones((n, 1))), axis=1))
-        width = paired.values.shape[1] - 2
-        means = np.empty((width, sides * flips.looked_at))
-        done = 0
-        for signs in flips.signs(8 * width):
-            sums = np.array(list(paired.sums(paired.columns(signs))))
-            for side in (1, -1)[:sides]:
-                total = (paired.totals[:, None] - side * sums) / 2
-                size = np.rint(total[-1])
-                total = total[:-1]
-                for b, bound in enumerate(bounds[:, part]):
-                    over = total - size * bound[:, None]
-                    above[b, part] += np.count_nonzero(over <= slack[b, part, None], axis=1)
-                    below[b, part] += np.count_nonzero(over >= -slack[b, part, None], axis=1)
-                unflipped = np.full_like(total, np.nan)
-                found = np.divide(total, size, out=unflipped, where=size > 0)
-                means[:, done : done + len(signs)] = found
-                done += len(signs)
+        above[:, part], below[:, part], means = _held(
+            differences[:, part], bounds[:, part], slack[:, part], flips
+        )
         if some:
             unflipped = np.isnan(means)
             means[unflipped] = -np.inf
@@ -331,3 +429,40 @@ def one_sided(
     lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
     upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
     return lower + 0.0, upper + 0.0, p_above, p_below
+
+
+def _held(
+    differences: Floats, bounds: Floats, slack: Floats, flips: Flips
+) -> tuple[Ints, Ints, Floats]:
+    """Return how many flips count against each bound, from above and from below, and their means.
+
+    Two (n_bounds, n_pairs); and the mean of the differences whose signs each flip flips, NaN where
+    it flips none: (n_pairs, n_flips), where all flips are tried twice as many as are looked at.
+    """
+    n, m = differences.shape
+    paired = Paired.of(differences)
+    sides = (1, -1) if flips.exact else (1,)
+    means = np.empty((m, len(sides) * flips.looked_at))
+
+    def of_part(part: _Part) -> Ints:
+        words = flips.words(*part)
+        kept, columns = n_kept(words), paired.columns(words)
+        sums = np.array(list(paired.sums(columns)))
+        counts = np.zeros((2, *bounds.shape), np.int64)
+        for place, side in enumerate(sides):
+            total = (paired.totals[:, None] - side * sums) / 2
+            size = n - kept if side == 1 else kept
+            for b, bound in enumerate(bounds):
+                over = total - size * bound[:, None]
+                counts[0, b] += np.count_nonzero(over <= slack[b, :, None], axis=1)
+                counts[1, b] += np.count_nonzero(over >= -slack[b, :, None], axis=1)
+            unflipped = np.full_like(total, np.nan)
+            found = np.divide(total, size, out=unflipped, where=size > 0)
+            means[:, place * flips.looked_at :][:, slice(*part)] = found
+        return counts
+
+    above, below = np.zeros((2, *bounds.shape), np.int64)
+    for found in in_threads(of_part, flips.parts(m)):
+        above += found[0]
+        below += found[1]
+    return above, below, means

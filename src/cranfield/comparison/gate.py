@@ -429,7 +429,7 @@ def _notes(
     if any(one.p is None and one.lower is not None for one in verdicts):
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")
     for measure in aligned.measures:
-        said += on_its_mean(aligned.known(measure))
+        said += map(str, on_its_mean(aligned.known(measure)))
     return [*said, *lines_of(aligned.notes)]
 
 

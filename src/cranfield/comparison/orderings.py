@@ -1,7 +1,7 @@
 """Orderings: several systems, from best to worst, under a measure and some judgments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Unpack
 
@@ -11,13 +11,13 @@ from cranfield.cached import cached_property
 from cranfield.comparison.alignment import Aligned, Missing, align
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip
+from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
-from cranfield.measures import Measure
-from cranfield.notes import lines_of
+from cranfield.notes import Note
 from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints, floored_log, mean
+from cranfield.ranked import Floats, Ints, mean
 from cranfield.scores import Systems
 
 
@@ -61,7 +61,7 @@ class Orderings:
 
     systems: tuple[str, ...]
     orderings: tuple[Ordering, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class Orderings:
         """
         found: list[Ordering] = []
         names: tuple[str, ...] = ()
-        notes: dict[str, list[str]] = {}  # and of which sources
+        notes: dict[Note, list[str]] = {}  # and of which sources
         sources = _sources(data)
         for source, one in sources.items():
             aligned = align(one, measures, missing=missing, columns=columns, **judging)
@@ -90,24 +90,28 @@ class Orderings:
                     f"the system {odd!r} is not among those of every one of "
                     f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
                 )
-            for note in lines_of(aligned.notes):
+            for note in aligned.notes:
                 notes.setdefault(note, []).append(source)
             for measure in aligned.measures:
-                if _is_geometric(aligned.known(measure)):
-                    note = (
+                if is_geometric(aligned.known(measure)):
+                    text = (
                         f"{measure}: its mean is geometric; intervals and tests are of the "
                         "logarithms of the queries' values."
                     )
-                    notes.setdefault(note, []).append(source)
+                    notes.setdefault(Note("geometric", "info", text), []).append(source)
                 label = measure
                 if len(sources) > 1:
                     label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
                 found.append(_ordering(label, source, measure, aligned, names))
         said = [
-            note if len(of) == len(sources) else f"{', '.join(of)}: {note}"
+            note if len(of) == len(sources) else replace(note, source=_joined(*of, note.source))
             for note, of in notes.items()
         ]
         return cls(names, tuple(found), tuple(said))
+
+
+def _joined(*names: str | None) -> str:
+    return ", ".join(name for name in names if name)
 
 
 def _sources(data: Any) -> dict[str, Any]:
@@ -136,18 +140,13 @@ def _ordering(
     values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
     known = aligned.known(measure)
     scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    if _is_geometric(known):
-        values = np.stack([floored_log(one) for one in values.T], axis=1)
+    values = logs(known, values)
     rising = aligned.rising[aligned.measures.index(measure)]
     if not rising:
         values = -values
     return Ordering(
         label, source, measure, rising, aligned.query_ids, scores, values, aligned.recipe
     )
-
-
-def _is_geometric(measure: Measure | None) -> bool:
-    return measure is not None and measure.definition.aggregation == "geometric"
 
 
 def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:

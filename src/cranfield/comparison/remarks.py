@@ -1,15 +1,20 @@
 """What a reader should know of a comparison before believing it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair, Settings
-from cranfield.comparison.shown import probability
+from cranfield.comparison.shown import number, probability
 from cranfield.measures import Measure
+from cranfield.notes import Note
 
-_SKEWED = 2.0
-_SKEWED_UP_TO = 100  # queries
+FEW = 10  # queries, or queries that differ
+_LISTED = 3  # pairs of which the queries that differ are listed
+_NAMED = 5
+_DRAWN = ("randomization", "wilcoxon", "bootstrap")
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
     "below, not whether their mean is 0: with many queries, skewness alone is significant.",
@@ -25,100 +30,197 @@ _OF_CORRECTIONS = {
     "by": "by bounds the share of false alarms among the marks, not the chance of any.",
     "none": "Uncorrected: of 20 comparisons of equal systems, one is marked by chance alone.",
 }
+_SO_FEW = (
+    "Where so few do, intervals hold the true difference less often than they say, and tests give "
+    "more false alarms"
+)
+
+# (query_id, score of the system, score of the other), of the queries that differ
+Changes = Sequence[tuple[str, float, float]]
+Doubt = Literal["identical", "few-changes", "skewed"]
+
+
+def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
+    """Return why a test and an interval of a mean difference may not keep their promise.
+
+    `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
+    do, the sample need not hold the large differences that are rare. Else by the skewness G of the
+    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Of fewer
+    than 10 queries all of this is said at once, in other words.
+    """
+    if changed == 0:
+        return "identical"
+    if n < FEW:
+        return None
+    if changed < FEW:
+        return "few-changes"
+    return "skewed" if skewness is not None and n < 25 * skewness**2 else None
 
 
 def remarks_on(
     measure: Measure | None,
     pairs: Sequence[Pair],
+    changes: Mapping[tuple[str, str], Changes],
     flips: Flips,
     settings: Settings,
     comparisons: int,
     rising: bool,
-) -> list[str]:
-    """Return sentences on the comparison of some systems under one measure."""
-    said = []
+) -> tuple[Note, ...]:
+    """Return what to know of the comparison of some systems under one measure.
+
+    `changes` has the queries that differ, for the pairs of (system, other) where few do.
+    """
     n, alpha = flips.n_queries, settings.alpha
     if n == 1:
-        return ["One query shows a difference, but not whether it is chance: there is no test."]
-    if pairs and settings.test == "randomization" and flips.exact:
-        least = 1 / flips.looked_at
-        if least > alpha:
-            said.append(
-                f"{n} queries: no p can be below {least:.4g}; nothing can be significant, and no "
-                "interval has ends."
-            )
-    if pairs and n < 10:
-        said.append(f"Only {n} queries: take any of this as a hint.")
-    if settings.correction in ("holm", "bonferroni") and settings.test in (
-        "randomization",
-        "bootstrap",
-    ):
-        exact = settings.test == "randomization" and flips.exact
-        least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
-        floor = min(1.0, least * comparisons)
-        if not exact and flips.drawn < 20 * comparisons / alpha:
-            none = ", and nothing can be significant" if floor > alpha else ""
-            what = "flips" if settings.test == "randomization" else "resamples"
-            other = ", or correct by maxt" if what == "flips" and comparisons > 1 else ""
-            over = "1 comparison calls" if comparisons == 1 else f"{comparisons:,} comparisons call"
-            said.append(
-                f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
-                f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more{other}."
-            )
-        elif exact and floor > alpha >= least:
-            said.append(
-                f"{n} queries: no corrected p can be below {floor:.2g}; nothing can be significant."
-            )
-    drawn = settings.test == "bootstrap" or (settings.test == "randomization" and not flips.exact)
-    if drawn and settings.correction not in ("holm", "bonferroni"):
-        least = 1 / (flips.drawn + 1)
-        if least > alpha:
-            said.append(
-                f"{flips.drawn:,} were drawn, so that no p can be below {least:.2g}, and nothing "
-                "can be significant. Draw more."
-            )
+        one = "One query shows a difference, but not whether it is chance: there is no test."
+        return (Note("few-queries", "warning", one, 1),)
+    said = []
+    if pairs:
+        said += _of_so_few(flips, settings, comparisons)
+        said += _doubts(pairs, changes, settings)
     if settings.test in _OTHER_QUESTIONS:
-        said.append(_OTHER_QUESTIONS[settings.test])
-    if settings.correction in _OF_CORRECTIONS and comparisons > 1 and settings.test != "bayes":
-        said.append(_OF_CORRECTIONS[settings.correction])
+        said.append(Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test]))
+    if comparisons > 1 and settings.test == "bayes":
+        one = "The probabilities are those of each pair by itself, not corrected for their number."
+        said.append(Note("correction", "info", one))
+    elif comparisons > 1 and settings.correction in _OF_CORRECTIONS:
+        said.append(Note("correction", "info", _OF_CORRECTIONS[settings.correction]))
     apart = [
         f"{_named(one, settings)} (p {probability(one.p)}, t-test {probability(one.p_t)})"
         for one in pairs
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
     ]
     if apart:
-        said.append(f"The t-test is on the other side of alpha, before correction: {_some(apart)}.")
+        one = f"The t-test is on the other side of alpha, before correction: {_some(apart)}."
+        said.append(Note("t-test-differs", "info", one))
     constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
     if constant and settings.test in ("t", "bootstrap"):
-        said.append(f"The same difference on every query, which has no t: {_some(constant)}.")
+        one = f"The same difference on every query, which has no t: {_some(constant)}."
+        said.append(Note("no-t", "info", one))
     against = [
         _named(one, settings)
         for one in pairs
         if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
     ]
     if against:
-        said.append(f"By its mean, it is the other way round: {_some(against)}.")
-    skewed = [
-        _named(one, settings)
-        for one in pairs
-        if n < _SKEWED_UP_TO and one.skewness is not None and abs(one.skewness) > _SKEWED
-    ]
-    if skewed:
-        said.append(
-            f"Skewed differences (a few large ones to one side): {_some(skewed)}. With so few "
-            "queries, every test then gives more false alarms than alpha says."
-        )
-    return said + on_its_mean(measure)
+        one = f"By its mean, it is the other way round: {_some(against)}."
+        said.append(Note("mean-disagrees", "warning", one))
+    return (*said, *on_its_mean(measure))
 
 
-def on_its_mean(measure: Measure | None) -> list[str]:
-    """Return a sentence if a measure's value over all queries is not the mean of theirs."""
-    if measure is None or measure.definition.aggregation == "mean":
+def on_its_mean(measure: Measure | None) -> list[Note]:
+    """Return a note if what is compared is not the measure's value over all queries: of sums."""
+    if measure is None or measure.definition.aggregation != "sum":
         return []
-    return [
+    text = (
         f"{measure}: compared is the mean of the queries' values, which is not its value over all "
         "queries."
+    )
+    return [Note("mean-of-sum", "info", text)]
+
+
+def merged(found: Iterable[tuple[str, Note]]) -> list[Note]:
+    """Return notes, each sentence once, after the names of the places where it applies.
+
+    `found` has (place, note); a place without a name is not mentioned.
+    """
+    places: dict[Note, list[str]] = {}
+    for place, note in found:
+        places.setdefault(note, []).append(place)
+    return [
+        replace(note, text=f"{_some(names)}: {note.text}") if any(names) else note
+        for note, names in places.items()
     ]
+
+
+def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
+    """Return what so few queries, or flips, cannot show."""
+    said = []
+    n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in _DRAWN
+    exact = flips.exact and settings.test != "bootstrap"
+    if drawn and exact:
+        least = 1 / flips.looked_at
+        if least > alpha:
+            ends = ", and no interval has ends" if settings.test == "randomization" else ""
+            one = f"{n} queries: no p can be below {least:.4g}; nothing can be significant{ends}."
+            said.append(Note("none-significant", "warning", one, n))
+    if n < FEW:
+        one = f"Only {n} queries: take any of this as a hint."
+        said.append(Note("few-queries", "warning", one, n))
+    if not drawn:
+        return said
+    what = "resamples" if settings.test == "bootstrap" else "flips"
+    least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
+    if settings.correction in ("holm", "bonferroni"):
+        floor = min(1.0, least * comparisons)
+        if not exact and flips.drawn < 20 * comparisons / alpha:
+            none = ", and nothing can be significant" if floor > alpha else ""
+            other = settings.test == "randomization" and comparisons > 1
+            over = "1 comparison calls" if comparisons == 1 else f"{comparisons:,} comparisons call"
+            one = (
+                f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
+                f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
+                f"{', or correct by maxt' if other else ''}."
+            )
+            said.append(Note("few-flips", "warning" if none else "info", one))
+        elif exact and floor > alpha >= least:
+            one = (
+                f"{n} queries: no corrected p can be below {floor:.2g}; nothing can be significant."
+            )
+            said.append(Note("none-significant", "warning", one, n))
+    elif not exact and least > alpha:
+        one = (
+            f"{flips.drawn:,} {what} were drawn, so that no p can be below {least:.2g}, and "
+            "nothing can be significant. Draw more."
+        )
+        said.append(Note("few-flips", "warning", one))
+    return said
+
+
+def _doubts(
+    pairs: Sequence[Pair], changes: Mapping[tuple[str, str], Changes], settings: Settings
+) -> list[Note]:
+    """Return the pairs of which a test and an interval may not keep their promise."""
+    of: dict[Doubt | None, list[Pair]] = {}
+    for pair in pairs:
+        of.setdefault(doubt_of(pair.n, pair.changed, pair.skewness), []).append(pair)
+    n = pairs[0].n
+    said = []
+    if same := of.get("identical"):
+        more = 1 - settings.alpha ** (1 / n)
+        text = (
+            f"Identical on all {n:,} queries: {_some([_named(one, settings) for one in same])}. Of "
+            f"all queries that there might be, up to {100 * more:.2g} % may differ."
+        )
+        said.append(Note("identical", "warning", text, n, count=len(same)))
+    few = of.get("few-changes", [])
+    for pair in few if len(few) <= _LISTED else []:
+        name = _named(pair, settings)
+        differ = "differs" if pair.changed == 1 else "differ"
+        shown = [
+            f"{query} {number(theirs)} to {number(ours)}"
+            for query, ours, theirs in changes[pair.system, pair.other]
+        ]
+        text = (
+            f"{name}: only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
+        )
+        said.append(Note("few-changes", "warning", text, pair.changed, name))
+    if len(few) > _LISTED:
+        shown = [f"{_named(one, settings)} ({one.changed})" for one in few]
+        text = (
+            f"Fewer than {FEW} of {n:,} queries differ: {_some(shown)}. {_SO_FEW}. --changes {FEW} "
+            "lists these queries, as `changes` does."
+        )
+        said.append(Note("few-changes", "warning", text, count=len(few)))
+    if skewed := of.get("skewed"):
+        text = (
+            "Skewed differences (a few large ones to one side): "
+            f"{_some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
+            "every test then gives more false alarms, and every interval misses more often, than "
+            "alpha says."
+        )
+        said.append(Note("skewed", "warning", text, n, count=len(skewed)))
+    return said
 
 
 def _named(pair: Pair, settings: Settings) -> str:
@@ -127,5 +229,5 @@ def _named(pair: Pair, settings: Settings) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Return the first few."""
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from cranfield.cached import cached_property
+from cranfield.notes import Note
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 Outcome = Literal["better", "worse"]
+Scale = Literal["difference", "ratio"]
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,22 @@ class Settings:
     permutations: int | None  # of randomised Tukey
     cranfield: str
 
+    @property
+    def sure(self) -> float:
+        """How probable it has to be that a system is better to be marked, with test="bayes".
+
+        Without a rope either side counts as half of alpha: of equal systems, a share of alpha is
+        marked, as it is by a test.
+        """
+        return 1 - self.alpha if self.rope else 1 - self.alpha / 2
+
 
 @dataclass(frozen=True)
 class System:
-    """One system's mean over the queries, with its interval (Student's t), and judged@k."""
+    """One system's mean over the queries, with its interval (Student's t), and judged@k.
+
+    Of a measure with a geometric mean, such as GMAP, the mean is geometric, and so is the interval.
+    """
 
     name: str
     mean: float
@@ -46,6 +60,19 @@ class Pair:
     """One system compared with another, over the same queries. What does not exist is None.
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
+
+    Where the measure has a geometric mean, such as GMAP, `scale` is "ratio": natural logarithms of
+    the queries' values are compared, below 0.00001 that of 0.00001. Then `difference`, its ends,
+    `sd`, the effect sizes, `detectable` and a rope are in logarithms, and `ratio`, the geometric
+    mean of `system` divided by that of `other`, is exp(difference), with the ends `ratio_low` and
+    `ratio_high`; else these three are None.
+
+    >>> from cranfield import compare
+    >>> halves = {f"q{i}": 0.5 ** (1 + i % 3) for i in range(12)}
+    >>> doubled = {query: 2 * value for query, value in halves.items()}
+    >>> pair = compare({"old": {"GMAP": halves}, "new": {"GMAP": doubled}})["GMAP"]["new"]
+    >>> pair.mean / pair.other_mean, pair.scale, pair.ratio, pair.verdict
+    (2.0, 'ratio', 2.0, 'better')
     """
 
     system: str
@@ -53,10 +80,14 @@ class Pair:
     n: int  # queries
     mean: float
     other_mean: float
+    scale: Scale
     difference: float
     percent: float | None  # of the other's mean
     low: float | None
     high: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
     interval: str  # how the interval was made
     p: float | None  # two-sided, of this pair alone
     p_adjusted: float | None  # for the whole family
@@ -71,6 +102,7 @@ class Pair:
     glass: float | None  # difference / sd of the other's scores
     d_av: float | None  # difference / root of the mean variance of the two systems' scores
     es_e: float | None  # difference / root of the residual variance of all systems
+    changed: int  # queries on which the two differ, by more than rounding
     wins: int
     ties: int
     losses: int
@@ -81,8 +113,9 @@ class Pair:
     probability_better: float | None  # with a rope, or test="bayes"
     probability_same: float | None
     probability_worse: float | None
-    detectable: float | None  # the difference found with 80 % power by so many queries
-    queries_needed: int | None  # to find a difference like this one with 80 % power
+    # The difference that so many queries find with 80 % power by a t-test, at the level that Holm's
+    # or Bonferroni's correction leaves the pair; with others, before correction.
+    detectable: float | None
     unjudged_low: float | None  # the difference, whatever the unjudged documents are
     unjudged_high: float | None
     unjudged_method: str | None
@@ -103,7 +136,7 @@ class Result:
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
     letters: Sequence[str] | None  # systems that share one are not told apart; of all pairs
-    remarks: Sequence[str]
+    remarks: tuple[Note, ...]
 
     @cached_property
     def by_names(self) -> Mapping[tuple[str, str], Pair]:
@@ -140,4 +173,4 @@ class Result:
         if self.letters is not None:
             names = [one.name for one in self.systems]
             found["letters"] = dict(zip(names, self.letters, strict=True))
-        return {**found, "remarks": list(self.remarks)}
+        return {**found, "remarks": [note.to_dict() for note in self.remarks]}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.comparison.flips import FLIPS, SEED, Paired
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, sign_flip
+from cranfield.comparison.products import product
 from cranfield.ranked import Floats, Ints
 
 TIE = 1e-9  # a query's difference up to here is none
@@ -96,45 +97,37 @@ def sign_test(paired: Paired, tie: float = TIE) -> Floats:
     return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
-def wilcoxon(paired: Paired, tie: float = TIE) -> Floats:
+def wilcoxon(paired: Paired, flips: Flips, tie: float = TIE) -> Floats:
     """Return the two-sided p-values of Wilcoxon's signed ranks (Biometrics Bulletin 1945).
 
-    Ties with 0 are left out; exact where at most 50 queries are left and no two differ by the same,
-    else by the normal distribution. It tests whether the differences are symmetric about 0, not
-    their mean.
+    Ties with 0 are left out; absolute differences that are equal share the mean of their ranks. The
+    signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
+    It tests whether the differences are symmetric about 0, not their mean.
     """
-    from scipy.stats import wilcoxon as of_scipy
-
-    found = []
-    for difference in paired.differences.T:
-        kept = _rounded(difference, tie)
-        if len(kept) == 0:
-            found.append(1.0)
-            continue
-        exact = len(kept) <= 50 and len(np.unique(np.abs(kept))) == len(kept)
-        p = of_scipy(kept, method="exact" if exact else "asymptotic").pvalue
-        found.append(max(float(p), np.finfo(np.float64).tiny))
-    return np.array(found)
+    return sign_flip(Paired.of(_signed_ranks(paired, tie)), flips)
 
 
 def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
     """Return the share of the ranks of absolute differences that wins have, less that of losses."""
-    from scipy.stats import rankdata
-
-    found = []
-    for difference in paired.differences.T:
-        kept = _rounded(difference, tie)
-        ranks = rankdata(np.abs(kept))
-        every = len(kept) * (len(kept) + 1) / 2
-        found.append(float((ranks * np.sign(kept)).sum()) / every if len(kept) else 0.0)
-    return np.array(found)
+    ranks = _signed_ranks(paired, tie)
+    every = np.abs(ranks).sum(axis=0)
+    found: Floats = ranks.sum(axis=0) / np.where(every > 0, every, 1.0)
+    return found
 
 
-def _rounded(differences: Floats, tie: float) -> Floats:
-    """Return the differences that are no ties, such that rounding alone makes none differ."""
-    rounded: Floats = np.round(differences[np.abs(differences) > tie] / TIE)
-    kept: Floats = rounded[rounded != 0]
-    return kept
+def _signed_ranks(paired: Paired, tie: float) -> Floats:
+    """Return the ranks of the absolute differences, with their signs: (n_queries, n_pairs).
+
+    0 for ties. Differences are rounded, such that rounding alone makes none differ.
+    """
+    found = np.zeros(paired.differences.shape)
+    for ranks, difference in zip(found.T, paired.differences.T, strict=True):
+        rounded = np.round(np.where(np.abs(difference) > tie, difference, 0.0) / TIE)
+        kept = rounded != 0
+        _, place, counts = np.unique(np.abs(rounded[kept]), return_inverse=True, return_counts=True)
+        mean_ranks = np.cumsum(counts) - (counts - 1) / 2
+        ranks[kept] = mean_ranks[place] * np.sign(rounded[kept])
+    return found
 
 
 def bootstrap_test(
@@ -153,8 +146,9 @@ def bootstrap_test(
     least = np.abs(moments.t) * (1 - 1e-12)
     counts = np.zeros(m, np.int64)
     for drawn in resampled(n, resamples, seed, 3 * m):
-        means = drawn @ centred / n
-        variances = np.maximum(drawn @ centred**2 / n - means**2, 0.0) * n / (n - 1)
+        means = product(drawn, centred) / n
+        variances = product(drawn, centred**2) / n - means**2
+        variances = np.maximum(variances, 0.0) * n / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(means) * np.sqrt(n) / np.sqrt(variances)
         t[np.abs(means) < 1e-12] = 0.0
@@ -186,7 +180,7 @@ def bca_interval(
         some = varying[begin : begin + at_once]
         centred = paired.differences[:, some] - moments.mean[some]
         means = np.concatenate(
-            [drawn @ centred / n for drawn in resampled(n, resamples, seed, len(some))]
+            [product(drawn, centred) / n for drawn in resampled(n, resamples, seed, len(some))]
         )
         means[np.abs(means) <= 1e-12 * np.abs(centred).max(axis=0)] = 0.0
         below = np.count_nonzero(means < 0, axis=0) + np.count_nonzero(means == 0, axis=0) / 2

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.comparison.correlation import kendall, rounded
+from cranfield.comparison.products import product
 from cranfield.comparison.shown import or_none
 from cranfield.comparison.significance import t_p
 from cranfield.measures import Measure
@@ -18,9 +19,12 @@ class SystemPair:
     """Two systems under A, under B and under the mixtures of both.
 
     A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
-    where that has none. `same_sign` and `same_verdict` are shares of the mixtures: where the
-    difference has the sign that it has under A, and where it is significant if and only if it is
-    under A, in the same direction.
+    where that has none. `change` is `difference_a - difference_b`, and `p_change` the p of it, over
+    the queries' differences under A minus those under B: whether A and B see the two systems
+    differently, which `p_a` and `p_b` on different sides of alpha do not show (Gelman & Stern, The
+    American Statistician 2006). `same_sign` and `same_verdict` are shares of the mixtures: where
+    the difference has the sign that it has under A, and where it is significant if and only if it
+    is under A, in the same direction.
     """
 
     left: str
@@ -29,6 +33,8 @@ class SystemPair:
     difference_b: float | None
     p_a: float | None
     p_b: float | None
+    change: float | None
+    p_change: float | None
     same_sign: float
     same_verdict: float
 
@@ -120,7 +126,7 @@ def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
     differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
     centred = values - values.mean(axis=2, keepdims=True)
     centred -= centred.mean(axis=1, keepdims=True)
-    products = np.matmul(centred.transpose(0, 2, 1), centred)
+    products = product(centred.transpose(0, 2, 1), centred)
     own = np.diagonal(products, axis1=1, axis2=2)
     squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
     varies = squares > 1e-12 * (own[:, left] + own[:, right])
@@ -172,6 +178,7 @@ def stabilities(
             [systems[i] for i in ranks[k].tolist()],
             under_a[k],
             None if b is None else looked(b[None], k),
+            None if b is None else looked((a - b)[None], k),
             np.concatenate(mixed[k]),
             [tau for tau in taus[k] if tau is not None],
             same[k],
@@ -186,6 +193,7 @@ def _stability(
     systems: Sequence[str],
     a: _Looked,
     b: _Looked | None,
+    change: _Looked | None,
     mixed: Floats,
     taus: Sequence[float],
     same: Ints,
@@ -200,6 +208,8 @@ def _stability(
         nothing if b is None else b.differences[0].tolist(),
         list(map(or_none, a.p[0])),
         nothing if b is None else list(map(or_none, b.p[0])),
+        nothing if change is None else change.differences[0].tolist(),
+        nothing if change is None else list(map(or_none, change.p[0])),
         *(same / len(mixed)).tolist(),
     ]
     tau = swapped = significant = None

@@ -1,12 +1,15 @@
 """Comparisons to tables of texts."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from cranfield.comparison.result import Outcome, Result, Settings, System
+from cranfield.comparison.remarks import merged
+from cranfield.comparison.result import Outcome, Pair, Result, Settings, System
 from cranfield.comparison.shown import interval, number, probability, signed
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
+from cranfield.notes import Note, lines_of
 from cranfield.render import Table
 
 _TESTS = {
@@ -38,7 +41,7 @@ _WIDEST_MATRIX = 12  # systems
 def table_of(
     results: Sequence[Result],
     settings: Settings,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
     *,
     bounds: bool = False,
 ) -> Table:
@@ -54,7 +57,7 @@ def table_of(
 
 
 def _with_baseline(
-    results: Sequence[Result], settings: Settings, notes: Sequence[str], bounds: bool
+    results: Sequence[Result], settings: Settings, notes: Sequence[Note], bounds: bool
 ) -> Table:
     first = results[0]
     columns = _columns(first, settings, bounds)
@@ -76,12 +79,25 @@ def _with_baseline(
     return Table(
         [*labels, *(name for name, _ in columns)],
         rows,
-        [*_legend(results, settings, bounds), *notes],
+        _below(results, notes, _legend(results, settings, bounds)),
         len(labels),
         frozenset(strong),
         frozenset(rules - {0}),
         title=_title(results, settings),
     )
+
+
+def _below(results: Sequence[Result], notes: Sequence[Note], legend: Sequence[str]) -> list[str]:
+    """Return the lines below a table: warnings, what its marks and columns mean, other notes."""
+    of_slices = results[0].label is not None
+    found = merged(
+        (str(result.slice) if of_slices else "", note)
+        for result in results
+        for note in result.remarks
+    )
+    every = [*found, *notes]
+    grave = [note for note in every if note.is_grave]
+    return [*lines_of(grave), *legend, *lines_of(note for note in every if not note.is_grave)]
 
 
 def _labels(result: Result) -> list[str]:
@@ -97,8 +113,8 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
     level = f"{100 * (1 - settings.alpha):.4g}%"
     found: list[tuple[str, Any]] = [
         ("mean", lambda system, pair, result: number(system.mean)),
-        ("diff", of_pair(lambda pair: _marked(pair.difference, pair.verdict))),
-        (f"{level} interval", of_pair(lambda pair: interval(pair.low, pair.high))),
+        ("ratio" if _by_ratio(result) else "diff", of_pair(_change)),
+        (f"{level} interval", of_pair(_ends)),
     ]
     if settings.test != "bayes":
         found.append(("p", of_pair(lambda pair: probability(pair.p))))
@@ -113,6 +129,7 @@ def _columns(result: Result, settings: Settings, bounds: bool) -> list[tuple[str
         ]
     found += [
         ("d_z", of_pair(lambda pair: number(pair.d_z, 2))),
+        ("changed", of_pair(lambda pair: f"{pair.changed:,}")),
         ("W/T/L", of_pair(lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}")),
     ]
     if bounds:
@@ -151,7 +168,7 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     said = [_TESTS[settings.test]]
     if settings.test != "bayes":
         said[0] += ", two-sided"
-    if settings.test == "randomization":
+    if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         every = "exact: all flips"
@@ -184,7 +201,7 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     than = settings.baseline
     sure = f"{_told_by(first, settings)} at most {settings.alpha:g}"
     if settings.test == "bayes":
-        sure = f"with a probability of at least {1 - settings.alpha:g}"
+        sure = f"with a probability of at least {settings.sure:g}"
     said = []
     if settings.baseline is None:
         said.append(
@@ -199,11 +216,11 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
         said.append(
             f"{where}: no evidence of a difference, which is not evidence that there is none."
         )
-        said += _power(results)
+        said += _power(results, settings)
     said += _meanings(results, settings, bounds)
     of_slices: dict[str, list[str]] = {}
     for result in results:
-        for one in [*_judged_notes(result), *result.remarks]:
+        for one in _judged_notes(result):
             of_slices.setdefault(one, []).append(str(result.slice))
     for one, names in of_slices.items():
         more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
@@ -217,29 +234,38 @@ def _told_by(result: Result, settings: Settings) -> str:
     return f"p {_CORRECTIONS[settings.correction]}" if _corrected(result, settings) else "p"
 
 
-def _power(results: Sequence[Result]) -> list[str]:
+def _power(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return which differences so many queries would have missed, of the pairs without a mark."""
-    if results[0].label is not None:
+    first = results[0]
+    if first.label is not None:
         return []
-    unmarked = [pair for pair in results[0].pairs if pair.verdict is None and pair.detectable]
+    unmarked = [pair for pair in first.pairs if pair.verdict is None and pair.detectable]
     if not unmarked:
         return []
+    by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
+    what = "difference smaller than this"
+    if _by_ratio(first):
+        what = "ratio between 1 and this, or 1 and 1 / this,"
     n = (
-        f"With {unmarked[0].n:,} queries, a true difference smaller than this is missed more than "
-        "1 time in 5"
+        f"With {unmarked[0].n:,} queries, a true {what} is missed more than 1 time in 5"
+        f"{'' if by_level else ', before correction'}"
     )
-    if len(unmarked) > 6 or results[0].letters is not None:
-        sizes = [pair.detectable or 0.0 for pair in unmarked]
+    if len(unmarked) > 6 or first.letters is not None:
+        sizes = [_detectable(pair) for pair in unmarked]
         least, most = number(min(sizes)), number(max(sizes))
         return [f"{n}: {least}." if least == most else f"{n}: {least} to {most}, by the pair."]
-    shown = []
-    for pair in unmarked:
-        needs = ""
-        if pair.queries_needed is not None:
-            seen, queries = number(abs(pair.difference)), _rounded(pair.queries_needed)
-            needs = f" (to find {seen} takes about {queries} queries)"
-        shown.append(f"{pair.system} {number(pair.detectable)}{needs}")
-    return [f"{n}: {', '.join(shown)}."]
+    return [f"{n}: {', '.join(f'{pair.system} {number(_detectable(pair))}' for pair in unmarked)}."]
+
+
+def _detectable(pair: Pair) -> float:
+    """Return the difference, or the ratio above 1, that so many queries find 4 times in 5."""
+    size = pair.detectable or 0.0
+    return math.exp(size) if pair.scale == "ratio" else size
+
+
+def _by_ratio(result: Result) -> bool:
+    """Tell whether systems are compared by the ratio of their geometric means."""
+    return result.pairs[0].scale == "ratio"
 
 
 def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> list[str]:
@@ -255,28 +281,33 @@ def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> li
     if settings.baseline is None:
         return ["Intervals and p-values of the pairs: --format csv or json.", *judged_too]
     level = f"{100 * (1 - settings.alpha):.4g}%"
-    kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs[:1])
+    kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs)
     how = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
-    said = [
-        f"diff: mean difference to {settings.baseline}, and its {level} interval"
-        f"{f' ({how})' if how else ''}."
-    ]
+    change, ends = "diff: mean difference to", f"its {level} interval{f' ({how})' if how else ''}"
     if settings.test == "bayes":
-        said[-1] = (
-            f"diff: mean difference to {settings.baseline}, and its {level} credible interval."
-        )
-    else:
+        ends = f"its {level} credible interval"
+    if _by_ratio(result):
+        change = f"ratio: {result.measure}, a geometric mean, divided by that of"
+        ends += "; tested are the differences of the queries' logarithms"
+    said = [f"{change} {settings.baseline}, and {ends}."]
+    if _corrected(result, settings):
+        none = "1" if _by_ratio(result) else "0"
+        said[0] += f" Each is of one pair by itself: it may leave out {none} without a mark."
+    if settings.test != "bayes":
         said.append("p: how often chance alone gives a difference as large, to either side.")
     if _corrected(result, settings):
         said[-1] += f" {_told_by(result, settings)}: corrected for all comparisons."
     if settings.test == "bayes" or settings.rope is not None:
         rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
+        if _by_ratio(result):
+            rope = f"its logarithm {rope}"
         said.append(
             f"P: how probable it is that the true difference is better, the same ({rope}), worse."
         )
     said += [
-        "d_z: diff divided by the standard deviation of the queries' differences.",
-        "W/T/L: queries on which the system is better, the same, worse.",
+        "d_z: the mean difference divided by the standard deviation of the queries' differences.",
+        "changed: queries on which the two differ. W/T/L: those on which the system is better, the "
+        "same, worse.",
     ]
     if bounds:
         said.append("unjudged: where diff may lie, whatever the unjudged documents are.")
@@ -311,7 +342,7 @@ def _judged_notes(result: Result) -> list[str]:
 # ---- all pairs, and one system ------------------------------------------------------------------
 
 
-def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
+def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence[Note]) -> Table:
     first = results[0]
     rows: list[list[str]] = []
     strong, rules = set(), set()
@@ -337,7 +368,7 @@ def _of_all_pairs(results: Sequence[Result], settings: Settings, notes: Sequence
     return Table(
         header,
         rows,
-        [*_legend(results, settings, False), *notes],
+        _below(results, notes, _legend(results, settings, False)),
         n_labels,
         frozenset(strong),
         frozenset(rules - {0}),
@@ -355,11 +386,13 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
         cells = [_difference(result, system.name, other.name) for other in ordered[:place]]
         rows.append([f"{place + 1}", *cells, *([""] * (len(ordered) - 1 - len(cells)))])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
+    what = "divided by" if _by_ratio(result) else "less"
+    title = f"{result.measure}   {'ratios' if _by_ratio(result) else 'differences'}"
     note = (
-        "The mean of the row's system less that of the column's, by the numbers above. "
+        f"The mean of the row's system {what} that of the column's, by the numbers above. "
         f"^ better, v worse: {_told_by(result, settings)} at most {settings.alpha:g}."
     )
-    return Table(header, rows, [note], title=[f"{result.measure}   differences"])
+    return Table(header, rows, [note], title=[title])
 
 
 def _names(result: Result) -> list[str]:
@@ -385,14 +418,16 @@ def _verdict(result: Result, system: str, other: str) -> Outcome | None:
 
 
 def _difference(result: Result, system: str, other: str) -> str:
-    """Return the difference of two systems' means, marked."""
+    """Return the difference of two systems' means, or their ratio, marked."""
     pairs = result.by_names
     found = pairs.get((system, other))
-    difference = -pairs[other, system].difference if found is None else found.difference
-    return _marked(difference, _verdict(result, system, other))
+    turned = pairs[other, system] if found is None else found
+    difference = -turned.difference if found is None else turned.difference
+    shown = number(math.exp(difference)) if _by_ratio(result) else signed(difference)
+    return _marked(shown, _verdict(result, system, other))
 
 
-def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) -> Table:
+def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[Note]) -> Table:
     first = results[0]
     rows = [
         [
@@ -414,7 +449,7 @@ def _alone(results: Sequence[Result], settings: Settings, notes: Sequence[str]) 
     return Table(
         [*labels, "mean", level, *shares],
         rows,
-        [*said, *notes],
+        _below(results, notes, said),
         len(labels),
         title=_title(results, settings),
     )
@@ -437,7 +472,7 @@ def means_of(result: Result, settings: Settings) -> Table:
 def changes_table(
     measure: str, changes: Sequence[tuple[str, str, str, float, float, float]]
 ) -> Table:
-    """Return the queries that changed most: (system, other, query, score, other's score, diff)."""
+    """Return the queries that change most: (system, other, query, score, other's score, diff)."""
     rows, rules = [], set()
     for i, (system, other, query, score, others, difference) in enumerate(changes):
         if i and (system, other) != changes[i - 1][:2]:
@@ -445,8 +480,9 @@ def changes_table(
         rows.append([system, query, number(others), number(score), signed(difference)])
     known = list(dict.fromkeys(change[1] for change in changes))
     header = ["system", "query_id", known[0] if len(known) == 1 else "other", "score", "diff"]
-    title = [f"{measure}   the queries that change most"]
-    return Table(header, rows, [], 2, frozenset(), frozenset(rules), title=title)
+    title = [f"{measure}   the queries that change most, those that get worse first"]
+    notes = [] if rows else ["No query changes."]
+    return Table(header, rows, notes, 2, frozenset(), frozenset(rules), title=title)
 
 
 # ---- numbers ------------------------------------------------------------------------------------
@@ -470,12 +506,18 @@ def _judged(system: System) -> str:
     return f"{number(system.judged, 2)} {'!' if system.little_judged else ' '}"
 
 
-def _marked(difference: float, verdict: Outcome | None) -> str:
-    """Return a difference with its mark."""
-    return f"{signed(difference)} {_MARKS[verdict]}"
+def _change(pair: Pair) -> str:
+    """Return a pair's difference, or its ratio, with its mark."""
+    shown = number(pair.ratio) if pair.scale == "ratio" else signed(pair.difference)
+    return _marked(shown, pair.verdict)
 
 
-def _rounded(n: int) -> str:
-    """Return a large number to two digits."""
-    digits = len(str(n)) - 2
-    return f"{round(n, -digits) if digits > 0 else n:,}"
+def _ends(pair: Pair) -> str:
+    """Return the interval of a pair's difference, or of its ratio."""
+    if pair.scale == "ratio":
+        return interval(pair.ratio_low, pair.ratio_high, signs=False)
+    return interval(pair.low, pair.high)
+
+
+def _marked(shown: str, verdict: Outcome | None) -> str:
+    return f"{shown} {_MARKS[verdict]}"

@@ -1,5 +1,6 @@
 """Two runs on one query: which documents make the difference."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from cranfield.judge import Queries
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of
 from cranfield.qrels import Qrels
-from cranfield.ranked import total
+from cranfield.ranked import floored_log, total
 from cranfield.render import Table, delimited, text, to_html
 from cranfield.runs import Run
 from cranfield.scores import shown
@@ -202,6 +203,13 @@ class Difference:
             notes.append("Every document adds the same to both runs.")
         else:
             notes += self._of_moves()
+        if self.measure.definition.aggregation == "geometric":
+            left, right = floored_log(np.array([self.left, self.right])).tolist()
+            notes.append(
+                f"Over all queries {self.measure} is a geometric mean, to which this query adds by "
+                f"its logarithm: {left:.6f} - {right:.6f} = {left - right:+.6f}, a ratio of "
+                f"{math.exp(left - right):.4f}."
+            )
         if self.options.get("judged_only"):
             notes.append("Ranks are those after unjudged documents were dropped.")
         if self.options:
@@ -289,14 +297,23 @@ def _sum(numbers: Sequence[float]) -> float:
 def differing(
     qrels: Qrels, runs: Mapping[str, Run], measure: Measure, queries: Queries, options: Judging
 ) -> str:
-    """Return the queries in which two runs differ most, in words; empty if there is none."""
+    """Return the queries in which two runs differ most, in words; empty if there is none.
+
+    By the ratio of their values if the measure has a geometric mean.
+    """
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")
     systems = score_runs(qrels, runs, [measure], queries=queries, **options)
     left, right = (one.per_query(measure) for one in systems.values())
-    apart = {query: left[query] - right[query] for query in left if query in right}
+    by_ratio = measure.definition.aggregation == "geometric"
+    shared = [query for query in left if query in right]
+    values = np.array([[one[query] for query in shared] for one in (left, right)])
+    ours, theirs = floored_log(values) if by_ratio else values
+    apart = dict(zip(shared, (ours - theirs).tolist(), strict=True))
     apart = {query: difference for query, difference in apart.items() if difference}
     worst = sorted(apart, key=lambda query: -abs(apart[query]))[:5]
+    if by_ratio:
+        return ", ".join(f"{query!r} (ratio {math.exp(apart[query]):.4g})" for query in worst)
     digits = {query: "+.4f" if abs(apart[query]) >= 0.00005 else "+.2g" for query in worst}
     return ", ".join(f"{query!r} ({apart[query]:{digits[query]}})" for query in worst)
 

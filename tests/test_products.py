@@ -1,0 +1,75 @@
+"""comparison.products: against a loop from the definition; and where a product may stand."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cranfield.comparison.products as module
+from cranfield.comparison.products import MOST, product
+from cranfield.ranked import Floats
+
+SOURCE = Path(module.__file__).parent.parent
+
+
+class Noted(np.ndarray):
+    """An array that notes the shape of each product in which it is the left side."""
+
+    shapes: list[tuple[int, ...]] = []  # noqa: RUF012 - of the class, cleared by the test
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):  # type: ignore[no-untyped-def]
+        plain = [np.asarray(one) for one in inputs]
+        if ufunc is np.matmul:
+            Noted.shapes.append((*plain[0].shape[-2:], plain[1].shape[-1]))
+        return getattr(ufunc, method)(*plain, **options)
+
+
+SHAPES = [
+    (1, 1, 1),
+    (3, 0, 2),
+    (0, 4, 2),
+    (2, 3, 0),
+    (7, 20_011, 1),
+    (500, 2_000, 2),
+    (30, 3_001, 66),
+    (9, 50, 1_225),
+    (70_001, 5, 1),
+]
+
+
+@pytest.mark.parametrize(("n", "inner", "columns"), SHAPES)
+def test_a_product_is_that_of_the_definition(n: int, inner: int, columns: int) -> None:
+    chance = np.random.default_rng(n)
+    left, right = chance.random((n, inner)), chance.random((inner, columns))
+    found = product(left, right)
+    assert found.shape == (n, columns)
+    for i, j in ((0, 0), (n // 2, columns // 2), (n - 1, columns - 1)):
+        if 0 <= i < n and 0 <= j < columns:
+            slow = sum(x * y for x, y in zip(left[i].tolist(), right[:, j].tolist(), strict=True))
+            assert found[i, j] == pytest.approx(slow, rel=1e-12)
+    stacked = product(np.stack((left, 2 * left)), np.stack((right, right)))
+    np.testing.assert_allclose(stacked, np.stack((found, 2 * found)), 1e-12)
+
+
+@pytest.mark.parametrize(("n", "inner", "columns"), SHAPES)
+def test_none_is_dealt_out_to_threads(n: int, inner: int, columns: int) -> None:
+    Noted.shapes.clear()
+    left: Floats = np.ones((n, inner)).view(Noted)
+    assert (product(left, np.ones((inner, columns))) == inner).all()
+    done = 0
+    for rows, deep, wide in Noted.shapes:
+        assert rows * deep * wide <= MOST
+        done += rows * deep * wide
+    assert done == n * inner * columns  # each multiplication once
+
+
+def test_products_stand_nowhere_else() -> None:
+    """But for the sum of a few weights in power."""
+    found = set()
+    for path in sorted((SOURCE / "comparison").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = getattr(node, "attr", None) in ("matmul", "dot", "einsum", "tensordot")
+            if called or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
+                found.add(path.name)
+    assert found == {"power.py", "products.py"}
