@@ -727,7 +727,7 @@ def test_few_queries_that_differ_are_said_and_listed() -> None:
     assert "q0000 0.5000 to 0.1000, q0001 0.5000 to 0.6000, q0002 0.5000 to 0.7500." in note.text
     assert found.to_dict()["results"][0]["remarks"] == [note.to_dict()]
     table = found.tables()[0]
-    assert table.notes[0] == f"Warning: {note.text}"  # before the legend
+    assert table.notes[0] == f"Warning: new: {note.text}"  # before the legend
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert row["changed"] == "3"
     header, values = (line.split(",") for line in found.to_csv().splitlines())
@@ -783,12 +783,13 @@ def test_notes_have_their_place() -> None:
     kind = {f"q{i:04}": "long" if i % 2 else "short" for i in range(39)}
     found = compare(given, slices={"length": kind})
     said = {note.code: note.text for note in found.every_note()}
-    assert said["labels"] == "length: 1 of 40 queries have no label."
-    assert said["identical"].startswith("AP of long, RR of long: Identical on all 19 queries")
-    texts = [note.text for note in found.every_note() if note.code == "few-changes"]
-    assert [one.partition(": new: only 1 of ")[0] for one in texts] == [
-        "AP, RR",
-        "AP of short, RR of short",
+    assert said["without-label"] == "length: 1 of 40 queries have no label."
+    assert said["identical"].startswith("Identical on all 19 queries")
+    of = [(note.code, note.source) for note in found.every_note() if note.is_grave]
+    assert sorted(of) == [
+        ("few-changes", "AP of short, RR of short: new"),
+        ("few-changes", "AP, RR: new"),
+        ("identical", "AP of long, RR of long"),
     ]
     (of_slices,) = [one for one in found.tables() if "by length" in one.title[0]][:1]
     assert of_slices.notes[0].startswith("Warning: short: new: only 1 of 20 queries differs")

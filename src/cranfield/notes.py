@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from cranfield.errors import printable
@@ -42,6 +42,14 @@ class Note:
     def __str__(self) -> str:
         said = self.text if self.source is None else f"{self.source}: {self.text}"
         return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
+
+    def of(self, source: str) -> "Note":
+        """Return the note of a source, named before the one that the note has.
+
+        >>> str(Note("ties", "info", "2 documents are tied.", source="bm25").of("Under A"))
+        'Under A: bm25: 2 documents are tied.'
+        """
+        return replace(self, source=source if self.source is None else f"{source}: {self.source}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known, as JSON may have it."""

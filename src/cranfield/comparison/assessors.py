@@ -1,7 +1,6 @@
 """Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Union
 
 import numpy as np
@@ -255,13 +254,9 @@ def _notes(a: Systems, b: Systems) -> list[Note]:
     """Return what is to be known of the runs under both qrels, and under one of them."""
     return [
         *(note for note in a.notes if note in b.notes),
-        *(replace(note, source=_under("A", note)) for note in a.notes if note not in b.notes),
-        *(replace(note, source=_under("B", note)) for note in b.notes if note not in a.notes),
+        *(note.of("Under A") for note in a.notes if note not in b.notes),
+        *(note.of("Under B") for note in b.notes if note not in a.notes),
     ]
-
-
-def _under(name: str, note: Note) -> str:
-    return f"Under {name}" if note.source is None else f"Under {name}: {note.source}"
 
 
 def _values(scores: Systems) -> Floats:

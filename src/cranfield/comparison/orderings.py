@@ -1,7 +1,7 @@
 """Orderings: several systems, from best to worst, under a measure and some judgments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
@@ -104,14 +104,10 @@ class Orderings:
                     label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
                 found.append(_ordering(label, source, measure, aligned, names))
         said = [
-            note if len(of) == len(sources) else replace(note, source=_joined(*of, note.source))
+            note if len(of) == len(sources) else note.of(", ".join(of))
             for note, of in notes.items()
         ]
         return cls(names, tuple(found), tuple(said))
-
-
-def _joined(*names: str | None) -> str:
-    return ", ".join(name for name in names if name)
 
 
 def _sources(data: Any) -> dict[str, Any]:

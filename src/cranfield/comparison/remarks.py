@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from cranfield.comparison.flips import Flips
@@ -127,10 +126,7 @@ def merged(found: Iterable[tuple[str, Note]]) -> list[Note]:
     places: dict[Note, list[str]] = {}
     for place, note in found:
         places.setdefault(note, []).append(place)
-    return [
-        replace(note, text=f"{_some(names)}: {note.text}") if any(names) else note
-        for note, names in places.items()
-    ]
+    return [note.of(_some(names)) if any(names) else note for note, names in places.items()]
 
 
 def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
@@ -201,9 +197,7 @@ def _doubts(
             f"{query} {number(theirs)} to {number(ours)}"
             for query, ours, theirs in changes[pair.system, pair.other]
         ]
-        text = (
-            f"{name}: only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
-        )
+        text = f"only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
         said.append(Note("few-changes", "warning", text, pair.changed, name))
     if len(few) > _LISTED:
         shown = [f"{_named(one, settings)} ({one.changed})" for one in few]
