@@ -1,4 +1,4 @@
-"""Files by URL: read with Arrow's file systems, here from a small server of our own.
+"""Files by URL: from Arrow's file systems or a web server, here a small server of our own.
 
 The server answers what Arrow's S3 file system asks to read one object: HEAD for its length, GET
 for a range of its bytes. Nothing outside this machine is reached.
@@ -8,6 +8,7 @@ import gzip
 import io
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs, parquet
 
-from cranfield import CranfieldError, evaluate, read_qrels
+from cranfield import CranfieldError, Run, evaluate, read_qrels, read_run
+from cranfield.formats import source
 
 QRELS = {"q1": {"d1": 1}}
 RUN = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"  # AP is 1/2
@@ -79,6 +81,19 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         path = unquote(self.path.partition("?")[0])
         content = OBJECTS.get(path.removeprefix("/bucket/"))
+        if path.startswith("/short/"):  # it breaks off half-way
+            self.send_response(200)
+            self.send_header("Content-Length", str(2 * len(RUN)))
+            self.end_headers()
+            self.wfile.write(RUN)
+            self.close_connection = True
+            return
+        if path.startswith("/moved/"):
+            self.send_response(302)
+            self.send_header("Location", f"/bucket/{path.removeprefix('/moved/')}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if path.startswith("/bucket/closed"):
             self.send_response(403)
             content = b""
@@ -198,7 +213,83 @@ def test_a_file_url_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
         "nonsense://bucket/plain.run",
         "s3://bucket/plain.run?no_such_option=1",
         "file://elsewhere/plain.run",
+        "http://[bad/plain.run",
+        "http://127.0.0.1:port/plain.run",
     ],
 )
 def test_a_url_that_is_none_is_an_error(url: str) -> None:
     assert refusal(url)
+
+
+# ---- web servers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["bucket", "moved"])
+@pytest.mark.parametrize(
+    "name", ["plain.run", "packed.run.gz", "table.parquet", "odd name & more.run", "long.run"]
+)
+def test_a_run_is_read_from_a_web_server(name: str, folder: str, server: Server) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/{folder}/{quote(name)}"
+    run = read_run(url)
+    assert run.name == quote(name).partition(".")[0]
+    assert [evaluate(QRELS, run, "AP")["AP"] for _ in range(2)] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("bucket/wrong.run", r"wrong\.run:3: expected 6 columns"),
+        ("bucket/missing.run", "the server says 404"),
+        ("bucket/closed.run", "the server says 403"),
+        ("short/a.run", f"the answer ends {len(RUN)} bytes too early"),
+    ],
+)
+def test_what_a_web_server_does_not_give_is_an_error(place: str, said: str, server: Server) -> None:
+    assert re.search(said, refusal(f"http://127.0.0.1:{server.server_port}/{place}"))
+
+
+def test_a_web_server_that_is_not_there_is_an_error(nowhere: int) -> None:
+    assert "refused" in refusal(f"http://127.0.0.1:{nowhere}/plain.run")
+
+
+def test_a_web_server_that_says_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert "timed out" in refusal(f"http://127.0.0.1:{silent.getsockname()[1]}/plain.run")
+
+
+def test_a_password_for_a_web_server_is_neither_sent_nor_shown(server: Server) -> None:
+    said = refusal(f"http://me:secret@127.0.0.1:{server.server_port}/bucket/plain.run")
+    assert "Download the file" in said
+    assert "secret" not in said
+
+
+# ---- what is not there -------------------------------------------------------------------------
+
+
+class Without:
+    """A finder of modules that has neither fsspec nor what it needs for `hf://`."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in ("fsspec", "huggingface_hub"):
+            raise ImportError(f"no {name} here")
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fsspec", "huggingface_hub"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Without(), *sys.meta_path])
+    said = refusal("hf://datasets/someone/something/plain.run")
+    assert "pip install fsspec huggingface_hub" in said
+
+
+def test_a_url_of_an_unknown_kind_names_those_that_are_known() -> None:
+    assert "https://, http://, s3://" in refusal("nonsense://bucket/plain.run")
+
+
+@pytest.mark.parametrize(
+    "url", ["hf://datasets/a/b/c.run", "https://127.0.0.1/c.run", "nonsense://a/c.run"]
+)
+def test_a_url_that_cannot_be_written_is_an_error(url: str) -> None:
+    with pytest.raises(CranfieldError, match="cannot be"):
+        Run({"q1": {"d1": 1.0}}).write(url)

@@ -328,8 +328,8 @@ class _Answer:
                 source=name,
                 hint="Download the file, and name that.",
             )
-        request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see _WEB
         try:
+            request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see _WEB
             self._answer = urlopen(request, timeout=_PATIENCE)  # noqa: S310 - the same
         except HTTPError as error:
             error.close()
