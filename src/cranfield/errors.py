@@ -20,6 +20,9 @@ def printable(text: str, limit: int | None = None) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+_LONGEST = 2000  # characters of a line of what an error says
+
+
 class CranfieldError(Exception):
     """Everything that cranfield refuses; catch this to catch all of it."""
 
@@ -59,8 +62,9 @@ class InputError(CranfieldError, ValueError):
             parts.append(f"    {printable(text, 200)}")
         if hint is not None:
             parts.append(hint)
-        # What other libraries say may quote anything of a file, too.
-        super().__init__("\n".join(printable(line) for part in parts for line in part.split("\n")))
+        # What other libraries say may quote anything of a file, too; an id may have any length.
+        lines = (line for part in parts for line in part.split("\n"))
+        super().__init__("\n".join(printable(line, _LONGEST) for line in lines))
 
     def at(
         self, source: str | None, line: int | None = None, text: str | None = None

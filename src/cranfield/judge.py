@@ -19,7 +19,7 @@ from cranfield.cached import cached_property
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors, LeftOut, Load, Number, Order, Progress
 from cranfield.formats.objects import Nested, by_position, scores_of
-from cranfield.ids import Ids, Words, decode, encode, keyed
+from cranfield.ids import Ids, Words, decode, encode, keyed, spread
 from cranfield.judged import Judged, Parts, tie_begins
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
@@ -37,7 +37,6 @@ from cranfield.ranking import (
     regrouped,
     single,
     sorting_scores,
-    spread,
     tie_order,
 )
 from cranfield.run_notes import (
@@ -671,7 +670,9 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     rows = np.flatnonzero(_marked(block.keys, keys))
     at = np.searchsorted(keys, block.keys[rows])
     rows_found, judgments_found = [], []
-    while len(rows):
+    for _ in range(_MOST_STEPS):
+        if len(rows) == 0:
+            break
         # Keys that are equal belong to the same query and document, but for a rare coincidence:
         # look at the ids; where they differ, the next judgment may have the same key.
         inside = at < len(keys)
@@ -683,8 +684,27 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         rows_found.append(rows[same])
         judgments_found.append(judgments[at[same]])
         rows, at = rows[~same], at[~same] + 1
+    else:
+        left = judgments[np.isin(keys, block.keys[rows], kind="sort")]
+        rows, left = _looked_up(block, code, qrels, rows, left)
+        rows_found.append(rows)
+        judgments_found.append(left)
     none = np.zeros(0, np.int64)
     return np.concatenate([*rows_found, none]), np.concatenate([*judgments_found, none])
+
+
+_MOST_STEPS = 8  # so many different documents hardly ever have one key
+
+
+def _looked_up(
+    block: Grouped, code: Ints, qrels: Qrels, rows: Ints, judgments: Ints
+) -> tuple[Ints, Ints]:
+    """Return those of the block's `rows` that are among `judgments`, and the rows of these."""
+    query, docs = qrels.query[judgments].tolist(), qrels.docs.take(judgments).to_list()
+    place = dict(zip(zip(query, docs, strict=True), judgments.tolist(), strict=True))
+    codes, docs = code[block.group[rows]].tolist(), block.block.doc.take(rows).to_list()
+    at = np.array([place.get(pair, -1) for pair in zip(codes, docs, strict=True)], np.int64)
+    return rows[at >= 0], at[at >= 0]
 
 
 def _marked(keys: Words, wanted: Words) -> Bools:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import Block, Errors, Faults, LeftOut, Load, Order
-from cranfield.ids import FIXED, Ids, Words, decode, keyed
+from cranfield.ids import FIXED, Ids, Words, decode, keyed, spread
 from cranfield.ranked import Bools, Floats, Ints
 
 Precision = Literal["double", "single"]
@@ -123,13 +123,25 @@ def joined(parts: Sequence[Block]) -> Block:
 
 def together(block: Block) -> Block:
     """Bring each query's rows together, in the order in which they stand."""
-    hashes = spread(block.query.hash(FIXED))
+    hashes = _fixed_hashes(block.query)
     order = _by_hash(hashes)
     ordered = hashes[order] >> np.uint64(16)  # what they are sorted by
     n_hashes = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
     if len(block) and len(block.query.take(order).begins()) > n_hashes:  # two ids of the same hash
         order = block.query.numbers().argsort(kind="stable")
     return replace(block.take(order), left_out=block.left_out, empty=block.empty)
+
+
+def _fixed_hashes(queries: Ids) -> Words:
+    """Return hashes that are the same in every process, as the order of what is given out.
+
+    Queries of one such hash can be made up. They are sorted by their ids then, or stand in one
+    bucket, which costs no more than sorting all rows.
+    """
+    return spread(queries.hash(FIXED), _FIXED_ODD)
+
+
+_FIXED_ODD = np.uint64(0xD1342543DE82EF95)  # of Steele & Vigna (2021)
 
 
 def _by_hash(hashes: Words, n_bits: int = 48) -> Ints:
@@ -186,7 +198,7 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
 
 def _dealt(load: Load) -> _Dealt:
     block = load()
-    hashes = spread(block.query.hash(FIXED))
+    hashes = _fixed_hashes(block.query)
     order = _by_hash(hashes, 32).astype(np.int32)  # a mix-up makes more runs, and nothing else
     ordered = hashes[order]
     if block.query.n_words <= 1:  # such identifiers have each a hash of its own
@@ -220,11 +232,6 @@ def _piece(
     rows += np.arange(len(rows))
     query = queries.take(np.repeat(runs, lengths))
     return replace(whole.take(rows), query=query, left_out=left_out, empty=empty)
-
-
-def spread(words: Words) -> Words:
-    """Spread words over all 64 bits, so that the highest may stand for all."""
-    return words * np.uint64(0xD1342543DE82EF95)  # an odd multiplier of Steele & Vigna (2021)
 
 
 # ---- threads --------------------------------------------------------------------------------

@@ -28,9 +28,17 @@ from cranfield.formats.frames import (
 from cranfield.formats.groups import GroupsFormat
 from cranfield.formats.json import JsonNested
 from cranfield.formats.jsonl import JsonLines, JsonList
-from cranfield.formats.lines import BYTE_ORDER_MARK, NO_DATA, WHOLE, Lines, refuse_binary
+from cranfield.formats.lines import (
+    BYTE_ORDER_MARK,
+    LONGEST_LINE,
+    NO_DATA,
+    WHOLE,
+    Lines,
+    refuse_binary,
+    too_long,
+)
 from cranfield.formats.source import SUFFIXES, Source
-from cranfield.formats.trec import is_data
+from cranfield.formats.trec import data_begin, is_data
 
 TableFormat = Literal["trec", "msmarco", "beir", "csv", "tsv", "json", "jsonl", "parquet", "arrow"]
 SampledFormat = Literal["strata", "prels"]
@@ -47,7 +55,7 @@ QRELS_FORMATS: tuple[str, ...] = (
 Path = str | os.PathLike[str]
 
 SAMPLE = 1 << 16
-_LONGEST_PREFACE = 1 << 26  # comments, before the first line of data
+_LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
 
 
 def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> Rows:
@@ -232,6 +240,9 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
         return JsonList(source, what, sample, columns)
     if form == "json":
         return JsonNested(source, what, sample)
+    begin = data_begin(sample)
+    if begin is not None and b"\n" not in sample[begin:] and len(sample) - begin >= LONGEST_LINE:
+        raise too_long(source, sample.rfind(b"\n", 0, begin) + 1)
     if form == "jsonl":
         return JsonLines(source, what, sample, columns)
     separators = {"csv": None, "tsv": b"\t", "beir": b"\t"}
@@ -255,8 +266,14 @@ def _named(source: Source) -> str | None:
 
 def _refuse_no_text(source: Source, sample: bytes) -> None:
     refuse_binary(source, sample[:4096])
-    if not any(map(is_data, sample.removeprefix(BYTE_ORDER_MARK).splitlines())):
-        raise InputError(NO_DATA, source=source.name)
+    if data_begin(sample) is None:
+        if len(sample) < _LONGEST_PREFACE:
+            raise InputError(NO_DATA, source=source.name)
+        raise InputError(
+            f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
+            source=source.name,
+            hint="What is there is not looked at further: take out what stands above the data.",
+        )
 
 
 def what_is(path: Path) -> What | None:
@@ -307,13 +324,24 @@ def _white_space(
 
 
 def _sample(source: Source) -> bytes:
-    """Return some first bytes of the file, so many that a line of data is among them."""
+    """Return some first lines of the file, so many that a line of data is among them.
+
+    A line longer than any that is read may be cut off, and so may be what is no text.
+    """
     size = SAMPLE
     while True:
         sample = source.start(size)
-        if len(sample) < size or size >= _LONGEST_PREFACE or any(map(is_data, sample.splitlines())):
-            return sample if len(sample) < size else sample[: sample.rfind(b"\n") + 1] or sample
-        size *= 8
+        if len(sample) < size:
+            return sample
+        lines = sample[: sample.rfind(b"\n") + 1]
+        if data_begin(lines) is not None:
+            return lines
+        begin = data_begin(sample)
+        if columnar_form(source, sample) is not None or size >= _LONGEST_PREFACE:
+            return sample
+        if begin is not None and size - begin >= LONGEST_LINE:
+            return sample
+        size *= 16
 
 
 def _json_form(sample: bytes) -> TableFormat | None:

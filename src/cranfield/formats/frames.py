@@ -20,7 +20,7 @@ from cranfield.formats.columns import (
     take_columns,
 )
 from cranfield.formats.objects import as_text, is_number
-from cranfield.ids import Ids, encode
+from cranfield.ids import Ids, decode, encode, held_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,24 +135,26 @@ def _arrow_column(
         arrow = pa.float64() if kind == "f" else getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
-        return _texts(values.tolist())
+        return _texts(list(map(decode, values.tolist())))
     return (_ids if is_id else _floats)(values.tolist(), name, what, errors)
 
 
 def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
     """Return ids as an Arrow column; one that is none is empty, which is seen later."""
     with contextlib.suppress(InputError):
-        return _texts([encode(as_text(value, "")) for value in values])
-    texts: list[bytes] = []
+        return _texts([as_text(value, "") for value in values])
+    texts: list[str] = []
     for row, value in enumerate(values):
         where = f"row {row}: column {name!r}"
         try:
-            texts.append(encode(as_text(value, where)))
+            text = as_text(value, where)
+            encode(text)
+            texts.append(text)
         except InputError as error:
             if errors == "strict":
                 problem = error.problem.removeprefix(f"{where}: ")
                 raise InputError(f"{where}: {problem}", source=_called(what), kind="id") from None
-            texts.append(b"")
+            texts.append("")
     return _texts(texts)
 
 
@@ -175,8 +177,14 @@ def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa
     return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
-def _texts(texts: Sequence[bytes]) -> "pa.Array":
-    return Ids.of(texts).to_arrow()
+def _texts(texts: Sequence[str]) -> "pa.Array":
+    import pyarrow as pa
+
+    once = held_once(texts)
+    if once is None:
+        return Ids.of_texts(texts).to_arrow()
+    rows = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(once[1])])
+    return pa.DictionaryArray.from_arrays(rows, _texts(once[0]))
 
 
 class Sparse(Protocol):

@@ -336,7 +336,11 @@ class Window:
     def end(self) -> None:
         """Make sure that there is nothing more."""
         if self.next():
-            raise self.error("goes on after the end of its JSON object")
+            raise self.error(
+                "goes on after the end of its JSON object",
+                hint="If each line is an object, these are JSON lines: name the file .jsonl, or "
+                "say format='jsonl' (--run-format jsonl, --qrels-format jsonl).",
+            )
 
     def value(self) -> Any:
         """Return the value that is next."""
@@ -346,9 +350,9 @@ class Window:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except (json.JSONDecodeError, RecursionError, ValueError) as error:
                 # What is cut off by the window's end is at fault there, or a text before it is.
-                cut_off = (
-                    isinstance(error, json.JSONDecodeError)
-                    and len(self._text) - error.pos <= LONGEST_LINE
+                cut_off = isinstance(error, json.JSONDecodeError) and (
+                    len(self._text) - error.pos <= LONGEST_LINE
+                    or error.msg.startswith("Unterminated string")
                 )
                 if self._ended or not cut_off:
                     raise self._broken(error) from None
@@ -370,7 +374,7 @@ class Window:
             "is nested too deeply" if isinstance(error, RecursionError) else str(error)
         )
 
-    def error(self, problem: str) -> InputError:
+    def error(self, problem: str, hint: str | None = None) -> InputError:
         """Return an error that names the place."""
         begin = self._text.rfind("\n", 0, self._at) + 1
         end = self._text.find("\n", self._at)
@@ -380,5 +384,6 @@ class Window:
             source=self._source.name,
             line=self.line,
             text=line[:200],
+            hint=hint,
             kind="text",
         )

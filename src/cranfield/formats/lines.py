@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 
 BLOCK_BYTES = 2 << 20
-LONGEST_LINE = 1 << 20
+LONGEST_LINE = 1 << 20  # bytes; a longer one may be refused
 NEWLINE = 10
 TAIL = 1 << 17  # where a block is cut is mostly found in so many bytes at its end
 
@@ -325,6 +325,9 @@ def _scores(column: "pa.Array") -> Floats | None:
     return None if np.isnan(scores).any() else scores
 
 
+_WIDEST = 10_000  # columns; of more, Arrow needs a multiple of the memory that their text takes
+
+
 def read_csv(
     raw: Bytes, separator: str, n_columns: int, columns: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
@@ -334,6 +337,8 @@ def read_csv(
 
     # Arrow takes a byte order mark off. The file's own is off already: this one is an id's.
     if len(raw) == 0 or raw[:3].tobytes() == BYTE_ORDER_MARK:
+        return None
+    if n_columns > _WIDEST:
         return None
     names = [str(i) for i in range(n_columns)]
     types = {str(i): kind for i, kind in columns.items()}
@@ -383,22 +388,42 @@ def raw_blocks(
                 offset = max(begin, 3 if start.startswith(BYTE_ORDER_MARK) else 0)
                 data = data[offset:]
             if filled < needed:  # the end
-                if len(data):
+                if not _only_line_ends(data):
                     yield offset, data
                 return
             at = cut(data)
             rest = data[at:].copy()
             if at:
-                yield offset, data[:at]
+                if not _only_line_ends(data[:at]):
+                    yield offset, data[:at]
                 offset, size = offset + at, BLOCK_BYTES
             else:
                 if len(data) > LONGEST_LINE and not (data == NEWLINE).any():
-                    raise InputError(
-                        f"has no line end in {len(data):,} bytes after byte {offset:,}: "
-                        "this is no table of text",
-                        source=source.name,
-                    )
+                    raise too_long(source, offset)
                 size *= 2  # one query fills the block: take twice as much
+
+
+def too_long(source: Source, begin: int) -> InputError:
+    """Return an error about the line at byte `begin`, which is longer than what is read as one."""
+    number, left = 1, begin
+    with source.open() as stream:
+        while left > 0 and (chunk := stream.read(min(left, BLOCK_BYTES))):
+            number += chunk.count(b"\n")
+            left -= len(chunk)
+        text = stream.read(1000)
+    return InputError(
+        f"the line is longer than {LONGEST_LINE:,} bytes",
+        source=source.name,
+        line=number,
+        text=text.decode("utf-8", "replace"),
+        hint="Leave out the columns that are not needed, or write the table as Parquet or Arrow, "
+        "where an id may be of any length. A file without line ends is no table of text.",
+        kind="text",
+    )
+
+
+def _only_line_ends(data: Bytes) -> bool:
+    return len(data) == 0 or (data[0] in b"\r\n" and not data.tobytes().strip(b"\r\n"))
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -430,6 +455,9 @@ def at_lines(data: Bytes) -> int:
     return data.tobytes().rfind(b"\n") + 1
 
 
+_BLANKS = 4096  # bytes
+
+
 def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
     """Return where the last query's lines begin, 0 if the whole is one query's.
 
@@ -444,4 +472,8 @@ def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
             return begin
         last = query if last is None else last
         begin = above
+        if query is None:  # there may be very many blank lines: pass over many at once
+            window = data[max(0, above - _BLANKS) : above]
+            text = above - len(window) + len(window.rstrip())
+            begin = data.find(b"\n", text, above) + 1 or above
     return data.rfind(b"\n") + 1 if last is None else 0

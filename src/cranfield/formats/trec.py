@@ -7,6 +7,7 @@ doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run o
 doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from io import SEEK_END, FileIO
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import numpy as np
 from cranfield.errors import InputError
 from cranfield.formats.columns import Role, What
 from cranfield.formats.lines import (
+    BYTE_ORDER_MARK,
     NEWLINE,
     NO_DATA,
     NUMBER,
@@ -81,18 +83,18 @@ class WhiteSpace(Lines):
         for i, line in enumerate(raw.splitlines()):
             if not is_data(line):
                 continue
-            columns = line.split()
+            columns = line.split(None, self._n_columns)  # and the rest, if there are more
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
                 fault = InputError(
-                    f"expected {self._expected}; got {n}",
-                    hint=self._other_file(columns),
+                    f"expected {self._expected}; got {_count(line)}",
+                    hint=self._other_file(line.split(None, 6)),
                     kind="columns",
                 )
             elif n > self._n_columns and not self._is_ranked(columns):
                 fault = InputError(
-                    f"expected {self._expected}; got {n}, and column "
+                    f"expected {self._expected}; got {_count(line)}, and column "
                     f"{self.columns['rank'] + 1} is no rank: does an id hold white space?",
                     hint="Write such ids in CSV, JSON, Parquet or Arrow.",
                     kind="columns",
@@ -312,6 +314,31 @@ def is_data(line: bytes) -> bool:
     return bool(line) and not line.startswith(b"#")
 
 
+# The first character of the first line, below another, that is neither blank nor a comment.
+_DATA = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
+_BLANK_LINES = re.compile(rb"[\r\n]\s*+")
+
+
+def data_begin(text: bytes) -> int | None:
+    """Return where the first line of data begins, behind its blanks; None if there is none."""
+    begin = len(text) - len(text.removeprefix(BYTE_ORDER_MARK).lstrip())
+    if begin == len(text):
+        return None
+    if text[begin] != _HASH:
+        return begin
+    found = _DATA.search(text, begin)
+    return None if found is None else found.start(1)
+
+
+_COLUMN = re.compile(rb"\S+")
+_LONG = 1 << 16  # of a longer line, a list of its columns may take 40 times the memory
+
+
+def _count(line: bytes) -> int:
+    """Return how many columns the line has."""
+    return sum(1 for _ in _COLUMN.finditer(line))
+
+
 def _as_it_is(raw: Bytes) -> Bytes:
     return raw if raw[-1] == NEWLINE else np.append(raw, np.uint8(NEWLINE))
 
@@ -322,8 +349,19 @@ def _single_spaces(raw: Bytes) -> Bytes:
 
 
 def _respaced(raw: Bytes) -> Bytes:
-    lines = [b" ".join(line.split()) for line in raw.tobytes().splitlines() if is_data(line)]
+    lines = [
+        b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
+        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
+        if is_data(line)
+    ]
     return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
+
+
+def _respaced_long(line: bytes) -> bytes:
+    line = line.strip().translate(_TO_SPACES)
+    while b"  " in line:
+        line = line.replace(b"  ", b" ")
+    return line
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
