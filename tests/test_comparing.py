@@ -45,10 +45,7 @@ from cranfield.comparison.significance import (
 )
 from cranfield.notes import CranfieldWarning
 
-# Most of the data here are too few, or differ in too few queries.
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
-
-pytestmark = pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
 
 A, B, C = (parts(of_system) for of_system in CASE_A.values())
 D, E = parts(CASE_D), parts(CASE_E)

@@ -10,9 +10,6 @@ import pytest
 from cranfield import compare, parse
 from cranfield.comparison.ranges import cut, range_of
 
-# Four queries are few.
-pytestmark = pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
-
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
 
 
