@@ -83,6 +83,7 @@ FLOORS = [
     "pairs.relabelled",
     "pairs",
     "graded",
+    "comparison.geometric",
     "comparison.options",
     "comparison.shown",
     "comparison.flips",
