@@ -96,6 +96,7 @@ FLOORS = [
     "comparison.effects",
     "comparison.result",
     "comparison.remarks",
+    "comparison.bounded",
     "comparison.gate",
     "comparison.tables",
     "comparison.unjudged",

@@ -278,7 +278,11 @@ def _greatest(values: Floats, k: int) -> float:
 
 
 def one_sided(
-    differences: Floats, bounds: Floats, flips: Flips, alpha: float
+    differences: Floats,
+    bounds: Floats,
+    flips: Flips,
+    alpha: float,
+    weights: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Hold mean differences against bounds from either side.
 
@@ -290,34 +294,42 @@ def one_sided(
     level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
     means of at most the bounds, and of at least the bounds, (n_bounds, n_pairs). A bound is below
     the lower limit, or above the upper one, if and only if its p-value is at most alpha.
+
+    With `weights` (n_queries,), none below 0 and 1 on average, a bound is held against each query
+    in proportion to its weight, and a mean is a sum of differences by the sum of their weights.
     """
     n, m = differences.shape
     sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
     needed = flips.needed(alpha * sides)
     some = 1 <= needed <= flips.looked_at * sides
-    slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
+    sizes = np.abs(differences).sum(axis=0)
+    slack = 1e-12 * (sizes + n * np.abs(bounds))
     above, below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
     at_once = max(1, 4 * _CELLS // flips.looked_at)
+    counting = np.ones(n) if weights is None else weights
     for begin in range(0, m, at_once):
         part = slice(begin, begin + at_once)
-        # The last column counts whose signs are kept.
-        paired = Paired.of(np.concatenate((differences[:, part], np.ones((n, 1))), axis=1))
+        # The last column adds up the weights of those whose signs are kept.
+        paired = Paired.of(np.concatenate((differences[:, part], counting[:, None]), axis=1))
         width = paired.values.shape[1] - 2
         means = np.empty((width, sides * flips.looked_at))
+        none = 1e-12 * sizes[part, None]  # a sum that is 0 but for rounding
         done = 0
         for signs in flips.signs(8 * width):
             sums = np.array(list(paired.sums(paired.columns(signs))))
             for side in (1, -1)[:sides]:
                 total = (paired.totals[:, None] - side * sums) / 2
-                size = np.rint(total[-1])
+                size = np.rint(total[-1]) if weights is None else total[-1]
+                size[size <= 1e-12 * n] = 0.0
                 total = total[:-1]
                 for b, bound in enumerate(bounds[:, part]):
                     over = total - size * bound[:, None]
                     above[b, part] += np.count_nonzero(over <= slack[b, part, None], axis=1)
                     below[b, part] += np.count_nonzero(over >= -slack[b, part, None], axis=1)
-                unflipped = np.full_like(total, np.nan)
-                found = np.divide(total, size, out=unflipped, where=size > 0)
+                # Without weight, a sum lies beyond every bound; one of 0 counts on either side.
+                beyond = np.where(np.abs(total) <= none, np.nan, np.copysign(np.inf, total))
+                found = np.divide(total, size, out=beyond, where=size > 0)
                 means[:, done : done + len(signs)] = found
                 done += len(signs)
         if some:
