@@ -97,6 +97,8 @@ FLOORS = [
     "comparison.result",
     "comparison.remarks",
     "comparison.bounded",
+    "comparison.noninferiority",
+    "comparison.margins",
     "comparison.gate",
     "comparison.tables",
     "comparison.unjudged",

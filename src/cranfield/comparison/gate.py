@@ -13,34 +13,37 @@ means (Fieller, JRSS-B 16, 1954), in the unit of the difference.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Unpack, get_args
 
 import numpy as np
 
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
-from cranfield.comparison.bounded import BETS, Reach, bounded
+from cranfield.comparison.bounded import BETS
 from cranfield.comparison.effects import skewness
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, one_sided
-from cranfield.comparison.geometric import is_geometric, logs
-from cranfield.comparison.power import topics
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
+from cranfield.comparison.geometric import is_geometric
+from cranfield.comparison.margins import Contrast, Margin, contrast_of, over_all, range_given
+from cranfield.comparison.noninferiority import (
+    FEW,
+    Asked,
+    GateTest,
+    Held,
+    Outcome,
+    hold,
+    outcome_of,
+)
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.shown import number, or_none, probability, signed
-from cranfield.comparison.significance import TIE, Moments, student
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.comparison.significance import TIE, Moments
+from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
-from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, warn_of
-from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.render import Table, text, to_html
 
-GateTest = Literal["randomization", "t", "bounded"]
-Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
-_POWER = 0.8
-_FEW = 10  # queries that differ; with fewer, limits of the mean do not hold
 _WORST = 5  # queries to show of a system that did not pass
 
 
@@ -280,8 +283,8 @@ def gate(
     seed = options.whole("seed", seed, least=0)
     if changes is not None:
         changes = options.whole("changes", changes, least=0)
-    stated = _Margin.of(margin)
-    ends = None if range is None else _range(range)
+    stated = Margin.of(margin)
+    ends = None if range is None else range_given(range)
     aligned = align(data, measures, missing=missing, columns=columns, **judging)
     if baseline not in aligned.names:
         raise InputError(
@@ -291,11 +294,11 @@ def gate(
     if len(aligned.names) == 1:
         raise InputError(f"there is no system but the baseline, {baseline}")
     drawn = Flips(len(aligned.query_ids), flips, seed) if test == "randomization" else None
-    asked = _Asked(equivalence, alpha, test, drawn)
+    asked = Asked(equivalence, alpha, test, drawn)
     contrasts = [
-        _contrast(aligned, measure, baseline, stated, ends, test) for measure in aligned.measures
+        contrast_of(aligned, measure, baseline, stated, ends, test) for measure in aligned.measures
     ]
-    tested = [_tested(one.question, asked) for one in contrasts]
+    tested = [hold(one.question, asked) for one in contrasts]
     others = [name for name in aligned.names if name != baseline]
     verdicts = [
         _verdict(of_measure, contrast, i, system, asked, aligned.query_ids, changes)
@@ -310,7 +313,7 @@ def gate(
         "flips": (drawn.looked_at if drawn.exact else flips) if drawn else None,
         "exact": drawn.exact if drawn else None,
         "seed": seed,
-        "ranges": {one.measure: one.range for one in contrasts if one.range is not None},
+        "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
         "bets": BETS if test == "bounded" else None,
         "n_queries": len(aligned.query_ids),
         "queries_sha256": hash_of(aligned.query_ids),
@@ -321,347 +324,21 @@ def gate(
     return Gate(tuple(verdicts), baseline, notes, recipe)
 
 
-# ---- what is asked ------------------------------------------------------------------------------
-
-
-class _Margin(NamedTuple):
-    """A margin as it was stated."""
-
-    stated: float | str
-    size: float
-    percent: bool
-
-    @classmethod
-    def of(cls, margin: object) -> "_Margin":
-        """Read a margin: a number above 0, or a share of the baseline's mean below 100 %."""
-        said = margin.strip() if isinstance(margin, str) else margin
-        percent = isinstance(said, str) and said.endswith("%")
-        try:
-            if isinstance(said, bool):
-                raise ValueError
-            size = float(said.removesuffix("%") if isinstance(said, str) else said)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            size = math.nan
-        if not 0 < size < math.inf:
-            raise OptionError(
-                f"margin={margin!r:.40}: expected a number above 0, as in 0.01 or '2%': by how "
-                "much a system may be worse before it matters"
-            )
-        if percent and size >= 100:
-            raise OptionError(
-                f"margin={margin!r:.40}: a system may lose less than all of the baseline's mean; "
-                "expected less than 100%, as in '2%'"
-            )
-        return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
-
-
-def _range(stated: object) -> tuple[float, float]:
-    """Read the least and the greatest score."""
-    try:
-        low, high = (options.number("range", one) for one in stated)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not low < high:
-        raise OptionError(
-            f"range={stated!r:.40}: expected two numbers, the least and the greatest score that a "
-            "query may have, as in (0, 1)"
-        )
-    return low, high
-
-
-class _Asked(NamedTuple):
-    """What is to be shown, and how."""
-
-    equivalence: bool
-    alpha: float
-    test: GateTest
-    flips: Flips | None = None
-
-    def queries(self, margin: float, sd: float) -> int:
-        """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
-        # Two one-sided tests both pass at least so often if each fails half as often.
-        chance = (1 + _POWER) / 2 if self.equivalence else _POWER
-        n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
-        # With fewer, not even the only flip of as large a mean would be rare enough.
-        return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
-
-    def unchanged(self, margin: float, most: float) -> int:
-        """Return how many queries without a change rule out a mean loss of the margin.
-
-        `most`, above the margin, is what one query may lose. A mean loss of the margin takes a
-        share of margin / most of all queries at least; n queries have none of these with a chance
-        of (1 - margin / most)^n.
-        """
-        return math.ceil(math.log(self.alpha) / math.log1p(-margin / most))
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """One measure's differences from the baseline, and the margin to hold them against."""
-
-    gains: Floats  # (n_queries, n_systems); above 0 is better
-    margin: float
-    weights: Floats | None = None  # of a margin that is a share: the baseline's scores, of mean 1
-    reach: Reach | None = None  # for the bounded test
-
-
-@dataclass(frozen=True, eq=False)
-class _Contrast:
-    """One measure: its scores, and what is asked of them."""
-
-    measure: str
-    known: Measure | None
-    rising: bool
-    scores: Floats  # (n_queries, n_systems) without the baseline
-    base: Floats  # (n_queries,)
-    margin: _Margin
-    range: tuple[float, float] | None  # of a query's score
-    question: _Question
-
-    @property
-    def base_mean(self) -> float:
-        """The baseline's value over all queries."""
-        return _over_all(self.known, self.base)
-
-    @property
-    def most(self) -> float | None:
-        """The most that a query's difference may be, None if that is not known."""
-        if self.range is None:
-            return None
-        low, high = logs(self.known, np.array(self.range)).tolist()
-        return float(high - low)
-
-    @property
-    def at_worst(self) -> bool:
-        """Whether every score of the baseline is the worst that there is, as far as is known."""
-        if self.range is None:
-            nowhere_below = not (self.scores < 0).any()
-            return self.rising and nowhere_below and not self.base.any()
-        return bool((self.base == self.range[0 if self.rising else 1]).all())
-
-
-def _over_all(known: Measure | None, scores: Floats) -> float:
-    """Return the value over all queries: a geometric mean, or the mean."""
-    return known.aggregate(scores) if known and is_geometric(known) else mean(scores)
-
-
-def _contrast(
-    aligned: Aligned,
-    measure: str,
-    baseline: str,
-    margin: _Margin,
-    stated: tuple[float, float] | None,
-    test: GateTest,
-) -> _Contrast:
-    at = aligned.names.index(baseline)
-    values, known = aligned.column(measure), aligned.known(measure)
-    rising = aligned.rising[aligned.measures.index(measure)]
-    ends = _range_of(aligned, measure, stated, test)
-    compared = logs(known, values)
-    gains = np.delete(compared, at, axis=1) - compared[:, [at]]
-    base = values[:, at]
-    question = _Question(gains if rising else -gains, margin.size)
-    contrast = _Contrast(
-        measure, known, rising, np.delete(values, at, axis=1), base, margin, ends, question
-    )
-    if is_geometric(known):
-        if not margin.percent:
-            raise OptionError(
-                f"margin={margin.stated!r}: {measure} is a geometric mean, of which ratios are "
-                "judged: state a share of it, as in '2%'"
-            )
-        question = replace(question, margin=-math.log1p(-margin.size))
-    elif margin.percent:
-        whole = contrast.base_mean
-        if whole == 0:
-            raise OptionError(
-                f"margin={margin.stated!r}: the mean {measure} of {baseline} is 0; state a number"
-            )
-        if (base / whole < 0).any():
-            raise OptionError(
-                f"margin={margin.stated!r}: {measure} of {baseline} is below 0 for some queries "
-                "and above 0 for others, which has no shares; state a number"
-            )
-        question = replace(question, margin=margin.size * abs(whole), weights=base / whole)
-    else:
-        _refuse_all_of_it(contrast, baseline)
-    if test == "bounded":
-        question = replace(question, reach=_reach(contrast, margin))
-    return replace(contrast, question=question)
-
-
-def _range_of(
-    aligned: Aligned, measure: str, stated: tuple[float, float] | None, test: GateTest
-) -> tuple[float, float] | None:
-    """Return the least and the greatest score of a query; None if that is not known."""
-    known = aligned.known(measure)
-    ends = stated
-    if ends is None and known is not None:
-        low, high = known.definition.range
-        ends = (low, high) if high is not None and math.isfinite(high - low) else None
-    if ends is None:
-        if test == "bounded":
-            raise OptionError(
-                f"test='bounded': the least and the greatest {measure} of a query are not known; "
-                "state them: range=(0, 1), --range 0,1"
-            )
-        return None
-    values = aligned.column(measure)
-    slack = 1e-9 * (ends[1] - ends[0])
-    outside = np.argwhere((values < ends[0] - slack) | (values > ends[1] + slack))
-    if not len(outside):
-        return ends
-    if stated is None and test != "bounded":  # in another unit: in percent, for one
-        return None
-    query, system = outside[0].tolist()
-    raise InputError(
-        f"{aligned.names[system]}: {measure} of query {aligned.query_ids[query]!r} is "
-        f"{values[query, system]:g}: expected a score from {ends[0]:g} to {ends[1]:g}",
-        hint="Scores in another unit have another range: range=(0, 100), --range 0,100.",
-    )
-
-
-def _reach(contrast: _Contrast, margin: _Margin) -> Reach:
-    """Return how far differences may lie from bounds, by the range of scores."""
-    low, high = logs(contrast.known, np.array(contrast.range)).tolist()
-    if not margin.percent or is_geometric(contrast.known):
-        return Reach(low, high, contrast.rising)
-    if low < 0:
-        raise OptionError(
-            f"margin={margin.stated!r}: the test 'bounded' takes a share of scores of at least 0, "
-            f"and {contrast.measure} may be {low:g}; state a number"
-        )
-    return Reach(low, high, contrast.rising, contrast.base_mean)
-
-
-def _refuse_all_of_it(contrast: _Contrast, baseline: str) -> None:
-    """Raise OptionError for a margin as large as anything that this baseline can lose."""
-    margin, ends = contrast.margin, contrast.range
-    if ends is None or contrast.at_worst:
-        return
-    value = contrast.base_mean
-    most = value - ends[0] if contrast.rising else ends[1] - value
-    if margin.size >= most:
-        which, way = (0, "lose") if contrast.rising else (1, "rise by")
-        raise OptionError(
-            f"margin={margin.stated!r}: every system would pass, since {contrast.measure} of "
-            f"{baseline} is {value:.4g} and can {way} no more than {most:.4g}, to be "
-            f"{ends[which]:g}: did you mean '{margin.size:g}%'?"
-        )
-
-
 # ---- what is found ------------------------------------------------------------------------------
 
 
-class _Tested(NamedTuple):
-    """One measure's differences, held against -margin, 0 and margin."""
-
-    moments: Moments
-    changed: Ints  # queries that differ: (n_systems,)
-    lower: Floats  # one-sided limits of the mean: (n_systems,)
-    upper: Floats
-    above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
-    below: Bools
-    p_above: Floats  # of a mean that is not above them, NaN where there is no test
-    p_below: Floats
-
-
-def _tested(question: _Question, asked: _Asked) -> _Tested:
-    """Return what the test shows."""
-    gains, k = question.gains, question.gains.shape[1]
-    bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
-    moments = Moments.of(Paired.of(gains))
-    changed = np.count_nonzero(np.abs(gains) > TIE, axis=0)
-    if question.reach is not None:
-        shown = bounded(gains, bounds, question.reach, asked.alpha, question.weights)
-    elif moments.n < 2:
-        none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
-        return _Tested(moments, changed, none[0], none[0], no, no, none, none)
-    elif asked.flips is None:
-        return _Tested(moments, changed, *_t(question, moments, bounds, asked.alpha))
-    else:
-        shown = one_sided(gains, bounds, asked.flips, asked.alpha, question.weights)
-    lower, upper, p_above, p_below = shown
-    above, below = p_above <= asked.alpha, p_below <= asked.alpha
-    return _Tested(moments, changed, lower, upper, above, below, p_above, p_below)
-
-
-def _t(
-    question: _Question, moments: Moments, bounds: Floats, alpha: float
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return the limits of the mean, and how it stands to the bounds, by the t test.
-
-    Without variance there is no p-value, and both limits are the mean.
-    """
-    from scipy.special import stdtr, stdtrit
-
-    n, df = moments.n, moments.n - 1
-    weights = np.ones(n) if question.weights is None else question.weights
-    over = moments.mean - bounds
-    over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    error = np.broadcast_to(moments.error, bounds.shape)
-    if question.weights is not None:
-        shifted = [Paired.of(question.gains - np.outer(weights, bound)) for bound in bounds[:, 0]]
-        error = np.array([Moments.of(one).error for one in shifted])
-    far = float(stdtrit(df, 1 - alpha))
-    # Far from all scores only the weights matter; where they vary too much, nothing is ever shown.
-    spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
-    most = math.sqrt(n) / spread if spread > 1e-12 else math.inf
-    t = np.where(error > 0, student(over, error), np.nan)
-    least = np.finfo(float).tiny  # no p-value is 0
-    p_above = np.maximum(stdtr(df, -np.minimum(t, most)), least)
-    p_below = np.maximum(stdtr(df, np.maximum(t, -most)), least)
-    above, below = (over > far * error) & (most > far), (-over > far * error) & (most > far)
-    # The bounds at which t is just far: the roots of a quadratic equation (Fieller 1954).
-    low, high = np.full((2, bounds.shape[1]), math.inf) * [[-1], [1]]
-    if most > far:
-        k = far**2 / n
-        centred = weights - 1
-        together = (centred @ (question.gains - moments.mean)) / df
-        at_mean = Moments.of(Paired.of(question.gains - np.outer(centred, moments.mean))).sd
-        flat = 1 - k * spread**2
-        root = np.sqrt(
-            np.maximum(0, k * at_mean**2 - k**2 * (spread**2 * moments.sd**2 - together**2))
-        )
-        middle = moments.mean - k * together
-        low, high = (middle - root) / flat, (middle + root) / flat
-    # The limits, but for rounding.
-    lower = np.minimum(low, np.where(above, np.inf, bounds).min(axis=0)) + 0.0
-    upper = np.maximum(high, np.where(below, -np.inf, bounds).max(axis=0)) + 0.0
-    return lower, upper, above, below, p_above, p_below
-
-
-def _outcome(tested: _Tested, i: int, asked: _Asked) -> Outcome:
-    """Return the verdict on one system."""
-    above, below = tested.above[:, i], tested.below[:, i]
-    passed, failed = above[0], below[1]
-    if asked.equivalence:
-        passed, failed = passed and below[2], below[0] or above[2]
-    if asked.test != "bounded":
-        changed, difference = tested.changed[i], tested.moments.mean[i]
-        if not changed:
-            return "PASS"
-        # A t test would be sure of two queries that do not vary.
-        if math.isnan(tested.p_above[0, i]) and 2.0**-tested.moments.n > asked.alpha:
-            return "UNDECIDED"
-        doubtful = difference != 0 if asked.equivalence else difference < 0
-        if passed and changed < _FEW and doubtful:
-            return "UNDECIDED"
-    return "PASS" if passed else "FAIL" if failed else "UNDECIDED"
-
-
 def _verdict(
-    tested: _Tested,
-    contrast: _Contrast,
+    tested: Held,
+    contrast: Contrast,
     i: int,
     system: str,
-    asked: _Asked,
+    asked: Asked,
     query_ids: Sequence[str],
     changes: int | None,
 ) -> Verdict:
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin = contrast.question.margin
-    outcome = _outcome(tested, i, asked)
+    outcome = outcome_of(tested, i, asked)
     if contrast.at_worst and not changed:  # nothing is relevant, or the ids are other ones
         outcome = "UNDECIDED"
     p = tested.p_above[0, i]
@@ -672,7 +349,7 @@ def _verdict(
     needed = None
     if outcome == "UNDECIDED" and sd is not None and asked.test != "bounded" and changed:
         # With fewer than so many, too few would differ.
-        differing = math.ceil(_FEW * n / changed) if changed < _FEW else 0
+        differing = math.ceil(FEW * n / changed) if changed < FEW else 0
         needed = max(asked.queries(margin, sd), differing)
     return Verdict(
         system=system,
@@ -682,7 +359,7 @@ def _verdict(
         worse=bool(tested.below[1, i]) and not silent,
         n=n,
         changed=changed,
-        mean=_over_all(contrast.known, contrast.scores[:, i]),
+        mean=over_all(contrast.known, contrast.scores[:, i]),
         baseline_mean=contrast.base_mean,
         difference=float(tested.moments.mean[i]) + 0.0,
         sd=sd,
@@ -700,14 +377,12 @@ def _verdict(
 
 def _kept(outcome: Outcome, changed: int, changes: int | None) -> int:
     """Return how many of the queries that changed to keep."""
-    if changed < _FEW:
+    if changed < FEW:
         return changed
     return changes if changes is not None else 0 if outcome == "PASS" else _WORST
 
 
-def _changes(
-    contrast: _Contrast, i: int, query_ids: Sequence[str], most: int
-) -> tuple[Change, ...]:
+def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
     """Return the queries on which a system differs, the worst first."""
     gains = contrast.question.gains[:, i]
     order = np.argsort(gains, kind="stable")
@@ -733,9 +408,9 @@ def _worst(*outcomes: Outcome) -> Outcome:
 def _notes(
     verdicts: Sequence[Verdict],
     baseline: str,
-    tested: Sequence[_Tested],
-    contrasts: Sequence[_Contrast],
-    asked: _Asked,
+    tested: Sequence[Held],
+    contrasts: Sequence[Contrast],
+    asked: Asked,
     aligned: Aligned,
 ) -> Iterator[Note]:
     """Yield what to know of the verdicts, and of the data."""
@@ -777,7 +452,7 @@ def _as_note(said: Note | str) -> Note:
     return said if isinstance(said, Note) else Note("data", "info", said)
 
 
-def _notes_on(one: Verdict, contrast: _Contrast, asked: _Asked) -> Iterator[Note]:
+def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
     """Yield what to know of one verdict."""
     named = f"{one.system} ({one.measure})"
     if not one.changed:
@@ -796,12 +471,17 @@ def _notes_on(one: Verdict, contrast: _Contrast, asked: _Asked) -> Iterator[Note
         if most is not None and most > one.margin and asked.test != "bounded":
             needed = asked.unchanged(one.margin, most)
             are = "are that many" if one.n >= needed else f"are {one.n:,}"
+            lose = f"lose as much as {most:.4g}"
+            loss = f"a mean loss of {one.margin:.4g}"
+            if one.geometric:
+                lose = f"fall to one in {math.exp(most):,.0f}"
+                loss = f"a ratio of {math.exp(-one.margin):.4g}"
             said += (
-                f" If a query may lose as much as {most:.4g}, it takes {needed:,} queries without "
-                f"a change to rule out a mean loss of {one.margin:.4g}; these {are}."
+                f" If a query may {lose}, it takes {needed:,} queries without a change to rule out "
+                f"{loss}; these {are}."
             )
         yield Note("identical", "info", said, one.n, one.system)
-    elif one.changed < _FEW and asked.test != "bounded":
+    elif one.changed < FEW and asked.test != "bounded":
         verb = "differs" if one.changed == 1 else "differ"
         yield Note(
             "few-changes",
@@ -821,7 +501,7 @@ def _notes_on(one: Verdict, contrast: _Contrast, asked: _Asked) -> Iterator[Note
         )
 
 
-def _skewed(contrast: _Contrast, tested: _Tested, verdicts: Sequence[Verdict]) -> Iterator[Note]:
+def _skewed(contrast: Contrast, tested: Held, verdicts: Sequence[Verdict]) -> Iterator[Note]:
     """Yield a note on systems whose differences are skewed for so many queries.
 
     Limits of a mean hold well for n > 25 G^2, G being the skewness (Cochran, Sampling Techniques,
@@ -832,7 +512,7 @@ def _skewed(contrast: _Contrast, tested: _Tested, verdicts: Sequence[Verdict]) -
     paired = Paired.of(question.gains + question.margin * weights[:, None])
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
-        if one.changed >= _FEW and one.n < 25 * skew**2:
+        if one.changed >= FEW and one.n < 25 * skew**2:
             yield Note(
                 "skewed",
                 "warning",
@@ -859,8 +539,8 @@ def _legend(found: Gate) -> list[str]:
             "p: how likely so small a difference is at most, if the true one is at least the "
             "margin, up or down.",
         ]
-    if any(0 < one.changed < _FEW for one in verdicts) and recipe["test"] != "bounded":
-        said[0] += f" Where fewer than {_FEW} queries differ, a loss is not said to PASS."
+    if any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded":
+        said[0] += f" Where fewer than {FEW} queries differ, a loss is not said to PASS."
     turned = list(dict.fromkeys(one.measure for one in verdicts if one.turned))
     if turned:
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
