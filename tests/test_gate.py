@@ -511,10 +511,10 @@ def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> No
 # ---- few queries differ -------------------------------------------------------------------------
 
 
-def changing(n: int, changes: dict[int, float], margin: Any, **options: Any) -> Gate:
+def changing(n: int, by: dict[int, float], margin: Any, **options: Any) -> Gate:
     """Judge a system that differs from 0.5 on some of n queries."""
     old = {f"q{i:03}": 0.5 for i in range(n)}
-    new = {f"q{i:03}": 0.5 + changes.get(i, 0.0) for i in range(n)}
+    new = {f"q{i:03}": 0.5 + by.get(i, 0.0) for i in range(n)}
     return gate({"old": old, "new": new}, baseline="old", margin=margin, **options)
 
 
