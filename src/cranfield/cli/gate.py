@@ -27,7 +27,8 @@ from cranfield.cli.report import (
 )
 from cranfield.comparison import Missing, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
-from cranfield.comparison.gate import GateTest, Verdict, gate
+from cranfield.comparison.gate import Verdict, gate
+from cranfield.comparison.noninferiority import GateTest
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns

@@ -119,7 +119,7 @@ class Verdict:
         return {name: value for name, value in vars(self).items() if name != "changes"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gate:
     """The verdicts on every system under every measure, and how they were found.
 
@@ -202,6 +202,8 @@ class Gate:
 
     def __str__(self) -> str:
         return "\n".join(map(text, self.tables()))
+
+    __repr__ = __str__  # what a failing assertion shows
 
     def _repr_html_(self) -> str:
         return "".join(map(to_html, self.tables()))
