@@ -20,6 +20,7 @@ BETS = 100
 _CELLS = 1_000_000
 _SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything
 _FAR = 1e9  # times the range: a limit this far away is none
+_NEAR = 1e-12  # times the range: how near a limit is found
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ class _Column:
             if step > _FAR * (self.reach.high - self.reach.low):
                 return -sign * math.inf
             kept, refused = refused, refused - sign * step
-        while (middle := (kept + refused) / 2) not in (kept, refused):
+        while abs(kept - refused) > _NEAR * (self.reach.high - self.reach.low):
+            middle = (kept + refused) / 2
             if self.wealth(sign, middle) < enough:
                 kept = middle
             else:

@@ -321,15 +321,18 @@ def one_sided(
             for side in (1, -1)[:sides]:
                 total = (paired.totals[:, None] - side * sums) / 2
                 size = np.rint(total[-1]) if weights is None else total[-1]
-                size[size <= 1e-12 * n] = 0.0
+                empty = size <= 1e-12 * n
+                size[empty] = 0.0
                 total = total[:-1]
                 for b, bound in enumerate(bounds[:, part]):
                     over = total - size * bound[:, None]
                     above[b, part] += np.count_nonzero(over <= slack[b, part, None], axis=1)
                     below[b, part] += np.count_nonzero(over >= -slack[b, part, None], axis=1)
-                # Without weight, a sum lies beyond every bound; one of 0 counts on either side.
-                beyond = np.where(np.abs(total) <= none, np.nan, np.copysign(np.inf, total))
-                found = np.divide(total, size, out=beyond, where=size > 0)
+                found = np.divide(total, size, out=np.full_like(total, np.nan), where=~empty)
+                if weights is not None:  # without weight, a sum that is not 0 is beyond any bound
+                    left = total[:, empty]
+                    signed = np.copysign(np.inf, left)
+                    found[:, empty] = np.where(np.abs(left) <= none, np.nan, signed)
                 means[:, done : done + len(signs)] = found
                 done += len(signs)
         if some:
