@@ -236,7 +236,8 @@ def gate(
 
     Limits of a mean do not hold where few queries differ: a rare, large loss may not be among those
     that were sampled. If fewer than 10 queries differ, a system whose mean is lower (with
-    `equivalence`: is another) is UNDECIDED at best; if none does, it passes, which is said apart.
+    `equivalence`: is another) is UNDECIDED at best; if none does, it passes, and the verdict says
+    that the two are identical.
     The test "bounded" is valid for any number of queries, and needs none of this.
 
     A measure whose mean over the queries is geometric (GMAP) is judged by the ratio of the means.
@@ -320,7 +321,7 @@ def gate(
         "queries_sha256": hash_of(aligned.query_ids),
         **aligned.recipe,
     }
-    notes = tuple(_notes(verdicts, baseline, tested, contrasts, asked, aligned))
+    notes = tuple(_notes(verdicts, baseline, contrasts, asked, aligned))
     warn_of(notes)
     return Gate(tuple(verdicts), baseline, notes, recipe)
 
@@ -409,7 +410,6 @@ def _worst(*outcomes: Outcome) -> Outcome:
 def _notes(
     verdicts: Sequence[Verdict],
     baseline: str,
-    tested: Sequence[Held],
     contrasts: Sequence[Contrast],
     asked: Asked,
     aligned: Aligned,
@@ -418,12 +418,10 @@ def _notes(
     by_measure = {one.measure: one for one in contrasts}
     for one in verdicts:
         yield from _notes_on(one, by_measure[one.measure], asked)
-    if asked.test != "bounded":
-        for contrast, of_measure in zip(contrasts, tested, strict=True):
-            of_this = [one for one in verdicts if one.measure == contrast.measure]
-            yield from _skewed(contrast, of_measure, of_this)
     for contrast in contrasts:
         of_this = [one for one in verdicts if one.measure == contrast.measure]
+        if asked.test != "bounded":
+            yield from _skewed(contrast, of_this)
         value, size, stated = contrast.base_mean, contrast.margin.size, contrast.margin.stated
         some = min(contrast.base.min(), contrast.scores.min()) < 0
         unknown = contrast.range is None and contrast.rising and not some
@@ -502,7 +500,7 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
         )
 
 
-def _skewed(contrast: Contrast, tested: Held, verdicts: Sequence[Verdict]) -> Iterator[Note]:
+def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
     """Yield a note on systems whose differences are skewed for so many queries.
 
     Limits of a mean hold well for n > 25 G^2, G being the skewness (Cochran, Sampling Techniques,

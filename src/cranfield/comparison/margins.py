@@ -63,7 +63,7 @@ def range_given(stated: object) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """One measure: its scores, and what is asked of them."""
+    """One measure: its scores, and the question that the gate asks."""
 
     measure: str
     known: Measure | None
@@ -109,7 +109,7 @@ def contrast_of(
     stated: tuple[float, float] | None,
     test: GateTest,
 ) -> Contrast:
-    """Return what is asked of one measure.
+    """Return the question about one measure.
 
     `stated` is the range of scores if it was given. Raises OptionError for a margin that has no
     meaning here, or that nothing can lose; InputError for a score that is out of the range.

@@ -90,7 +90,7 @@ def hold(question: Question, asked: Asked) -> Held:
 def _t(
     question: Question, moments: Moments, bounds: Floats, alpha: float
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return the limits of the mean, and how it stands to the bounds, by the t test.
+    """Return the limits of the mean, and on which side of the bounds it is, by the t test.
 
     Without variance there is no p-value, and both limits are the mean.
     """
