@@ -1,6 +1,7 @@
 """Non-inferiority and equivalence: verdicts, limits, p-values, exit status."""
 
 import json
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -14,10 +15,15 @@ from scipy import stats
 from vectors import CASE_A
 from vectors import CASE_E as E
 
-from cranfield import Gate, InputError, OptionError, demo, gate, topics
+from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, topics
 from cranfield.cli import cli
+from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
-from cranfield.comparison.gate import _tested
+from cranfield.comparison.noninferiority import Asked, Question, hold
+from cranfield.notes import CranfieldWarning
+
+# What is said of a verdict is asserted by its code, where it matters.
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
 
 A, B, C = CASE_A.values()
 PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}
@@ -30,6 +36,10 @@ def scores(hundredths: Sequence[float]) -> dict[str, float]:
 def judged(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
     data = {"left": scores(left), "right": scores(right)}
     return gate(data, baseline="right", margin=margin, **options)
+
+
+def codes(found: Gate) -> list[str]:
+    return [note.code for note in found.notes]
 
 
 def differing(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:
@@ -178,48 +188,77 @@ def test_how_often_systems_pass() -> None:
     """As good as the baseline: with the power that `topics` states; at the margin: alpha."""
     n, chance = topics(margin=0.3, sd=1), np.random.default_rng(11)
     for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
-        passed = _tested(chance.normal(mean, 1, (n, 4_000)), 0.3, 0.05, None).above[0]
+        question = Question(chance.normal(mean, 1, (n, 4_000)), 0.3)
+        passed = hold(question, Asked(False, 0.05, "t")).above[0]
         assert passed.mean() == pytest.approx(
             rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
         )
     n = topics(margin=0.3, sd=1, power=0.9)
-    found = _tested(chance.normal(0, 1, (n, 4_000)), 0.3, 0.05, None)
+    found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), Asked(True, 0.05, "t"))
     both = found.above[0] & found.below[2]
     assert both.mean() == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.parametrize("test", ["randomization", "t"])
-def test_identical_runs_pass(test: Any) -> None:
-    one = judged(A, A, 0.0001, test=test).verdicts[0]
-    assert (one.outcome, one.difference, one.lower, one.upper, one.sd) == ("PASS", 0, 0, 0, 0)
-    assert one.p == (2**-20 if test == "randomization" else None)
+@pytest.mark.parametrize("n", [1, 2, 20, 150])
+def test_identical_runs_pass_and_it_is_said_apart(test: Any, n: int) -> None:
+    """There is nothing to test, so that there is no limit, and no p-value, to be believed."""
+    same = {"nDCG@10": {f"q{i}": 0.3 for i in range(n)}}
+    found = gate({"old": same, "new": same}, baseline="old", margin=0.02, test=test)
+    one = found.verdicts[0]
+    assert (one.outcome, one.changed, one.difference) == ("PASS", 0, 0)
+    assert (one.p, one.p_worse, one.lower, one.upper) == (None, None, None, None)
     assert (one.better, one.worse) == (False, False)
+    assert str(one) == f"PASS, identical on {'1 query' if n == 1 else f'all {n} queries'}"
+    (note,) = found.notes
+    assert (note.code, note.severity, note.queries) == ("identical", "info", n)
+    # The least n of which (1 - 0.02 / 1)^n is at most 0.05.
+    assert 0.98**149 <= 0.05 < 0.98**148
+    assert "it takes 149 queries without a change" in note.text
+    assert note.text.endswith("these are that many." if n == 150 else f"these are {n}.")
+    assert "nothing to test" in str(found)
+    assert "nan" not in str(found)
+    assert "-0.0000" not in str(found)
 
 
-def test_few_queries() -> None:
-    """All differences 0: the exact p-value is 1 / 2^n."""
-    for n, outcome in ((1, "UNDECIDED"), (2, "UNDECIDED"), (4, "UNDECIDED"), (5, "PASS")):
-        found = judged([50] * n, [50] * n, 0.1)
-        one = found.verdicts[0]
-        assert one.outcome == outcome
-        assert one.p == (None if n == 1 else 2.0**-n)
-        assert one.lower == (None if n < 5 else 0)
-        assert one.queries_needed == (None if n in (1, 5) else 5)
-        assert f"{n} {'query' if n == 1 else 'queries'}, one-sided" in str(found)
-        assert "nan" not in str(found)
-        assert "-0.0000" not in str(found)
-    assert differing([3], 0.1, test="t").verdicts[0].outcome == "UNDECIDED"
+def test_how_many_unchanged_queries_would_do_needs_a_range() -> None:
+    same = {f"q{i}": 0.3 for i in range(30)}
+    data = {"old": same, "new": same}
+    assert "it takes" not in gate(data, baseline="old", margin=0.02).notes[0].text
+    found = gate(data, baseline="old", margin=0.02, range=(0, 0.4), alpha=0.1)
+    needed = math.ceil(math.log(0.1) / math.log(1 - 0.02 / 0.4))
+    assert f"it takes {needed} queries" in found.notes[0].text
+
+
+@pytest.mark.parametrize(("n", "p"), [(2, 2**-2), (4, 2**-4), (5, 2**-5)])
+def test_few_queries(n: int, p: float) -> None:
+    """All are better by the same: the exact p-value is 1 / 2^n."""
+    found = judged([51] * n, [50] * n, 0.1)
+    one = found.verdicts[0]
+    assert one.p == p
+    assert one.outcome == ("PASS" if p <= 0.05 else "UNDECIDED")
+    assert (one.lower is None) == (p > 0.05)
+    assert one.queries_needed == (None if n == 5 else max(5, math.ceil(10 * n / n)))
+    assert f"{n} queries, one-sided" in str(found)
+    assert codes(found) == ["few-changes"]
+
+
+def test_one_query_has_no_test() -> None:
+    for test in ("randomization", "t"):
+        one = judged([51], [50], 0.1, test=test).verdicts[0]
+        assert (one.outcome, one.p, one.lower, one.sd) == ("UNDECIDED", None, None, None)
+    assert "1 query, one-sided" in str(judged([51], [50], 0.1))
 
 
 def test_nothing_is_shown_where_every_score_is_0() -> None:
     found = differing([0] * 50, 0.1)
-    assert found.outcome == "UNDECIDED"
-    assert "Every score is 0, also the baseline's, which shows nothing: left (score)." in str(found)
+    assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
+    assert "every score is 0, also the baseline's, which shows nothing" in str(found)
 
 
 def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:
     assert judged([49] * 2, [50] * 2, 0.1, test="t").outcome == "UNDECIDED"
-    assert judged([49] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
+    assert judged([51] * 5, [50] * 5, 0.1, test="t").outcome == "PASS"
 
 
 def test_few_flips_give_no_limit() -> None:
@@ -229,16 +268,14 @@ def test_few_flips_give_no_limit() -> None:
     assert (one.outcome, one.lower, one.upper) == ("UNDECIDED", None, None)
     assert one.p == pytest.approx(1 / 11)
     rows = [list(row) for row in found.table().rows]
-    assert rows[0][5:7] == ["-", "-"]
+    assert rows[0][6:8] == ["-", "-"]
     assert "-: no limit: so few queries, or flips, cannot give a p of 0.05 or less" in str(found)
 
 
-def test_a_measure_that_is_no_mean_is_said_to_be_compared_by_one() -> None:
+def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
     data = (QRELS, [BM25, DENSE])
-    for measure in ("GMAP", "NumRelRet"):
-        found = gate(data, measure, baseline="bm25", margin=0.02)
-        remark = f"{measure}: compared is the mean of the queries' values, which is not its value"
-        assert remark in str(found)
+    found = gate(data, "NumRelRet", baseline="bm25", margin=0.02)
+    assert "NumRelRet: compared is the mean of the queries' values, which is not" in str(found)
     assert "compared is" not in str(gate(data, "AP", baseline="bm25", margin=0.02))
 
 
@@ -281,7 +318,7 @@ def test_undecided_says_how_many_queries_would_decide() -> None:
     near = differing([d - 4 for d in spread[:10] * 3], 0.07)
     assert near.outcome == "UNDECIDED"
     assert (near.verdicts[0].queries_needed or 31) <= 30
-    assert "left (score): has as many, and may differ by about the margin." in near.notes
+    assert codes(near) == ["near-margin"]
 
 
 def test_every_measure_must_pass() -> None:
@@ -363,6 +400,7 @@ def test_the_result_holds_what_repeats_it() -> None:
     assert differing(E, 0.01).to_dict() == found.to_dict()
     assert differing(E, 0.01, seed=1).verdicts[0].p != found.verdicts[0].p
     assert "<table>" in found._repr_html_()
+    assert repr(found) == str(found)
 
 
 def test_t_is_that_of_scipy() -> None:
@@ -469,3 +507,470 @@ def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> No
     done = CliRunner().invoke(cli, ["power", *arguments.split()])
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+# ---- few queries differ -------------------------------------------------------------------------
+
+
+def changing(n: int, by: dict[int, float], margin: Any, **options: Any) -> Gate:
+    """Judge a system that differs from 0.5 on some of n queries."""
+    old = {f"q{i:03}": 0.5 for i in range(n)}
+    new = {f"q{i:03}": 0.5 + by.get(i, 0.0) for i in range(n)}
+    return gate({"old": old, "new": new}, baseline="old", margin=margin, **options)
+
+
+@pytest.mark.parametrize("test", ["randomization", "t"])
+def test_a_rare_large_loss_is_not_ruled_out_by_queries_that_have_none(test: Any) -> None:
+    """One of 50 queries loses 0.4: the limit, -0.019 of the flips, would let it pass."""
+    found = changing(50, {7: -0.4}, 0.02, test=test, flips=9_999)
+    one = found.verdicts[0]
+    assert (one.outcome, one.changed) == ("UNDECIDED", 1)
+    if test == "randomization":
+        assert one.lower is not None
+        assert one.p is not None
+        assert one.lower > -0.02
+        assert one.p <= 0.05
+    assert codes(found) == ["few-changes"]
+    assert found.notes[0].severity == "warning"
+    assert (found.notes[0].queries, found.notes[0].source) == (1, "new")
+    # So that 10 differ, if one in 50 does.
+    assert (one.queries_needed or 0) >= 10 * 50 / 1
+    assert "1 of 50" in str(found)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_warning_is_given_once() -> None:
+    with pytest.warns(
+        CranfieldWarning, match=r"^new \(score\): only 1 of 50 queries differs"
+    ) as seen:
+        changing(50, {7: -0.4}, 0.02, flips=999)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    changing(50, {i: 0.01 * (i % 5 - 2) for i in range(50)}, 0.02, flips=999)  # which gives none
+
+
+def test_few_changes_fail_as_before_and_gains_pass() -> None:
+    lost = differing([-100] * 9 + [0] * 31, 0.02)
+    assert (lost.outcome, lost.verdicts[0].changed) == ("FAIL", 9)
+    assert changing(40, dict.fromkeys(range(9), 0.1), 0.02).outcome == "PASS"
+    # Ten are not few: here a test decides.
+    ten = changing(400, dict.fromkeys(range(10), -0.1), 0.02)
+    assert (ten.outcome, "few-changes" in codes(ten)) == ("PASS", False)
+    nine = changing(400, dict.fromkeys(range(9), -0.1), 0.02)
+    assert (nine.outcome, "few-changes" in codes(nine)) == ("UNDECIDED", True)
+
+
+def test_few_gains_do_not_pass_as_equivalent() -> None:
+    few = dict.fromkeys(range(9), 0.1)
+    assert changing(400, few, 0.02, equivalence=True).outcome == "UNDECIDED"
+    many = dict.fromkeys(range(10), 0.1)
+    assert changing(400, many, 0.02, equivalence=True).outcome == "PASS"
+
+
+def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
+    found = changing(50, {9: 0.2, 7: -0.4, 30: -0.1}, 0.02)
+    shown = [(one.query_id, round(one.difference, 9)) for one in found.verdicts[0].changes]
+    assert shown == [("q007", -0.4), ("q030", -0.1), ("q009", 0.2)]
+    assert (found.verdicts[0].changes[0].baseline, found.verdicts[0].changes[0].score) == (
+        0.5,
+        0.5 - 0.4,
+    )
+    assert "q007       0.5000   0.1000      -0.4000" in str(found)
+    held = json.loads(json.dumps(found.to_dict()))["verdicts"][0]
+    assert held["changed"] == 3
+    assert [one["query_id"] for one in held["changes"]] == ["q007", "q030", "q009"]
+    losses = {i: -0.01 * (i + 1) for i in range(30)}
+    failed = changing(40, losses, 0.02)
+    assert failed.outcome == "FAIL"
+    assert [one.query_id for one in failed.verdicts[0].changes] == [
+        f"q{i:03}" for i in (29, 28, 27, 26, 25)
+    ]
+    two = changing(40, losses, 0.02, changes=2).verdicts[0].changes
+    assert [one.query_id for one in two] == ["q029", "q028"]
+    every = changing(40, losses, 0.02, changes=100).verdicts[0].changes
+    assert len(every) == 30  # without those that did not change
+    passed = changing(40, dict.fromkeys(range(30), 0.01), 0.02)
+    assert (passed.outcome, passed.verdicts[0].changes) == ("PASS", ())
+    assert len(passed.tables()) == 1
+
+
+def test_skewed_differences_are_warned_of_by_cochrans_rule() -> None:
+    """Fewer than 25 G^2, with no cap: 20 of 400 lose 0.3, and G is about 4.1; 25 x 4.1^2 is 425."""
+    d = np.array([-0.3] * 20 + [0.0] * 380)
+    skew = float(stats.skew(d))
+    assert 25 * skew**2 > 400
+    assert codes(changing(400, dict.fromkeys(range(20), -0.3), 0.02)) == ["skewed"]
+    d = np.array([-0.3] * 40 + [0.0] * 360)
+    assert 25 * float(stats.skew(d)) ** 2 < 400
+    assert codes(changing(400, dict.fromkeys(range(40), -0.3), 0.02)) == []
+
+
+# ---- the bounded test ---------------------------------------------------------------------------
+
+
+def bounded_of(hundredths: Sequence[float], margin: float, **options: Any) -> Verdict:
+    """Judge differences from 0.5, in hundredths, of scores that are from 0 to 1."""
+    return differing_from_half(hundredths, margin, **options).verdicts[0]
+
+
+def differing_from_half(hundredths: Sequence[float], margin: float, **options: Any) -> Gate:
+    more: dict[str, Any] = {"test": "bounded", "range": (0, 1), **options}
+    return judged([50 + d for d in hundredths], [50] * len(hundredths), margin, **more)
+
+
+@pytest.mark.parametrize(
+    ("hundredths", "made", "lower"),
+    [
+        ([0] * 50, {2: 1.7313385953, 5: 4.7239148954}, -0.0857303799),
+        ([0] * 49 + [-40], {2: 1.3254951900, 5: 3.4004261198}, -0.0946335969),
+        (E, {2: 2.4013109550, 5: 4.4624714462}, -0.1109921885),
+        ([0] * 200, {2: 13.8988506567}, -0.0222770087),
+        ([0] * 250, {2: 30.9027650016}, -0.0178681191),
+    ],
+)
+def test_bounded_of_known_cases(
+    hundredths: Sequence[float], made: dict[int, float], lower: float
+) -> None:
+    for margin, wealth in made.items():
+        one = bounded_of(hundredths, margin / 100)
+        assert one.p == pytest.approx(1 / wealth, rel=6e-11)
+        assert one.lower == pytest.approx(lower, abs=6e-11)
+        assert one.outcome == ("PASS" if wealth >= 20 else "UNDECIDED")
+        other = bounded_of([-d for d in hundredths], margin / 100)
+        assert other.upper == pytest.approx(-lower, abs=6e-11)
+
+
+def wealth_of(differences: Any, bound: float, size: float = 1.0) -> float:
+    """Return what 100 gamblers have made on average, by multiplying query by query."""
+    made = 0.0
+    for g in range(1, 101):
+        share, own = ((g - 0.5) / 100) / (bound + size), 1.0
+        for d in differences:
+            own *= 1 + share * (d - bound)
+        made += own / 100
+    return made
+
+
+def test_bounded_by_multiplying() -> None:
+    chance = np.random.default_rng(17)
+    for n, size in ((3, 1.0), (40, 1.0), (40, 4.0)):
+        d = chance.uniform(-0.3, 0.5, n) * size
+        old = np.full(n, size / 2)
+        data = {"old": named(old), "new": named(old + d)}
+        found = gate(data, baseline="old", margin=0.05, test="bounded", range=(0, size))
+        one = found.verdicts[0]
+        assert one.p == pytest.approx(min(1, 1 / wealth_of(d, -0.05, size)), rel=1e-9)
+        assert one.p_worse == pytest.approx(min(1, 1 / wealth_of(-d, 0, size)), rel=1e-9)
+        assert one.lower is not None
+        assert one.upper is not None
+        assert wealth_of(d, one.lower, size) == pytest.approx(20, rel=1e-9)
+        assert wealth_of(-d, -one.upper, size) == pytest.approx(20, rel=1e-9)
+        assert found.recipe["ranges"] == {"score": [0, size]}
+
+
+def named(values: Any) -> dict[str, float]:
+    return {f"q{i:03}": float(value) for i, value in enumerate(values)}
+
+
+def test_bounded_limits_and_p_values_never_contradict_each_other() -> None:
+    chance = np.random.default_rng(23)
+    differences = chance.integers(-3, 4, (60, 30)) / 10
+    bounds = np.array([-0.2, -0.1, 0, 0.1, 0.2])[:, None] + np.zeros(30)
+    for weights, reach in (
+        (None, Reach(0, 1)),
+        (np.where(np.arange(60) % 2, 1.4, 0.6), Reach(0, 1, True, 0.5)),
+        (np.where(np.arange(60) % 2, 1.4, 0.6), Reach(0, 1, False, 0.5)),
+    ):
+        lower, upper, above, below = bounded(differences, bounds, reach, 0.05, weights)
+        again = np.concatenate((bounds, lower[None], upper[None]))
+        lower, upper, above, below = bounded(differences, again, reach, 0.05, weights)
+        assert ((above <= 0.05) == (lower > again)).all()
+        assert ((below <= 0.05) == (upper < again)).all()
+        assert (above[5] > 0.05).all()
+        assert (below[6] > 0.05).all()
+
+
+def test_bounded_fails_a_loss_and_knows_equivalence() -> None:
+    assert bounded_of([-10] * 200, 0.02).outcome == "FAIL"
+    assert bounded_of([10] * 200, 0.02).better
+    assert bounded_of([1] * 300, 0.05, equivalence=True).outcome == "PASS"
+    assert bounded_of([10] * 300, 0.05, equivalence=True).outcome == "FAIL"
+    assert bounded_of([5] * 300, 0.05, equivalence=True).outcome == "UNDECIDED"
+
+
+def test_bounded_needs_neither_many_changes_nor_a_seed() -> None:
+    found = differing_from_half([0] * 499 + [-40], 0.02)
+    assert (found.outcome, codes(found)) == ("PASS", [])
+    assert (found.recipe["flips"], found.recipe["exact"]) == (None, None)
+    one = differing_from_half([-40] + [0] * 499, 0.02).verdicts[0]
+    assert one.lower == pytest.approx(found.verdicts[0].lower, rel=1e-12)
+    # The least number of queries without any change that pass.
+    assert [bounded_of([0] * n, 0.02).outcome for n in (223, 224)] == ["UNDECIDED", "PASS"]
+
+
+def test_bounded_needs_a_range() -> None:
+    with pytest.raises(OptionError, match=r"the least and the greatest score of a query are not"):
+        judged(A, B, 0.1, test="bounded")
+    with pytest.raises(OptionError, match=r"the least and the greatest DCG@10 of a query are not"):
+        gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=0.1, test="bounded")
+    assert gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.1, test="bounded").recipe[
+        "ranges"
+    ] == {"nDCG@10": [0, 1]}
+    for bad in ((1, 0), (0, 0), (0,), 3, (0, math.inf), ("a", "b")):
+        with pytest.raises(OptionError, match="range="):
+            judged(A, B, 0.1, range=bad)
+
+
+def test_scores_out_of_the_range_are_refused() -> None:
+    for test in ("bounded", "t"):
+        with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
+            judged([50, 150], [50, 50], 0.1, test=test, range=(0, 1))
+    in_percent = {name: {"nDCG@10": {"q1": 40.0, "q2": 60.0}} for name in ("old", "new")}
+    with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
+        gate(in_percent, baseline="old", margin=2, test="bounded")
+    assert gate(in_percent, baseline="old", margin=2).outcome == "PASS"
+    gate(in_percent, baseline="old", margin=2, test="bounded", range=(0, 100))
+
+
+def test_bounded_where_less_is_better() -> None:
+    chance = np.random.default_rng(31)
+    old, new = chance.uniform(0, 0.6, 80), chance.uniform(0, 0.6, 80)
+    up = {"old": {"nDCG@10": named(old)}, "new": {"nDCG@10": named(new)}}
+    down = {"old": {"Unjudged@10": named(1 - old)}, "new": {"Unjudged@10": named(1 - new)}}
+    one = gate(up, baseline="old", margin=0.1, test="bounded").verdicts[0]
+    other = gate(down, baseline="old", margin=0.1, test="bounded").verdicts[0]
+    for name in ("p", "p_worse", "lower", "upper", "difference"):
+        assert getattr(other, name) == pytest.approx(getattr(one, name))
+    assert (one.turned, other.turned) == (False, True)
+
+
+# ---- a share of the baseline's mean -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", ["randomization", "t", "bounded"])
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_share_is_the_test_of_a_contrast(test: Any, rising: bool) -> None:
+    """That 10 % at most are lost: new - 0.9 * old is above 0 on average; else 1.1 * old - new."""
+    chance = np.random.default_rng(41)
+    measure = "nDCG@10" if rising else "Unjudged@10"
+    for n in (12, 40):
+        old = chance.uniform(0, 0.8, n)
+        new = np.clip(old + chance.normal(0.02 if rising else -0.02, 0.1, n), 0, 1)
+        data = {"old": {measure: named(old)}, "new": {measure: named(new)}}
+        one = gate(data, baseline="old", margin="10%", test=test, flips=9_999).verdicts[0]
+        z = new - 0.9 * old if rising else 1.1 * old - new
+        if test == "t":
+            expected = stats.ttest_1samp(z, 0, alternative="greater").pvalue
+        elif test == "randomization":
+            expected = one_sided(z[:, None], np.zeros((1, 1)), Flips(n, 9_999), 0.05)[2][0, 0]
+        else:  # the least that z may be: 0 - 0.9 x 1, or 1.1 x 0 - 1
+            made = [
+                np.prod(1 + share * z / (0.9 if rising else 1.0))
+                for share in (np.arange(100) + 0.5) / 100
+            ]
+            expected = min(1, 1 / np.mean(made))
+        assert one.p == pytest.approx(expected, rel=1e-9)
+        assert one.margin == pytest.approx(0.1 * old.mean())
+        # The limit is where the test of new - kept * old just stops rejecting.
+        assert one.lower is not None
+        kept = 1 + (one.lower if rising else -one.lower) / old.mean()
+        z = new - kept * old if rising else kept * old - new
+        if test == "t":
+            at_limit = stats.ttest_1samp(z, 0, alternative="greater").pvalue
+            assert at_limit == pytest.approx(0.05, rel=1e-9)
+        elif test == "randomization":
+            flips = Flips(n, 9_999)
+            for shift, rejected in ((1e-6, False), (-1e-6, True)):
+                p = one_sided((z - shift * old)[:, None], np.zeros((1, 1)), flips, 0.05)[2][0, 0]
+                assert (p <= 0.05) == rejected
+        assert (one.p is not None and one.p <= 0.05) == (one.lower > -one.margin)
+
+
+def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
+    chance = np.random.default_rng(43)
+    for n in (7, 30):
+        gains = chance.integers(-3, 4, (n, 20)) / 10
+        weights = chance.integers(0, 4, n).astype(float)  # also without any weight
+        weights /= weights.mean()
+        bounds = np.array([-0.2, -0.1, 0, 0.1, 0.2])[:, None] + np.zeros(20)
+        for _ in range(2):  # the second time with the limits among the bounds
+            lower, upper, above, below = one_sided(gains, bounds, Flips(n, 999), 0.05, weights)
+            assert ((above <= 0.05) == (lower > bounds)).all()
+            assert ((below <= 0.05) == (upper < bounds)).all()
+            finite = np.where(np.isfinite(lower), lower, 0)[None]
+            bounds = np.concatenate((bounds, finite))
+
+
+def test_a_share_of_a_mean_that_varies_too_much_is_not_shown_by_t() -> None:
+    """One query of twelve has all of the baseline's mean: t of that mean alone is 1."""
+    old = [1.0] + [0.0] * 11
+    new = [0.9] + [0.01 * i for i in range(1, 12)]
+    data = {"old": named(old), "new": named(new)}
+    one = gate(data, baseline="old", margin="50%", test="t", range=(0, 1)).verdicts[0]
+    assert (one.lower, one.upper, one.better) == (None, None, False)
+    assert one.p is not None
+    assert one.p > 0.05
+
+
+def test_shares_need_scores_of_one_sign() -> None:
+    data = {"old": {"q1": 0.5, "q2": -0.1}, "new": {"q1": 0.5, "q2": 0.1}}
+    with pytest.raises(OptionError, match="which has no shares; state a number"):
+        gate(data, baseline="old", margin="2%")
+    below = {"old": {"q1": -1.0, "q2": -2.0}, "new": {"q1": -1.0, "q2": -2.1}}
+    assert gate(below, baseline="old", margin="2%").verdicts[0].margin == pytest.approx(0.02 * 1.5)
+    with pytest.raises(OptionError, match="takes a share of scores of at least 0"):
+        gate(
+            data | {"old": {"q1": 1, "q2": 1}},
+            baseline="old",
+            margin="2%",
+            test="bounded",
+            range=(-1, 1),
+        )
+
+
+# ---- geometric means ----------------------------------------------------------------------------
+
+
+def test_geometric_means_are_judged_by_their_ratio() -> None:
+    """A query that falls from .02 to 0 outweighs gains that raise the mean of AP."""
+    chance = np.random.default_rng(51)
+    old = chance.uniform(0.2, 0.4, 40)
+    new = old + chance.uniform(0.0, 0.1, 40)
+    old[:15], new[:15] = 0.02, 0.0
+    data = {"old": {"AP": named(old), "GMAP": named(old)}}
+    data["new"] = {"AP": named(new), "GMAP": named(new)}
+    found = gate(data, baseline="old", margin="2%")
+    assert found.outcomes == {"new": "FAIL"}
+    one = found["new", "GMAP"]
+    assert (one.outcome, one.geometric, found["new", "AP"].geometric) == ("FAIL", True, False)
+    assert found["new", "AP"].difference > 0 > one.difference
+    over_all = [math.exp(np.log(np.maximum(x, 1e-5)).mean()) for x in (new, old)]
+    assert [one.mean, one.baseline_mean] == pytest.approx(over_all)
+    assert math.exp(one.difference) == pytest.approx(over_all[0] / over_all[1])
+    assert one.margin == pytest.approx(-math.log(0.98))
+    assert f"x{over_all[0] / over_all[1]:.4f}" in str(found)
+    assert "margin a ratio of 0.98 (2%)" in str(found)
+    # The same test as that of the logarithms themselves.
+    logs = {name: named(np.log(np.maximum(x, 1e-5))) for name, x in (("old", old), ("new", new))}
+    same = gate(logs, baseline="old", margin=-math.log(0.98)).verdicts[0]
+    assert (one.p, one.outcome) == (same.p, same.outcome)
+    assert one.lower == pytest.approx(same.lower)
+    assert one.upper == pytest.approx(same.upper)
+
+
+def test_geometric_means_show_what_evaluate_shows() -> None:
+    data = (QRELS, [BM25, DENSE])
+    one = gate(data, "GMAP", baseline="bm25", margin="2%").verdicts[0]
+    for path, value in ((DENSE, one.mean), (BM25, one.baseline_mean)):
+        assert value == evaluate(QRELS, path, "GMAP")["GMAP"]
+    assert gate(data, "GMAP", baseline="bm25", margin="2%", test="bounded").recipe["ranges"] == {
+        "GMAP": [0, 1]
+    }
+
+
+def test_geometric_means_have_no_margin_in_units() -> None:
+    with pytest.raises(OptionError, match=r"GMAP is a geometric mean.* as in '2%'"):
+        gate((QRELS, [BM25, DENSE]), "GMAP", baseline="bm25", margin=0.02)
+
+
+# ---- margins that let everything pass -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("measure", "margin", "said"),
+    [
+        ("nDCG@10", 2, r"cannot fall by more than 0.4523.* did you mean '2%'"),
+        ("nDCG@10", 0.46, r"nDCG@10 of bm25 is 0.4523"),
+        ("nDCG@10", "100%", r"less than 100%"),
+        ("GMAP", "150%", r"less than 100%"),
+        ("Unjudged@10", 1, r"cannot rise by more than"),
+    ],
+)
+def test_a_margin_that_lets_every_system_pass_is_refused(
+    measure: str, margin: Any, said: str
+) -> None:
+    for data in ((QRELS, [BM25, DENSE]), (QRELS, [BM25, TFIDF])):
+        with pytest.raises(OptionError, match=said):
+            gate(data, measure, baseline="bm25", margin=margin)
+
+
+def test_margins_below_that_are_taken() -> None:
+    gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.45)
+    gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=2)  # of no known end
+
+
+def test_a_margin_may_be_too_wide_for_scores_of_an_unknown_measure() -> None:
+    assert codes(judged(A, B, 2)) == ["wide-margin"]
+    assert "Did you mean '2%'?" in judged(A, B, 2).notes[0].text
+    assert codes(judged(A, B, 0.05)) == []
+    with pytest.raises(OptionError, match="so that every system would pass"):
+        judged(A, B, 2, range=(0, 1))
+
+
+def test_a_baseline_that_cannot_be_worse_is_warned_of() -> None:
+    for measure, worst in (("nDCG@10", 0.0), ("Unjudged@10", 1.0)):
+        old, new = [worst] * 30, [abs(worst - 0.01 * i) for i in range(30)]
+        data = {"old": {measure: named(old)}, "new": {measure: named(new)}}
+        found = gate(data, baseline="old", margin=0.02)
+        assert found.outcome == "PASS"
+        assert [note.code for note in found.notes if note.is_grave] == ["baseline-at-worst"]
+
+
+# ---- on the command line ------------------------------------------------------------------------
+
+
+def run_gate(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli, ["gate", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def saved_scores(folder: Path, name: str, values: Sequence[float]) -> str:
+    path = folder / f"{name}.csv"
+    rows = [f"q{i},{value}" for i, value in enumerate(values)]
+    path.write_text("\n".join(["query_id,nDCG@10", *rows]) + "\n")
+    return str(path)
+
+
+def test_a_run_beside_itself_passes(tmp_path: Path) -> None:
+    old = saved_scores(tmp_path, "baseline", [0.1, 0.5, 0.9])
+    for arguments in (["--saved", old, "--baseline", old], [QRELS, BM25, "--baseline", BM25]):
+        status, shown, _ = run_gate(*arguments, "--margin", "2%")
+        assert status == 0
+        assert "PASS, identical on all" in shown
+    other = saved_scores(tmp_path, "other", [0.2, 0.6, 0.9])
+    _, shown, _ = run_gate("--saved", old, other, "--baseline", old, "--margin", "2%")
+    assert "identical" not in shown  # among others it is left out
+
+
+@pytest.mark.parametrize("name", ["nothere.csv", "none/there", "./scores.json"])
+def test_a_baseline_that_is_no_file_is_said_to_be_none(tmp_path: Path, name: str) -> None:
+    new = saved_scores(tmp_path, "new", [0.1, 0.5, 0.9])
+    status, shown, said = run_gate("--saved", new, "--baseline", name, "--margin", "2%")
+    assert (status, shown) == (2, "")
+    assert f"{name}: cannot be read: no such file" in said
+    assert "The systems are new." in said
+    _, _, said = run_gate("--saved", new, "--baseline", "old", "--margin", "2%")
+    assert "there is no system 'old' to be the baseline" in said
+
+
+def test_queries_that_changed_are_listed_on_the_command_line() -> None:
+    status, shown, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02")
+    assert status == 1
+    assert shown.count("tfidf    nDCG@10   q") == 5
+    _, shown, _ = run_gate(QRELS, TFIDF, "--baseline", DENSE, "--margin", "0.02", "--changes", "7")
+    assert shown.count("tfidf    nDCG@10   q") == 7
+    status, shown, _ = run_gate(QRELS, DENSE, "--baseline", TFIDF, "--margin", "0.02")
+    assert (status, shown.count("dense    nDCG@10   q")) == (0, 0)
+
+
+def test_ranges_on_the_command_line(tmp_path: Path) -> None:
+    old = saved_scores(tmp_path, "old", [50.0] * 300)
+    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48])
+    judged = ["--saved", new, "--baseline", old, "--margin", "5", "--test", "bounded"]
+    assert run_gate(*judged)[0] == 2
+    status, shown, _ = run_gate(*judged, "--range", "0,100")
+    assert status == 0
+    assert "scores from 0 to 100" in shown
+    status, _, said = run_gate(*judged, "--range", "0-100")
+    assert status == 2
+    assert "expected LOW,HIGH" in said

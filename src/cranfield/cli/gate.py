@@ -1,5 +1,6 @@
 """`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -16,6 +17,7 @@ from cranfield.cli.report import (
     measure_option,
     measures_of,
     missing_option,
+    number_option,
     place_of,
     rel_option,
     saved_options,
@@ -23,15 +25,29 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
-from cranfield.comparison import Missing
-from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.gate import GateTest, Verdict, gate
-from cranfield.errors import OptionError
+from cranfield.comparison import Missing, options
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
+from cranfield.comparison.gate import Verdict, gate
+from cranfield.comparison.noninferiority import GateTest
+from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
 from cranfield.render import delimited
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
+
+
+def _ends(
+    ctx: click.Context, option: click.Parameter, value: str | None
+) -> tuple[float, float] | None:
+    """Read `0,1`."""
+    if value is None:
+        return None
+    try:
+        low, high = map(float, value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r}: expected LOW,HIGH, as in 0,1", ctx) from None
+    return low, high
 
 
 @click.command("gate")
@@ -41,8 +57,8 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
     "--baseline",
     required=True,
     metavar="FILE",
-    help="The run to hold the others to; among these, it is left out. With --saved, its scores, or "
-    "the name of a system in the other files.",
+    help="The run to hold the others to; among these, it is left out, unless it is the only one. "
+    "With --saved, its scores, or the name of a system in the other files.",
 )
 @click.option(
     "--margin",
@@ -62,7 +78,23 @@ _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
     type=click.Choice(get_args(GateTest)),
     default="randomization",
     show_default=True,
-    help="Flip the signs of the queries' differences, or the paired t test.",
+    help="Flip the signs of the queries' differences; the paired t test; or bounded, which holds "
+    "for any number of queries, however rare a loss is, and as often as one looks, but needs two "
+    "to three times as many.",
+)
+@click.option(
+    "--range",
+    callback=_ends,
+    metavar="LOW,HIGH",
+    help="The least and the greatest score that a query may have.  [default: the measure's own]",
+)
+@number_option(
+    "--changes",
+    check=options.whole,
+    bounds={"least": 0},
+    metavar="N",
+    help="Show the N queries that changed for the worse most.  [default: 5 where it is no PASS; "
+    "all where fewer than 10 changed]",
 )
 @flips_option
 @seed_option
@@ -95,8 +127,9 @@ def command(
     """Fail if a run is worse than the baseline by a margin.
 
     A run passes if its mean difference from the baseline is shown to be above -margin, fails if it
-    is shown to be worse than the baseline and not within the margin, and is undecided otherwise. A
-    run that is worse by just the margin passes with a chance of alpha at most.
+    is shown to be worse than the baseline and not within the margin, and is undecided otherwise. If
+    fewer than 10 queries differ, a run with a lower mean is undecided at best; if none does, it
+    passes, and the report says so.
 
     The exit status is that of the worst run: 0 passed, 1 failed, 3 undecided; 2 is a wrong usage,
     or input that cannot be scored.
@@ -111,8 +144,8 @@ def command(
     named = saved and place_of(baseline, files) is None and not is_file(baseline)
     if not named:
         files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
-        if len(files) == 1:
-            raise OptionError(f"no run is left but the baseline, {baseline}: name what to judge")
+        if len(files) == 1:  # a run beside itself: whether the gate works at all
+            files = [baseline, baseline]
     measures: Any
     content: Any
     options: dict[str, Any]
@@ -121,6 +154,14 @@ def command(
         if not named:
             refuse_two_inputs(*files, baseline)  # for its name, and for its scores
             baseline = saved_system(baseline, measures, columns)
+        elif os.path.splitext(baseline)[1] or os.path.dirname(baseline):  # a file's name
+            systems = align(files, measures, missing="zero", columns=columns).names
+            if baseline not in systems:
+                raise InputError(
+                    "cannot be read: no such file, and no system of this name in the other files",
+                    source=baseline,
+                    hint=f"The systems are {', '.join(systems)}.",
+                )
     else:
         refuse_two_inputs(qrels, *files)
         measures, options = measures_of(names, DEFAULT_MEASURES, rel), dict(judging)
@@ -131,10 +172,10 @@ def command(
     )
     show_report(
         form,
-        tables=lambda: [found.table()],
+        tables=found.tables,
         document=found.to_dict,
         separated=lambda delimiter: delimited(_rows(found.verdicts), delimiter),
-        notes=found.notes,
+        notes=found.table().notes,
     )
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]
@@ -142,4 +183,4 @@ def command(
 
 
 def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
-    return [list(vars(verdicts[0])), *(list(vars(one).values()) for one in verdicts)]
+    return [list(verdicts[0].row()), *(list(one.row().values()) for one in verdicts)]

@@ -44,7 +44,7 @@ def effects_of(paired: Paired, moments: Moments) -> Effects:
         glass=_by(mean, np.sqrt(theirs)),
         d_av=_by(mean, np.sqrt((ours + theirs) / 2)),
         es_e=_by(mean, np.sqrt(residual)),
-        skewness=_skewness(paired, moments),
+        skewness=skewness(paired, moments),
     )
 
 
@@ -70,7 +70,11 @@ def _by(mean: Floats, spread: Floats) -> Floats:
     return found
 
 
-def _skewness(paired: Paired, moments: Moments) -> Floats:
+def skewness(paired: Paired, moments: Moments) -> Floats:
+    """Return the skewness of each pair's differences: (n_pairs,); NaN where nothing varies.
+
+    The third central moment by the second to the power of 3/2, both without correction for bias.
+    """
     centred = paired.differences - moments.mean
     second, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
     return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)

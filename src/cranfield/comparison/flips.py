@@ -392,7 +392,11 @@ def _greatest(values: Floats, k: int) -> float:
 
 
 def one_sided(
-    differences: Floats, bounds: Floats, flips: Flips, alpha: float
+    differences: Floats,
+    bounds: Floats,
+    flips: Flips,
+    alpha: float,
+    weights: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Hold mean differences against bounds from either side.
 
@@ -404,6 +408,9 @@ def one_sided(
     level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
     means of at most the bounds, and of at least the bounds, (n_bounds, n_pairs). A bound is below
     the lower limit, or above the upper one, if and only if its p-value is at most alpha.
+
+    With `weights` (n_queries,), none below 0 and 1 on average, a bound is held against each query
+    in proportion to its weight, and a mean is a sum of differences by the sum of their weights.
     """
     n, m = differences.shape
     sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
@@ -416,7 +423,7 @@ def one_sided(
     for begin in range(0, m, at_once):
         part = slice(begin, begin + at_once)
         above[:, part], below[:, part], means = _held(
-            differences[:, part], bounds[:, part], slack[:, part], flips
+            differences[:, part], bounds[:, part], slack[:, part], flips, weights
         )
         if some:
             unflipped = np.isnan(means)
@@ -432,7 +439,7 @@ def one_sided(
 
 
 def _held(
-    differences: Floats, bounds: Floats, slack: Floats, flips: Flips
+    differences: Floats, bounds: Floats, slack: Floats, flips: Flips, weights: Floats | None
 ) -> tuple[Ints, Ints, Floats]:
     """Return how many flips count against each bound, from above and from below, and their means.
 
@@ -441,6 +448,8 @@ def _held(
     """
     n, m = differences.shape
     paired = Paired.of(differences)
+    weighing = 0.0 if weights is None else float(weights.sum())
+    none = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # a sum that is 0 but for rounding
     sides = (1, -1) if flips.exact else (1,)
     means = np.empty((m, len(sides) * flips.looked_at))
 
@@ -451,13 +460,21 @@ def _held(
         counts = np.zeros((2, *bounds.shape), np.int64)
         for place, side in enumerate(sides):
             total = (paired.totals[:, None] - side * sums) / 2
-            size = n - kept if side == 1 else kept
+            if weights is None:
+                size = n - kept if side == 1 else kept
+            else:
+                size = (weighing - side * signed_sums(weights[:, None], words)[0]) / 2
+                size[size <= 1e-12 * n] = 0.0
             for b, bound in enumerate(bounds):
                 over = total - size * bound[:, None]
                 counts[0, b] += np.count_nonzero(over <= slack[b, :, None], axis=1)
                 counts[1, b] += np.count_nonzero(over >= -slack[b, :, None], axis=1)
             unflipped = np.full_like(total, np.nan)
             found = np.divide(total, size, out=unflipped, where=size > 0)
+            if weights is not None:  # without weight, a sum that is not 0 is beyond any bound
+                left = total[:, size == 0]
+                beyond = np.copysign(np.inf, left)
+                found[:, size == 0] = np.where(np.abs(left) <= none, np.nan, beyond)
             means[:, place * flips.looked_at :][:, slice(*part)] = found
         return counts
 

@@ -4,44 +4,77 @@ A test that finds no difference has not shown that there is none. Here the margi
 and a system passes if its mean difference is shown to lie above -margin (non-inferiority) or
 between -margin and margin (equivalence by two one-sided tests: Schuirmann, Journal of
 Pharmacokinetics and Biopharmaceutics 15, 1987).
+
+A margin that is a share of the baseline's mean is held against each query in proportion to the
+baseline's score: that a system keeps 98 % of the mean is to say that the mean of new - 0.98 * old
+is above 0. So the baseline's mean is not taken as known. Limits are those of the ratio of the two
+means (Fieller, JRSS-B 16, 1954), in the unit of the difference.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Unpack, get_args
 
 import numpy as np
 
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, one_sided
-from cranfield.comparison.power import topics
+from cranfield.comparison.bounded import BETS
+from cranfield.comparison.effects import skewness
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
+from cranfield.comparison.geometric import is_geometric
+from cranfield.comparison.margins import Contrast, Margin, contrast_of, over_all, range_given
+from cranfield.comparison.noninferiority import (
+    FEW,
+    Asked,
+    GateTest,
+    Held,
+    Outcome,
+    hold,
+    outcome_of,
+)
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.shown import number, or_none, probability, signed
-from cranfield.comparison.significance import Moments, student
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.comparison.significance import TIE, Moments
+from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
-from cranfield.notes import lines_of
-from cranfield.ranked import Bools, Floats, means
+from cranfield.notes import Note, lines_of, warn_of
 from cranfield.render import Table, text, to_html
 
-GateTest = Literal["randomization", "t"]
-Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
-_POWER = 0.8
+_WORST = 5  # queries to show of a system that did not pass
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query on which a system scores otherwise than the baseline.
+
+    `difference` is turned where less is better: above 0 is better.
+    """
+
+    query_id: str
+    baseline: float
+    score: float
+    difference: float
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What was found of one system under one measure.
 
-    Differences are the system's minus the baseline's; where less is better, the other way round: so
-    that above 0 is better. `lower` and `upper` are one-sided limits of the mean difference, each at
-    level 1 - alpha, None where there is none. `p` is of a true difference beyond the margin: at
-    most -margin, or, of equivalence, also at least margin; `p_worse` of one of at least 0. Both are
-    None where there is no test. The limits and the p-values never contradict each other.
+    Differences are the system's minus the baseline's; where less is better (`turned`), the other
+    way round: so that above 0 is better. Where the mean over the queries is geometric
+    (`geometric`), they are differences of natural logarithms, so that exp(difference) is the ratio
+    of the two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
+    which the system scores otherwise; `changes` are these queries, the worst first: all of them if
+    they are fewer than 10, else some.
+
+    `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
+    where there is none. `p` is of a true difference beyond the margin: at most -margin, or, of
+    equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
+    no test. The limits and the p-values never contradict each other.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
@@ -57,6 +90,7 @@ class Verdict:
     better: bool  # shown to be above 0
     worse: bool  # shown to be below 0
     n: int  # queries
+    changed: int  # of these
     mean: float
     baseline_mean: float
     difference: float
@@ -67,16 +101,25 @@ class Verdict:
     p: float | None
     p_worse: float | None
     queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
+    turned: bool
+    geometric: bool
+    changes: tuple[Change, ...]
 
     def __str__(self) -> str:
+        if self.outcome == "PASS" and not self.changed:
+            return f"PASS, identical on {_queries(self.n, 'all ')}"
         if self.outcome == "PASS" and self.worse:
             return "PASS, worse by less than the margin"
         if self.outcome == "PASS" and self.better:
             return "PASS, better"
         return self.outcome
 
+    def row(self) -> dict[str, Any]:
+        """Return all but the queries, by name: a row of a table for programs."""
+        return {name: value for name, value in vars(self).items() if name != "changes"}
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Gate:
     """The verdicts on every system under every measure, and how they were found.
 
@@ -89,7 +132,7 @@ class Gate:
 
     verdicts: tuple[Verdict, ...]
     baseline: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
 
     @property
@@ -122,11 +165,29 @@ class Gate:
             rules.add(len(rows))
             rows += [_row(one, needed) for one in self.verdicts if one.system == system]
             if several:
-                rows.append([system, "all", outcome, *[""] * (6 if needed else 5)])
-        header = ["system", "measure", "verdict", "mean", "difference", "lower", "upper", "p"]
-        header += ["queries needed"] if needed else []
+                rows.append([system, "all", outcome, *[""] * (7 if needed else 6)])
+        header = ["system", "measure", "verdict", "changed", "mean", "difference"]
+        header += ["lower", "upper", "p", *(["needed"] if needed else [])]
         rules = rules - {0} if several else set()
-        return Table(header, rows, self.notes, 3, rules=frozenset(rules), title=_title(self))
+        below = [*lines_of(self.notes), *_legend(self)]
+        return Table(header, rows, below, 3, rules=frozenset(rules), title=_title(self))
+
+    def tables(self) -> list[Table]:
+        """Return the verdicts, and the queries that changed, if there are any to be shown."""
+        rows: list[list[str]] = []
+        rules = set()
+        for one in self.verdicts:
+            rules.add(len(rows))
+            for change in one.changes:
+                scores = number(change.baseline), number(change.score)
+                row = [*(one.system, one.measure, change.query_id), *scores]
+                rows.append([*row, signed(change.difference)])
+        if not rows:
+            return [self.table()]
+        header = ["system", "measure", "query_id", self.baseline, "score", "difference"]
+        rules -= {0, len(rows)}
+        title = ["The queries that changed, the worst first"]
+        return [self.table(), Table(header, rows, [], 3, rules=frozenset(rules), title=title)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with everything that is needed to repeat it."""
@@ -134,16 +195,18 @@ class Gate:
             "outcome": self.outcome,
             "outcomes": self.outcomes,
             "baseline": self.baseline,
-            "verdicts": [vars(one) for one in self.verdicts],
-            "notes": list(self.notes),
+            "verdicts": [asdict(one) for one in self.verdicts],
+            "notes": [one.to_dict() for one in self.notes],
             "recipe": dict(self.recipe),
         }
 
     def __str__(self) -> str:
-        return text(self.table())
+        return "\n".join(map(text, self.tables()))
+
+    __repr__ = __str__  # what a failing assertion shows
 
     def _repr_html_(self) -> str:
-        return to_html(self.table())
+        return "".join(map(to_html, self.tables()))
 
 
 def gate(
@@ -157,6 +220,8 @@ def gate(
     test: GateTest = "randomization",
     flips: int = FLIPS,
     seed: int = SEED,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the word for it
+    changes: int | None = None,
     missing: Missing | None = None,
     columns: WideColumns = "measures",
     **judging: Unpack[Judging],
@@ -169,31 +234,48 @@ def gate(
     or the lower one above margin; else UNDECIDED. Every measure must pass at alpha, so that several
     measures need no correction (an intersection-union test: Berger, Technometrics 24, 1982).
 
+    Limits of a mean do not hold where few queries differ: a rare, large loss may not be among those
+    that were sampled. If fewer than 10 queries differ, a system whose mean is lower (with
+    `equivalence`: is another) is UNDECIDED at best; if none does, it passes, and the verdict says
+    that the two are identical.
+    The test "bounded" is valid for any number of queries, and needs none of this.
+
+    A measure whose mean over the queries is geometric (GMAP) is judged by the ratio of the means.
+
     Args:
         data: `(qrels, runs)`, or scores of several systems; whatever `compare` takes.
         measures: which to judge by. [default: all scores that there are; nDCG@10 of runs]
         baseline: the name of the system that the others are held against.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
-            "2%" of the baseline's mean, which is then taken as fixed.
+            "2%" of the baseline's mean.
         equivalence: also refuse a system that may be better by the margin.
         alpha: how likely a system exactly at the margin may be to pass, below 0.5.
         test: "randomization" flips the signs of the differences (all of them up to 20 queries);
-            "t" is the paired t test.
+            "t" is the paired t test; "bounded" holds for any number of queries, however rare the
+            losses are, and as often as one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs
+            two to three times as many queries.
         flips: how many flips to draw, above 20 queries.
         seed: what they are drawn from.
+        range: the least and the greatest score that a query may have. [default: the measure's own]
+        changes: how many of the queries that changed to keep, the worst first, for each verdict.
+            [default: 5 where it is not PASS] Where fewer than 10 changed, all are kept.
         missing: as `compare` takes it: "error", "zero" or "drop".
         columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Raises:
-        InputError: scores that are missing; no such baseline, or no system but it.
-        OptionError: a margin of no size, an option with a value out of its range.
+        InputError: scores that are missing, or out of the range; no such baseline, or no system
+            but it.
+        OptionError: a margin of no size, or as large as anything that can be lost; an option with
+            a value out of its range; the test "bounded" of a measure whose range is not known.
 
-    >>> old = {"q1": 0.5, "q2": 0.4, "q3": 0.6, "q4": 0.3, "q5": 0.7}
-    >>> new = {"q1": 0.5, "q2": 0.5, "q3": 0.6, "q4": 0.3, "q5": 0.7}
+    Gives a CranfieldWarning if a verdict may not mean what it seems to.
+
+    >>> old = {f"q{i}": 0.5 for i in range(15)}
+    >>> new = {f"q{i}": 0.5 + 0.01 * (i % 3) for i in range(15)}
     >>> found = gate({"old": old, "new": new}, baseline="old", margin=0.01)
-    >>> found.outcome, found.verdicts[0].p, found.verdicts[0].lower
-    ('PASS', 0.03125, 0.0)
+    >>> str(found.verdicts[0]), found.verdicts[0].changed, found.verdicts[0].p == 2**-15
+    ('PASS, better', 10, True)
 
     """
     options.flag("equivalence", equivalence)
@@ -201,7 +283,10 @@ def gate(
     one_of("test", test, get_args(GateTest))
     flips = options.whole("flips", flips, least=1)
     seed = options.whole("seed", seed, least=0)
-    size, percent = _margin(margin)
+    if changes is not None:
+        changes = options.whole("changes", changes, least=0)
+    stated = Margin.of(margin)
+    ends = None if range is None else range_given(range)
     aligned = align(data, measures, missing=missing, columns=columns, **judging)
     if baseline not in aligned.names:
         raise InputError(
@@ -210,249 +295,315 @@ def gate(
         )
     if len(aligned.names) == 1:
         raise InputError(f"there is no system but the baseline, {baseline}")
-    base = aligned.names.index(baseline)
-    others = [i for i in range(len(aligned.names)) if i != base]
-    turn = np.where(aligned.rising, 1.0, -1.0)[:, None, None]
-    gains = turn * (aligned.values[:, :, others] - aligned.values[:, :, [base]])
-    every = means(aligned.values, axis=1)  # (n_measures, n_systems)
-    margins = np.full(len(every), size)
-    if percent:
-        margins *= np.abs(every[:, base])
-        for measure, value in zip(aligned.measures, margins, strict=True):
-            if value == 0:
-                raise OptionError(
-                    f"margin={margin!r}: the mean {measure} of {baseline} is 0; state a number"
-                )
-    drawn = Flips(len(aligned.query_ids), flips, seed)
-    found = [
-        _tested(of_measure, float(one), alpha, drawn if test == "randomization" else None)
-        for of_measure, one in zip(gains, margins, strict=True)
+    drawn = Flips(len(aligned.query_ids), flips, seed) if test == "randomization" else None
+    asked = Asked(equivalence, alpha, test, drawn)
+    contrasts = [
+        contrast_of(aligned, measure, baseline, stated, ends, test) for measure in aligned.measures
     ]
+    tested = [hold(one.question, asked) for one in contrasts]
+    others = [name for name in aligned.names if name != baseline]
     verdicts = [
-        _verdict(
-            found[m],
-            i,
-            aligned.names[s],
-            aligned.measures[m],
-            (float(every[m, s]), float(every[m, base])),
-            _Asked(equivalence, alpha, test),
-        )
-        for i, s in enumerate(others)
-        for m in range(len(aligned.measures))
+        _verdict(of_measure, contrast, i, system, asked, aligned.query_ids, changes)
+        for i, system in enumerate(others)
+        for of_measure, contrast in zip(tested, contrasts, strict=True)
     ]
     recipe: dict[str, Any] = {
         "margin": margin,
         "equivalence": equivalence,
         "alpha": alpha,
         "test": test,
-        "flips": (drawn.looked_at if drawn.exact else flips) if test == "randomization" else None,
-        "exact": drawn.exact if test == "randomization" else None,
+        "flips": (drawn.looked_at if drawn.exact else flips) if drawn else None,
+        "exact": drawn.exact if drawn else None,
         "seed": seed,
+        "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
+        "bets": BETS if test == "bounded" else None,
         "n_queries": len(aligned.query_ids),
         "queries_sha256": hash_of(aligned.query_ids),
         **aligned.recipe,
     }
-    notes = _notes(verdicts, baseline, recipe, aligned)
-    return Gate(tuple(verdicts), baseline, tuple(notes), recipe)
+    notes = tuple(_notes(verdicts, baseline, contrasts, asked, aligned))
+    warn_of(notes)
+    return Gate(tuple(verdicts), baseline, notes, recipe)
 
 
-class _Asked(NamedTuple):
-    """What is to be shown, and how."""
-
-    equivalence: bool
-    alpha: float
-    test: GateTest
-
-    def queries(self, margin: float, sd: float) -> int:
-        """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
-        # Two one-sided tests both pass at least so often if each fails half as often.
-        chance = (1 + _POWER) / 2 if self.equivalence else _POWER
-        n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
-        # With fewer, not even the only flip of as large a mean would be rare enough.
-        return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
-
-
-class _Tested(NamedTuple):
-    """One measure's differences, held against -margin, 0 and margin."""
-
-    moments: Moments
-    margin: float
-    lower: Floats  # one-sided limits of the mean: (n_systems,)
-    upper: Floats
-    above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
-    below: Bools
-    p_above: Floats  # of a mean that is not above them, NaN where there is no test
-    p_below: Floats
-
-
-def _tested(gains: Floats, margin: float, alpha: float, flips: Flips | None) -> _Tested:
-    """Return what flips show, or the t test if there are none."""
-    k = gains.shape[1]
-    bounds = np.repeat([[-margin], [0.0], [margin]], k, axis=1)
-    moments = Moments.of(Paired.of(gains))
-    if moments.n < 2:
-        none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
-        return _Tested(moments, margin, none[0], none[0], no, no, none, none)
-    if flips is None:
-        return _Tested(moments, margin, *_t(moments, bounds, alpha))
-    lower, upper, p_above, p_below = one_sided(gains, bounds, flips, alpha)
-    above, below = p_above <= alpha, p_below <= alpha
-    return _Tested(moments, margin, lower, upper, above, below, p_above, p_below)
-
-
-def _t(
-    moments: Moments, bounds: Floats, alpha: float
-) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return the limits of the mean, and how it stands to the bounds, by the t test.
-
-    Without variance there is no p-value, and both limits are the mean.
-    """
-    from scipy.special import stdtr, stdtrit
-
-    df, error = moments.n - 1, moments.error
-    over = moments.mean - bounds
-    over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    t = np.where(error > 0, student(over, error), np.nan)
-    far = float(stdtrit(df, 1 - alpha)) * error
-    least = np.finfo(float).tiny  # no p-value is 0
-    p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
-    above, below = over > far, -over > far
-    # The limits, but for rounding.
-    lower = np.where(above, np.inf, bounds).min(axis=0)
-    upper = np.where(below, -np.inf, bounds).max(axis=0)
-    lower = np.minimum(moments.mean - far, lower) + 0.0
-    upper = np.maximum(moments.mean + far, upper) + 0.0
-    return lower, upper, above, below, p_above, p_below
+# ---- what is found ------------------------------------------------------------------------------
 
 
 def _verdict(
-    tested: _Tested,
+    tested: Held,
+    contrast: Contrast,
     i: int,
     system: str,
-    measure: str,
-    means: tuple[float, float],
-    asked: _Asked,
+    asked: Asked,
+    query_ids: Sequence[str],
+    changes: int | None,
 ) -> Verdict:
-    sd = or_none(tested.moments.sd[i])
-    above, below = tested.above[:, i], tested.below[:, i]
-    passed, failed, p = above[0], below[1], tested.p_above[0, i]
-    if asked.equivalence:
-        passed = passed and below[2]
-        failed = below[0] or above[2]
-        p = np.maximum(p, tested.p_below[2, i])
-    outcome: Outcome = "PASS" if passed else "FAIL" if failed else "UNDECIDED"
-    # Nothing is relevant, or nothing varies: a t test would be sure of two queries.
-    nothing = not any(means) and not sd
-    if nothing or (math.isnan(p) and 2.0**-tested.moments.n > asked.alpha):
+    n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
+    margin = contrast.question.margin
+    outcome = outcome_of(tested, i, asked)
+    if contrast.at_worst and not changed:  # nothing is relevant, or the ids are other ones
         outcome = "UNDECIDED"
+    p = tested.p_above[0, i]
+    if asked.equivalence:
+        p = np.maximum(p, tested.p_below[2, i])
+    # Where nothing differs, only the bounded test has something to say.
+    silent = not changed and asked.test != "bounded"
+    needed = None
+    if outcome == "UNDECIDED" and sd is not None and asked.test != "bounded" and changed:
+        # With fewer than so many, too few would differ.
+        differing = math.ceil(FEW * n / changed) if changed < FEW else 0
+        needed = max(asked.queries(margin, sd), differing)
     return Verdict(
-        system,
-        measure,
-        outcome,
-        bool(above[1]),
-        bool(below[1]),
-        tested.moments.n,
-        *means,
-        float(tested.moments.mean[i]) + 0.0,
-        sd,
-        tested.margin,
-        or_none(tested.lower[i]),
-        or_none(tested.upper[i]),
-        or_none(p),
-        or_none(tested.p_below[1, i]),
-        asked.queries(tested.margin, sd) if outcome == "UNDECIDED" and sd is not None else None,
+        system=system,
+        measure=contrast.measure,
+        outcome=outcome,
+        better=bool(tested.above[1, i]) and not silent,
+        worse=bool(tested.below[1, i]) and not silent,
+        n=n,
+        changed=changed,
+        mean=over_all(contrast.known, contrast.scores[:, i]),
+        baseline_mean=contrast.base_mean,
+        difference=float(tested.moments.mean[i]) + 0.0,
+        sd=sd,
+        margin=margin,
+        lower=None if silent else or_none(tested.lower[i]),
+        upper=None if silent else or_none(tested.upper[i]),
+        p=None if silent else or_none(p),
+        p_worse=None if silent else or_none(tested.p_below[1, i]),
+        queries_needed=needed,
+        turned=not contrast.rising,
+        geometric=is_geometric(contrast.known),
+        changes=_changes(contrast, i, query_ids, _kept(outcome, changed, changes)),
     )
 
 
-def _margin(margin: float | str) -> tuple[float, bool]:
-    """Return the size of a margin, and whether it is a share of the baseline's mean."""
-    said = margin.strip() if isinstance(margin, str) else margin
-    percent = isinstance(said, str) and said.endswith("%")
-    try:
-        if isinstance(said, bool):
-            raise ValueError
-        size = float(said.removesuffix("%") if isinstance(said, str) else said)
-    except (TypeError, ValueError):
-        size = math.nan
-    if not 0 < size < math.inf:
-        raise OptionError(
-            f"margin={margin!r:.40}: expected a number above 0, as in 0.01 or '2%': by how much a "
-            "system may be worse before it matters"
+def _kept(outcome: Outcome, changed: int, changes: int | None) -> int:
+    """Return how many of the queries that changed to keep."""
+    if changed < FEW:
+        return changed
+    return changes if changes is not None else 0 if outcome == "PASS" else _WORST
+
+
+def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
+    """Return the queries on which a system differs, the worst first."""
+    gains = contrast.question.gains[:, i]
+    order = np.argsort(gains, kind="stable")
+    order = order[np.abs(gains[order]) > TIE][:most]
+    return tuple(
+        Change(
+            query_ids[q],
+            float(contrast.base[q]),
+            float(contrast.scores[q, i]),
+            float(contrast.scores[q, i] - contrast.base[q]) * (1 if contrast.rising else -1),
         )
-    return (size / 100 if percent else size), percent
+        for q in order.tolist()
+    )
 
 
 def _worst(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
+# ---- what is said -------------------------------------------------------------------------------
+
+
 def _notes(
-    verdicts: list[Verdict], baseline: str, recipe: Mapping[str, Any], aligned: Aligned
-) -> list[str]:
-    """Return what to say under the table."""
+    verdicts: Sequence[Verdict],
+    baseline: str,
+    contrasts: Sequence[Contrast],
+    asked: Asked,
+    aligned: Aligned,
+) -> Iterator[Note]:
+    """Yield what to know of the verdicts, and of the data."""
+    by_measure = {one.measure: one for one in contrasts}
+    for one in verdicts:
+        yield from _notes_on(one, by_measure[one.measure], asked)
+    for contrast in contrasts:
+        of_this = [one for one in verdicts if one.measure == contrast.measure]
+        if asked.test != "bounded":
+            yield from _skewed(contrast, of_this)
+        value, size, stated = contrast.base_mean, contrast.margin.size, contrast.margin.stated
+        some = min(contrast.base.min(), contrast.scores.min()) < 0
+        unknown = contrast.range is None and contrast.rising and not some
+        if contrast.at_worst:
+            if any(one.changed for one in of_this):
+                yield Note(
+                    "baseline-at-worst",
+                    "warning",
+                    f"{baseline}: every {contrast.measure} is {contrast.base[0]:g}, and none can "
+                    "be worse: no system can fail.",
+                    source=baseline,
+                )
+        elif unknown and not contrast.margin.percent and size >= value:
+            yield Note(
+                "wide-margin",
+                "warning",
+                f"{contrast.measure} of {baseline} is {value:.4g}: if no score can be below 0, a "
+                f"margin of {stated} lets every system pass. Did you mean '{size:g}%'?",
+                source=baseline,
+            )
+        if not is_geometric(contrast.known):
+            yield from map(_as_note, on_its_mean(contrast.known))
+    yield from map(_as_note, aligned.notes)
+
+
+def _as_note(said: Note | str) -> Note:
+    return said if isinstance(said, Note) else Note("data", "info", said)
+
+
+def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
+    """Yield what to know of one verdict."""
+    named = f"{one.system} ({one.measure})"
+    if not one.changed:
+        if contrast.at_worst:
+            yield Note(
+                "nothing-shown",
+                "warning",
+                f"{named}: every score is {contrast.base[0]:g}, also the baseline's, which shows "
+                "nothing.",
+                one.n,
+                one.system,
+            )
+            return
+        said = f"{named}: identical on {_queries(one.n, 'all ')}."
+        most = contrast.most
+        if most is not None and most > one.margin and asked.test != "bounded":
+            needed = asked.unchanged(one.margin, most)
+            are = "are that many" if one.n >= needed else f"are {one.n:,}"
+            lose = f"lose as much as {most:.4g}"
+            loss = f"a mean loss of {one.margin:.4g}"
+            if one.geometric:
+                lose = f"fall to one in {math.exp(most):,.0f}"
+                loss = f"a ratio of {math.exp(-one.margin):.4g}"
+            said += (
+                f" If a query may {lose}, it takes {needed:,} queries without a change to rule out "
+                f"{loss}; these {are}."
+            )
+        yield Note("identical", "info", said, one.n, one.system)
+    elif one.changed < FEW and asked.test != "bounded":
+        verb = "differs" if one.changed == 1 else "differ"
+        yield Note(
+            "few-changes",
+            "warning",
+            f"{named}: only {one.changed} of {_queries(one.n)} {verb}: the limits do not hold, and "
+            "a rare, large loss is not ruled out.",
+            one.changed,
+            one.system,
+        )
+    if one.queries_needed is not None and one.queries_needed <= one.n:
+        yield Note(
+            "near-margin",
+            "info",
+            f"{named}: has as many queries as needed, and may differ by about the margin.",
+            one.n,
+            one.system,
+        )
+
+
+def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
+    """Yield a note on systems whose differences are skewed for so many queries.
+
+    Limits of a mean hold well for n > 25 G^2, G being the skewness (Cochran, Sampling Techniques,
+    3rd ed. 1977, p. 42).
+    """
+    question = contrast.question
+    weights = np.ones(len(contrast.base)) if question.weights is None else question.weights
+    paired = Paired.of(question.gains + question.margin * weights[:, None])
+    skews = skewness(paired, Moments.of(paired))
+    for one, skew in zip(verdicts, skews.tolist(), strict=True):
+        if one.changed >= FEW and one.n < 25 * skew**2:
+            yield Note(
+                "skewed",
+                "warning",
+                f"{one.system} ({one.measure}): a few large differences to one side (skewness "
+                f"{skew:+.1f}) make the limits too narrow; {math.ceil(25 * skew**2):,} queries "
+                "would do.",
+                one.n,
+                one.system,
+            )
+
+
+def _legend(found: Gate) -> list[str]:
+    """Return what the columns mean."""
+    recipe, verdicts = found.recipe, found.verdicts
     said = [
-        "PASS: lower > -margin. FAIL: not so, and upper < 0: significantly worse. UNDECIDED: else.",
-        "p: of a difference of -margin or less.",
+        "PASS: lower > -margin: a loss of the margin is ruled out.",
+        "FAIL: not so, and upper < 0: significantly worse. UNDECIDED: neither.",
+        "p: how likely so good a result is at most, if the true difference is -margin or less.",
     ]
     if recipe["equivalence"]:
         said = [
             "PASS: lower > -margin and upper < margin. FAIL: upper < -margin or lower > margin.",
-            "UNDECIDED: else. p: of a difference of margin or more, up or down.",
+            "UNDECIDED: neither.",
+            "p: how likely so small a difference is at most, if the true one is at least the "
+            "margin, up or down.",
         ]
-    turned = [m for m, up in zip(aligned.measures, aligned.rising, strict=True) if not up]
+    if any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded":
+        said.append(f"Where fewer than {FEW} queries differ, no system with a lower mean passes.")
+    turned = list(dict.fromkeys(one.measure for one in verdicts if one.turned))
     if turned:
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
-    if len(aligned.measures) > 1:
+    ratios = list(dict.fromkeys(one.measure for one in verdicts if one.geometric))
+    if ratios:
+        said.append(
+            f"{', '.join(ratios)}: a geometric mean; difference, lower and upper are ratios (x): "
+            "above 1 is better."
+        )
+    if len({one.measure for one in verdicts}) > 1:
         said.append("all: every measure must pass; that needs no correction for their number.")
-    undecided = [one for one in verdicts if one.queries_needed is not None]
-    if undecided:
-        said.append(f"queries needed: so that a system as good as {baseline} passes 4 times in 5.")
-    near = [
-        f"{one.system} ({one.measure})" for one in undecided if (one.queries_needed or 0) <= one.n
-    ]
-    if near:
-        said.append(f"{', '.join(near)}: has as many, and may differ by about the margin.")
-    if any(one.lower is None for one in verdicts):
+    if any(one.queries_needed is not None for one in verdicts):
+        said.append(
+            f"needed: queries, so that a system as good as {found.baseline} passes 4 times in 5."
+        )
+    if any(one.lower is None and one.changed for one in verdicts):
         said.append(
             f"-: no limit: so few queries, or flips, cannot give a p of {recipe['alpha']:g} or "
             "less, whatever the differences."
         )
-    empty = [
-        f"{one.system} ({one.measure})"
-        for one in verdicts
-        if not (one.mean or one.baseline_mean or one.sd)
-    ]
-    if empty:
-        said.append(
-            f"Every score is 0, also the baseline's, which shows nothing: {', '.join(empty)}."
-        )
+    if any(one.lower is None and not one.changed for one in verdicts):
+        said.append("-: no query differs, so that there is nothing to test.")
     if any(one.p is None and one.lower is not None for one in verdicts):
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")
-    for measure in aligned.measures:
-        said += map(str, on_its_mean(aligned.known(measure)))
-    return [*said, *lines_of(aligned.notes)]
+    return said
 
 
 def _title(found: Gate) -> list[str]:
     """Return what to say above the table: what is compared with what, and how."""
     recipe, n = found.recipe, found.recipe["n_queries"]
-    how = "paired t test"
+    how = {"t": "paired t test", "bounded": "bounded test"}.get(recipe["test"], "")
     if recipe["test"] == "randomization":
         drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
         how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
     level = f"one-sided {100 * (1 - recipe['alpha']):g}% limits"
-    margins = {
-        one.measure: f"{one.measure} {number(one.baseline_mean)}, margin {one.margin:.4g}"
-        for one in found.verdicts
-    }
+    margins = {}
+    for one in found.verdicts:
+        share = str(recipe["margin"]).strip() if str(recipe["margin"]).strip()[-1] == "%" else ""
+        size = f"a ratio of {math.exp(-one.margin):g}" if one.geometric else f"{one.margin:.4g}"
+        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}"
+        said += f" ({share})" if share else ""
+        if recipe["test"] == "bounded":
+            low, high = recipe["ranges"][one.measure]
+            said += f", scores from {low:g} to {high:g}"
+        margins[one.measure] = said
     return [
-        f"Differences from {found.baseline}, {n:,} {'query' if n == 1 else 'queries'}, {level}, "
-        f"{how}",
+        f"Differences from {found.baseline}, {_queries(n)}, {level}, {how}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
 
 
 def _row(one: Verdict, needed: bool) -> list[str]:
-    numbers = [number(one.mean), *map(signed, (one.difference, one.lower, one.upper))]
+    differences = [one.difference, one.lower, one.upper]
+    if one.geometric:
+        shown = [f"x{math.exp(d):.4f}" if d is not None else "-" for d in differences]
+    else:
+        shown = list(map(signed, differences))
     queries = [f"{one.queries_needed:,}" if one.queries_needed else ""] if needed else []
-    return [one.system, one.measure, str(one), *numbers, probability(one.p), *queries]
+    changed = f"{one.changed:,} of {one.n:,}"
+    return [
+        *(one.system, one.measure, str(one), changed, number(one.mean)),
+        *(*shown, probability(one.p), *queries),
+    ]
+
+
+def _queries(n: int, all_of: str = "") -> str:
+    return "1 query" if n == 1 else f"{all_of}{n:,} queries"

@@ -1,0 +1,211 @@
+"""Margins: by how much a system may be worse, and what that is under each measure."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.comparison import options
+from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.bounded import Reach
+from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.noninferiority import GateTest, Question
+from cranfield.errors import InputError, OptionError
+from cranfield.measures import Measure
+from cranfield.ranked import Floats, mean
+
+
+class Margin(NamedTuple):
+    """A margin as it was stated."""
+
+    stated: float | str
+    size: float
+    percent: bool
+
+    @classmethod
+    def of(cls, margin: object) -> "Margin":
+        """Read a margin: a number above 0, or a share of the baseline's mean below 100 %."""
+        said = margin.strip() if isinstance(margin, str) else margin
+        percent = isinstance(said, str) and said.endswith("%")
+        try:
+            if isinstance(said, bool):
+                raise ValueError
+            size = float(said.removesuffix("%") if isinstance(said, str) else said)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            size = math.nan
+        if not 0 < size < math.inf:
+            raise OptionError(
+                f"margin={margin!r:.40}: expected a number above 0, as in 0.01 or '2%': by how "
+                "much a system may be worse before it matters"
+            )
+        if percent and size >= 100:
+            raise OptionError(
+                f"margin={margin!r:.40}: a system may lose less than all of the baseline's mean; "
+                "expected less than 100%, as in '2%'"
+            )
+        return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
+
+
+def range_given(stated: object) -> tuple[float, float]:
+    """Read the least and the greatest score."""
+    try:
+        low, high = (options.number("range", one) for one in stated)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not low < high:
+        raise OptionError(
+            f"range={stated!r:.40}: expected two numbers, the least and the greatest score that a "
+            "query may have, as in (0, 1)"
+        )
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """One measure: its scores, and the question that the gate asks."""
+
+    measure: str
+    known: Measure | None
+    rising: bool
+    scores: Floats  # (n_queries, n_systems) without the baseline
+    base: Floats  # (n_queries,)
+    margin: Margin
+    range: tuple[float, float] | None  # of a query's score
+    question: Question
+
+    @property
+    def base_mean(self) -> float:
+        """The baseline's value over all queries."""
+        return over_all(self.known, self.base)
+
+    @property
+    def most(self) -> float | None:
+        """The most that a query's difference may be, None if that is not known."""
+        if self.range is None:
+            return None
+        low, high = logs(self.known, np.array(self.range)).tolist()
+        return float(high - low)
+
+    @property
+    def at_worst(self) -> bool:
+        """Whether every score of the baseline is the worst that there is, as far as is known."""
+        if self.range is None:
+            nowhere_below = not (self.scores < 0).any()
+            return self.rising and nowhere_below and not self.base.any()
+        return bool((self.base == self.range[0 if self.rising else 1]).all())
+
+
+def over_all(known: Measure | None, scores: Floats) -> float:
+    """Return the value over all queries: a geometric mean, or the mean."""
+    return known.aggregate(scores) if known and is_geometric(known) else mean(scores)
+
+
+def contrast_of(
+    aligned: Aligned,
+    measure: str,
+    baseline: str,
+    margin: Margin,
+    stated: tuple[float, float] | None,
+    test: GateTest,
+) -> Contrast:
+    """Return the question about one measure.
+
+    `stated` is the range of scores if it was given. Raises OptionError for a margin that has no
+    meaning here, or that nothing can lose; InputError for a score that is out of the range.
+    """
+    at = aligned.names.index(baseline)
+    values, known = aligned.column(measure), aligned.known(measure)
+    rising = aligned.rising[aligned.measures.index(measure)]
+    ends = _range_of(aligned, measure, stated, test)
+    compared = logs(known, values)
+    gains = np.delete(compared, at, axis=1) - compared[:, [at]]
+    base = values[:, at]
+    question = Question(gains if rising else -gains, margin.size)
+    contrast = Contrast(
+        measure, known, rising, np.delete(values, at, axis=1), base, margin, ends, question
+    )
+    if is_geometric(known):
+        if not margin.percent:
+            raise OptionError(
+                f"margin={margin.stated!r}: {measure} is a geometric mean, of which ratios are "
+                "judged: state a share of it, as in '2%'"
+            )
+        question = replace(question, margin=-math.log1p(-margin.size))
+    elif margin.percent:
+        whole = contrast.base_mean
+        if whole == 0:
+            raise OptionError(
+                f"margin={margin.stated!r}: the mean {measure} of {baseline} is 0; state a number"
+            )
+        if (base / whole < 0).any():
+            raise OptionError(
+                f"margin={margin.stated!r}: {measure} of {baseline} is below 0 for some queries "
+                "and above 0 for others, which has no shares; state a number"
+            )
+        question = replace(question, margin=margin.size * abs(whole), weights=base / whole)
+    else:
+        _refuse_all_of_it(contrast, baseline)
+    if test == "bounded":
+        question = replace(question, reach=_reach(contrast, margin))
+    return replace(contrast, question=question)
+
+
+def _range_of(
+    aligned: Aligned, measure: str, stated: tuple[float, float] | None, test: GateTest
+) -> tuple[float, float] | None:
+    """Return the least and the greatest score of a query; None if that is not known."""
+    known = aligned.known(measure)
+    ends = stated
+    if ends is None and known is not None:
+        low, high = known.definition.range
+        ends = (low, high) if high is not None and math.isfinite(high - low) else None
+    if ends is None:
+        if test == "bounded":
+            raise OptionError(
+                f"test='bounded': the least and the greatest {measure} of a query are not known; "
+                "state them: range=(0, 1), --range 0,1"
+            )
+        return None
+    values = aligned.column(measure)
+    slack = 1e-9 * (ends[1] - ends[0])
+    outside = np.argwhere((values < ends[0] - slack) | (values > ends[1] + slack))
+    if not len(outside):
+        return ends
+    if stated is None and test != "bounded":  # in another unit: in percent, for one
+        return None
+    query, system = outside[0].tolist()
+    raise InputError(
+        f"{aligned.names[system]}: {measure} of query {aligned.query_ids[query]!r} is "
+        f"{values[query, system]:g}: expected a score from {ends[0]:g} to {ends[1]:g}",
+        hint="Scores in another unit have another range: range=(0, 100), --range 0,100.",
+    )
+
+
+def _reach(contrast: Contrast, margin: Margin) -> Reach:
+    """Return how far differences may lie from bounds, by the range of scores."""
+    low, high = logs(contrast.known, np.array(contrast.range)).tolist()
+    if not margin.percent or is_geometric(contrast.known):
+        return Reach(low, high, contrast.rising)
+    if low < 0:
+        raise OptionError(
+            f"margin={margin.stated!r}: the test 'bounded' takes a share of scores of at least 0, "
+            f"and {contrast.measure} may be {low:g}; state a number"
+        )
+    return Reach(low, high, contrast.rising, contrast.base_mean)
+
+
+def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
+    """Raise OptionError for a margin as large as anything that this baseline can lose."""
+    margin, ends = contrast.margin, contrast.range
+    if ends is None or contrast.at_worst:
+        return
+    value = contrast.base_mean
+    most = value - ends[0] if contrast.rising else ends[1] - value
+    if margin.size >= most:
+        way = "fall" if contrast.rising else "rise"
+        raise OptionError(
+            f"margin={margin.stated!r}: {contrast.measure} of {baseline} is {value:.4g}, and "
+            f"cannot {way} by more than {most:.4g}, so that every system would pass: did you mean "
+            f"'{margin.size:g}%'?"
+        )

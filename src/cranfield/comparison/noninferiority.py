@@ -1,0 +1,151 @@
+"""Non-inferiority: what tests show of mean differences held against a margin."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from cranfield.comparison.bounded import Reach, bounded
+from cranfield.comparison.flips import Flips, Paired, one_sided
+from cranfield.comparison.power import topics
+from cranfield.comparison.significance import TIE, Moments, student
+from cranfield.ranked import Bools, Floats, Ints
+
+GateTest = Literal["randomization", "t", "bounded"]
+Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
+FEW = 10  # queries that differ; with fewer, limits of the mean do not hold
+_POWER = 0.8
+
+
+class Asked(NamedTuple):
+    """What is to be shown, and how."""
+
+    equivalence: bool
+    alpha: float
+    test: GateTest
+    flips: Flips | None = None
+
+    def queries(self, margin: float, sd: float) -> int:
+        """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
+        # Two one-sided tests both pass at least so often if each fails half as often.
+        chance = (1 + _POWER) / 2 if self.equivalence else _POWER
+        n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
+        # With fewer, not even the only flip of as large a mean would be rare enough.
+        return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
+
+    def unchanged(self, margin: float, most: float) -> int:
+        """Return how many queries without a change rule out a mean loss of the margin.
+
+        `most`, above the margin, is what one query may lose. A mean loss of the margin takes a
+        share of margin / most of all queries at least; n queries have none of these with a chance
+        of (1 - margin / most)^n.
+        """
+        return math.ceil(math.log(self.alpha) / math.log1p(-margin / most))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One measure's differences from the baseline, and the margin to hold them against."""
+
+    gains: Floats  # (n_queries, n_systems); above 0 is better
+    margin: float
+    weights: Floats | None = None  # of a margin that is a share: the baseline's scores, of mean 1
+    reach: Reach | None = None  # for the bounded test
+
+
+class Held(NamedTuple):
+    """One measure's differences, held against -margin, 0 and margin."""
+
+    moments: Moments
+    changed: Ints  # queries that differ: (n_systems,)
+    lower: Floats  # one-sided limits of the mean: (n_systems,)
+    upper: Floats
+    above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
+    below: Bools
+    p_above: Floats  # of a mean that is not above them, NaN where there is no test
+    p_below: Floats
+
+
+def hold(question: Question, asked: Asked) -> Held:
+    """Hold the mean differences against -margin, 0 and margin, by the test."""
+    gains, k = question.gains, question.gains.shape[1]
+    bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
+    moments = Moments.of(Paired.of(gains))
+    changed = np.count_nonzero(np.abs(gains) > TIE, axis=0)
+    if question.reach is not None:
+        shown = bounded(gains, bounds, question.reach, asked.alpha, question.weights)
+    elif moments.n < 2:
+        none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
+        return Held(moments, changed, none[0], none[0], no, no, none, none)
+    elif asked.flips is None:
+        return Held(moments, changed, *_t(question, moments, bounds, asked.alpha))
+    else:
+        shown = one_sided(gains, bounds, asked.flips, asked.alpha, question.weights)
+    lower, upper, p_above, p_below = shown
+    above, below = p_above <= asked.alpha, p_below <= asked.alpha
+    return Held(moments, changed, lower, upper, above, below, p_above, p_below)
+
+
+def _t(
+    question: Question, moments: Moments, bounds: Floats, alpha: float
+) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
+    """Return the limits of the mean, and on which side of the bounds it is, by the t test.
+
+    Without variance there is no p-value, and both limits are the mean.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    n, df = moments.n, moments.n - 1
+    weights = np.ones(n) if question.weights is None else question.weights
+    over = moments.mean - bounds
+    over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
+    error = np.broadcast_to(moments.error, bounds.shape)
+    if question.weights is not None:
+        shifted = [Paired.of(question.gains - np.outer(weights, bound)) for bound in bounds[:, 0]]
+        error = np.array([Moments.of(one).error for one in shifted])
+    far = float(stdtrit(df, 1 - alpha))
+    # Far from all scores only the weights matter; where they vary too much, nothing is ever shown.
+    spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
+    most = math.sqrt(n) / spread if spread > 1e-12 else math.inf
+    t = np.where(error > 0, student(over, error), np.nan)
+    least = np.finfo(float).tiny  # no p-value is 0
+    p_above = np.maximum(stdtr(df, -np.minimum(t, most)), least)
+    p_below = np.maximum(stdtr(df, np.maximum(t, -most)), least)
+    above, below = (over > far * error) & (most > far), (-over > far * error) & (most > far)
+    # The bounds at which t is just far: the roots of a quadratic equation (Fieller 1954).
+    low, high = np.full((2, bounds.shape[1]), math.inf) * [[-1], [1]]
+    if most > far:
+        k = far**2 / n
+        centred = weights - 1
+        together = (centred @ (question.gains - moments.mean)) / df
+        at_mean = Moments.of(Paired.of(question.gains - np.outer(centred, moments.mean))).sd
+        flat = 1 - k * spread**2
+        root = np.sqrt(
+            np.maximum(0, k * at_mean**2 - k**2 * (spread**2 * moments.sd**2 - together**2))
+        )
+        middle = moments.mean - k * together
+        low, high = (middle - root) / flat, (middle + root) / flat
+    # The limits, but for rounding.
+    lower = np.minimum(low, np.where(above, np.inf, bounds).min(axis=0)) + 0.0
+    upper = np.maximum(high, np.where(below, -np.inf, bounds).max(axis=0)) + 0.0
+    return lower, upper, above, below, p_above, p_below
+
+
+def outcome_of(tested: Held, i: int, asked: Asked) -> Outcome:
+    """Return the verdict on one system."""
+    above, below = tested.above[:, i], tested.below[:, i]
+    passed, failed = above[0], below[1]
+    if asked.equivalence:
+        passed, failed = passed and below[2], below[0] or above[2]
+    if asked.test != "bounded":
+        changed, difference = tested.changed[i], tested.moments.mean[i]
+        if not changed:
+            return "PASS"
+        # A t test would be sure of two queries that do not vary.
+        if math.isnan(tested.p_above[0, i]) and 2.0**-tested.moments.n > asked.alpha:
+            return "UNDECIDED"
+        doubtful = difference != 0 if asked.equivalence else difference < 0
+        if passed and changed < FEW and doubtful:
+            return "UNDECIDED"
+    return "PASS" if passed else "FAIL" if failed else "UNDECIDED"
