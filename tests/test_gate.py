@@ -532,7 +532,7 @@ def test_a_rare_large_loss_is_not_ruled_out_by_queries_that_have_none(test: Any)
         assert one.p <= 0.05
     assert codes(found) == ["few-changes"]
     assert found.notes[0].severity == "warning"
-    assert (found.notes[0].queries, found.notes[0].source) == (1, "new")
+    assert (found.notes[0].queries, found.notes[0].source) == (1, "new (score)")
     # So that 10 differ, if one in 50 does.
     assert (one.queries_needed or 0) >= 10 * 50 / 1
     assert "1 of 50" in str(found)

@@ -430,7 +430,7 @@ def _notes(
                 yield Note(
                     "baseline-at-worst",
                     "warning",
-                    f"{baseline}: every {contrast.measure} is {contrast.base[0]:g}, and none can "
+                    f"every {contrast.measure} is {contrast.base[0]:g}, and none can "
                     "be worse: no system can fail.",
                     source=baseline,
                 )
@@ -440,15 +440,10 @@ def _notes(
                 "warning",
                 f"{contrast.measure} of {baseline} is {value:.4g}: if no score can be below 0, a "
                 f"margin of {stated} lets every system pass. Did you mean '{size:g}%'?",
-                source=baseline,
             )
         if not is_geometric(contrast.known):
-            yield from map(_as_note, on_its_mean(contrast.known))
-    yield from map(_as_note, aligned.notes)
-
-
-def _as_note(said: Note | str) -> Note:
-    return said if isinstance(said, Note) else Note("data", "info", said)
+            yield from on_its_mean(contrast.known)
+    yield from aligned.notes
 
 
 def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
@@ -459,13 +454,12 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
             yield Note(
                 "nothing-shown",
                 "warning",
-                f"{named}: every score is {contrast.base[0]:g}, also the baseline's, which shows "
-                "nothing.",
+                f"every score is {contrast.base[0]:g}, also the baseline's, which shows nothing.",
                 one.n,
-                one.system,
+                named,
             )
             return
-        said = f"{named}: identical on {_queries(one.n, 'all ')}."
+        said = f"identical on {_queries(one.n, 'all ')}."
         most = contrast.most
         if most is not None and most > one.margin and asked.test != "bounded":
             needed = asked.unchanged(one.margin, most)
@@ -479,24 +473,24 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
                 f" If a query may {lose}, it takes {needed:,} queries without a change to rule out "
                 f"{loss}; these {are}."
             )
-        yield Note("identical", "info", said, one.n, one.system)
+        yield Note("identical", "info", said, one.n, named)
     elif one.changed < FEW and asked.test != "bounded":
         verb = "differs" if one.changed == 1 else "differ"
         yield Note(
             "few-changes",
             "warning",
-            f"{named}: only {one.changed} of {_queries(one.n)} {verb}: the limits do not hold, and "
+            f"only {one.changed} of {_queries(one.n)} {verb}: the limits do not hold, and "
             "a rare, large loss is not ruled out.",
             one.changed,
-            one.system,
+            named,
         )
     if one.queries_needed is not None and one.queries_needed <= one.n:
         yield Note(
             "near-margin",
             "info",
-            f"{named}: has as many queries as needed, and may differ by about the margin.",
+            "has as many queries as needed, and may differ by about the margin.",
             one.n,
-            one.system,
+            named,
         )
 
 
@@ -515,11 +509,10 @@ def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
             yield Note(
                 "skewed",
                 "warning",
-                f"{one.system} ({one.measure}): a few large differences to one side (skewness "
-                f"{skew:+.1f}) make the limits too narrow; {math.ceil(25 * skew**2):,} queries "
-                "would do.",
+                f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
+                f"narrow; {math.ceil(25 * skew**2):,} queries would do.",
                 one.n,
-                one.system,
+                f"{one.system} ({one.measure})",
             )
 
 
