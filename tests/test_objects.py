@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from cranfield import InputError, Qrels, Run, evaluate
+from cranfield import InputError, Qrels, Run, compare, evaluate, nDCG
 from cranfield.formats import columns
 
 Row = namedtuple("Row", "query_id doc_id score")
@@ -458,3 +458,31 @@ def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & (OTHERS - {library})
+
+
+# ---- numbers of 16 bits ---------------------------------------------------------------------
+
+
+def half(number: float) -> Any:
+    return np.float16(number)
+
+
+def test_numbers_of_16_bits_are_taken_as_what_they_are() -> None:
+    plain, ranking = {"q": {"a": 2, "b": 1, "c": 0}}, {"q": {"c": 2.5, "a": 1.25, "b": 0.5}}
+    grades_16 = {"q": {doc: half(grade) for doc, grade in plain["q"].items()}}
+    scores_16 = {"q": {doc: half(score) for doc, score in ranking["q"].items()}}
+    expected = evaluate(plain, ranking, "nDCG AP")
+    assert evaluate(grades_16, scores_16, "nDCG AP").means() == expected.means()
+    assert Qrels(grades_16).to_dict() == plain
+    assert Qrels({"q": {"g": scores_16["q"]}}).to_dict() == {"q": {"g": [ranking["q"]]}}
+    assert nDCG([half(0), half(2), half(1)]) == nDCG([0, 2, 1])
+    assert nDCG(gain={1: half(0.5)}) == nDCG(gain={1: 0.5})
+    saved: Any = {"x": {"1": half(0.5), "2": half(0.25)}, "y": {"1": half(0.75), "2": half(0)}}
+    assert compare(saved, test="sign").rows()[0]["difference"] == (0.25 - 0.25) / 2
+
+
+@pytest.mark.parametrize("grade", [half(0.5), half(np.nan), half(np.inf), np.float32(2**31)])
+def test_grades_of_few_bits_that_are_none_are_refused(grade: Any) -> None:
+    with pytest.raises(InputError, match="query 'q', document 'a': expected a whole number"):
+        Qrels({"q": {"a": grade, "b": 2}})
+    assert Qrels({"q": {"a": grade, "b": half(2)}}, errors="skip").to_dict() == {"q": {"b": 2}}

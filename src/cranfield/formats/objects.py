@@ -86,7 +86,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
         raise InputError(f"{where}: holds no judgment")
     levels = with_text_ids(part, where)
     for doc, level in levels.items():
-        if not is_number(level) or abs(level) > LARGEST_GRADE:
+        if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
 
