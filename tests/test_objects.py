@@ -5,6 +5,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from cranfield import InputError, Qrels, Run, compare, evaluate, nDCG
+from cranfield import InputError, Qrels, Run, compare, evaluate, nDCG, read_run
 from cranfield.formats import columns
 
 Row = namedtuple("Row", "query_id doc_id score")
@@ -486,3 +487,15 @@ def test_grades_of_few_bits_that_are_none_are_refused(grade: Any) -> None:
     with pytest.raises(InputError, match="query 'q', document 'a': expected a whole number"):
         Qrels({"q": {"a": grade, "b": 2}})
     assert Qrels({"q": {"a": grade, "b": half(2)}}, errors="skip").to_dict() == {"q": {"b": 2}}
+
+
+def test_a_run_says_its_size_where_that_is_known(tmp_path: Path) -> None:
+    assert repr(Run({})) == "Run('run', 0 queries, 0 documents)"
+    assert repr(Run({"q": ["a", "b"], "r": ["a"]}, "x")) == "Run('x', 2 queries, 3 documents)"
+    assert repr(Run([("q", "a", 1)])) == "Run('run', 1 row)"
+    assert repr(Run(pl.DataFrame(FRAME))) == "Run('run', 3 rows)"
+    assert repr(Run({"q": ["a"], "r": ["a"]}).of("q")) == "Run('run', 1 query, 1 document)"
+    file = tmp_path / "mine.run"
+    assert repr(read_run(file)) == "Run('mine')", "it is not there"
+    file.write_text("q Q0 a 1 2.5 t\n" * 100)
+    assert repr(read_run(file)) == f"Run('mine', {100 * 15:,} bytes)", "it was not read"

@@ -5,6 +5,7 @@ Cells may hold anything that stood in somebody's file; nothing of it is taken fo
 
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,23 @@ class Table:
             frozenset((column - 1, row + 1) for row, column in self.strong),
             title=self.title,
         )
+
+
+class Shown(ABC):
+    """A result that shows itself as tables: printed, at the prompt, and in a notebook."""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """Return the tables that show it."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(text, self.tables()))
+
+    def __repr__(self) -> str:
+        return str(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(to_html, self.tables()))
 
 
 def text(table: Table, *, width: int | None = None, color: bool = False) -> str:

@@ -13,7 +13,7 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
 from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import ArrowTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.frames import ArrowTable, Sparse, TableRows, is_row, is_sparse, is_table
 from cranfield.formats.objects import Nested, NestedRows, nested_run, without_faults
 from cranfield.formats.source import Source
 from cranfield.formats.trec import TREC_RUN, run_tag
@@ -138,7 +138,7 @@ class Run:
     and counts them. `name` is what the system is called in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
-    Run('bm25')
+    Run('bm25', 1 query, 2 documents)
     >>> Run([("q1", "d1", 12.3), ("q1", "d2", 11.0)]).to_dict()
     {'q1': {'d1': 12.3, 'd2': 11.0}}
     """
@@ -174,7 +174,20 @@ class Run:
         return run
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r})"
+        size = self._size()
+        return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
+
+    def _size(self) -> str:
+        """Return how large it is, in words, as far as that is known without reading it."""
+        if self.nested is not None:
+            n_docs = sum(map(len, self.nested.values()))
+            return f"{_number(len(self.nested), 'query')}, {_number(n_docs, 'document')}"
+        if isinstance(self._rows, TableRows):
+            return _number(len(self._rows), "row")
+        sizes = [source.size for source in self.sources]
+        if not sizes or None in sizes:
+            return ""
+        return _number(sum(size or 0 for size in sizes), "byte")
 
     @cached_property
     def form(self) -> str:
@@ -413,7 +426,7 @@ def read_run(
     `errors="skip"`, left out and counted.
 
     >>> read_run("demo/bm25.run")
-    Run('bm25')
+    Run('bm25', 35,069 bytes)
     """
     one_of("errors", errors, get_args(Errors))
     return Run._streamed(file_rows(path, "a run", format, columns), name, errors)
@@ -426,6 +439,10 @@ def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors)
     return Run(data, errors=errors)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word if count == 1 else {'query': 'queries'}.get(word, f'{word}s')}"
 
 
 def numbering() -> Callable[[str], str]:

@@ -24,7 +24,7 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.ranked import Bools, Floats, means
-from cranfield.render import Table, text, to_html
+from cranfield.render import Shown, Table
 
 GateTest = Literal["randomization", "t"]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
@@ -75,8 +75,8 @@ class Verdict:
         return self.outcome
 
 
-@dataclass(frozen=True, eq=False)
-class Gate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
     >>> from cranfield import gate
@@ -127,6 +127,10 @@ class Gate:
         rules = rules - {0} if several else set()
         return Table(header, rows, self.notes, 3, rules=frozenset(rules), title=_title(self))
 
+    def tables(self) -> list[Table]:
+        """Return the table, as other results do theirs."""
+        return [self.table()]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with everything that is needed to repeat it."""
         return {
@@ -137,12 +141,6 @@ class Gate:
             "notes": list(self.notes),
             "recipe": dict(self.recipe),
         }
-
-    def __str__(self) -> str:
-        return text(self.table())
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
 
 def gate(

@@ -55,6 +55,9 @@ class TableRows(NamedColumns):
         self.is_ranking = is_ranking
         self._table = table
 
+    def __len__(self) -> int:
+        return len(self._table)
+
     def blocks(
         self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
