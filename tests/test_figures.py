@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from test_light import HEAVY, loaded
 
-from cranfield import InputError, LibraryError, MeasureError, OptionError, demo, figures
+from cranfield import InputError, LibraryError, MeasureError, OptionError, demo
 from cranfield.cli import cli
 from cranfield.figures import Figure, precision_recall, rank_weights, reciprocal_rank
 

@@ -7,7 +7,6 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import (
-    Format,
     alpha_option,
     check_inputs,
     flips_option,
@@ -23,6 +22,7 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
+from cranfield.cli.terminal import Format
 from cranfield.comparison import Missing
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import GateTest, Verdict, gate
@@ -133,7 +133,7 @@ def command(
         form,
         tables=lambda: [found.table()],
         document=found.to_dict,
-        separated=lambda delimiter: delimited(_rows(found.verdicts), delimiter),
+        separated=lambda *how: delimited(_rows(found.verdicts), *how),
         notes=found.notes,
     )
     outcome = found.outcome
