@@ -340,12 +340,15 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
     if encode(query) not in qrels.codes:
         raise InputError(
             f"there are no judgments for the query {query!r}",
+            source=qrels.source,
             hint=f"The first query that has some is {qrels.query_ids[0]!r}.",
         )
     try:
         return judge(qrels.of([query]), run, **judging).judged
     except NothingSharedError:
-        raise InputError(f"the run {run.name!r} has nothing for the query {query!r}") from None
+        raise InputError(
+            f"the run {run.name!r} has nothing for the query {query!r}", source=run.source
+        ) from None
 
 
 def _ranks(title: str, depth: int) -> "alt.X":

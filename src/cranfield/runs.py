@@ -15,7 +15,7 @@ from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order,
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.frames import ArrowTable, Sparse, TableRows, is_row, is_sparse, is_table
 from cranfield.formats.objects import Nested, NestedRows, nested_run, without_faults
-from cranfield.formats.source import Source
+from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
 from cranfield.ids import Ids, decode, encode
@@ -200,6 +200,12 @@ class Run:
         return list(self._rows.sources) if isinstance(self._rows, Files) else []
 
     @property
+    def source(self) -> str | None:
+        """What errors call the files that it is read from, or was; None if it came as data."""
+        rows = self._rows.of if isinstance(self._rows, _Held) else self._rows
+        return named(rows.sources) if isinstance(rows, Files) else None
+
+    @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
         return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
@@ -226,6 +232,7 @@ class Run:
     def _no_column(self, name: str) -> InputError:
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}",
+            source=self.source,
             hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
             "order='given' (--order given) takes the rows in the order in which they stand.",
             kind="columns",
