@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
-from collections import namedtuple
-from collections.abc import Callable
+from collections import Counter, OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -355,7 +356,6 @@ def test_whole_numbers_are_ids_in_every_library(make: Callable[[], Any]) -> None
         (pl.DataFrame(NUMBERS | {"user": [7, None, 1]}), "row 1: the id in column 'user'"),
         (pl.DataFrame(NUMBERS | {"score": [1.0, float("nan"), 3.0]}), "row 1: expected a number"),
         (pl.DataFrame(NUMBERS | {"score": ["1", "2", "3"]}), "'score' holds string_view, expected"),
-        (pl.DataFrame(NUMBERS).lazy(), "got LazyFrame"),
         (pl.Series("user", [1]), "cannot be read as a table"),
         (pd.Series([1], name="user"), "cannot be read as a table"),
         (pa.table(NUMBERS).schema.empty_table(), "holds no rows"),
@@ -499,3 +499,122 @@ def test_a_run_says_its_size_where_that_is_known(tmp_path: Path) -> None:
     assert repr(read_run(file)) == "Run('mine')", "it is not there"
     file.write_text("q Q0 a 1 2.5 t\n" * 100)
     assert repr(read_run(file)) == f"Run('mine', {100 * 15:,} bytes)", "it was not read"
+
+
+# ---- LazyFrames -----------------------------------------------------------------------------
+
+
+def test_a_lazy_frame_is_collected(tmp_path: Path) -> None:
+    qrels: Any = pl.LazyFrame({"qid": ["q", "r"], "docno": ["a", "a"], "relevance": [2, 1]})
+    lazy: Any = pl.LazyFrame(FRAME).filter(pl.col("score") > 0)
+    assert Run(lazy).to_dict() == EXPECTED
+    expected = {"q": 1 / 2, "r": 1}
+    assert evaluate(qrels, lazy, "RR").per_query("RR") == expected
+    for several in ([lazy, lazy], {"one": lazy, "two": lazy}):
+        systems = evaluate(qrels, several, "RR")
+        assert [scores.per_query("RR") for scores in systems.values()] == [expected] * 2
+    with pytest.raises(InputError, match=r"the run: cannot be collected: .*nothing"):
+        Run(pl.LazyFrame(FRAME).select("nothing"))
+
+
+# ---- halves of surrogate pairs --------------------------------------------------------------
+
+HALF, BYTE = "\ud800", "\udcff"  # the second stands for a byte that is no UTF-8
+RUNS_WITH: dict[str, Callable[[str], Any]] = {
+    "dict": lambda id_: {"q": {id_: 2.0, "a": 1.0}},
+    "dict with a tie": lambda id_: {"q": {id_: 1.0, "a": 1.0}},
+    "dict with such a query": lambda id_: {"q": {"a": 1.0}, id_: {"a": 1.0}},
+    "list": lambda id_: {"q": [id_, "a"]},
+    "list with such a query": lambda id_: {"q": ["a"], id_: ["a"]},
+    "tuples": lambda id_: [("q", id_, 2.0), ("q", "a", 1.0)],
+    "dicts": lambda id_: [{"query_id": "q", "doc_id": id_, "score": 2.0}],
+    "structured array": lambda id_: np.array(
+        [("q", id_, 2.0)], [("qid", "U1"), ("docno", "U1"), ("score", "f8")]
+    ),
+}
+QRELS_WITH: dict[str, Callable[[str], Any]] = {
+    "dict": lambda id_: {"q": {"a": 1, id_: 1}},
+    "set": lambda id_: {"q": {"a", id_}},
+    "dict with such a query": lambda id_: {id_: {"a": 1}},
+    "groups": lambda id_: {"q": {"g": {id_: 1, "a": 2}}},
+    "groups of such a name": lambda id_: {"q": {id_: {"a": 2}}},
+    "tuples": lambda id_: [("q", id_, 1), ("q", "a", 1)],
+}
+
+
+@pytest.mark.parametrize("make", RUNS_WITH.values(), ids=RUNS_WITH)
+def test_half_of_a_surrogate_pair_is_refused_in_every_form_of_a_run(make: Any) -> None:
+    qrels = {"q": {"a": 1}}
+    with pytest.raises(InputError, match="is no text: it holds half of a surrogate pair"):
+        evaluate(qrels, make(HALF), "RR")
+    assert evaluate(qrels, make(BYTE), "RR").means()["RR"] in (0, 1 / 2, 1)
+
+
+@pytest.mark.parametrize("make", QRELS_WITH.values(), ids=QRELS_WITH)
+def test_half_of_a_surrogate_pair_is_refused_in_every_form_of_judgments(make: Any) -> None:
+    with pytest.raises(InputError, match="is no text: it holds half of a surrogate pair"):
+        Qrels(make(HALF))
+    assert len(Qrels(make(BYTE)).query_ids) == 1
+
+
+@pytest.mark.parametrize("id_", [HALF, BYTE])
+def test_a_table_holds_text_alone(id_: str) -> None:
+    objects = {name: pd.Series(column, dtype=object) for name, column in FRAME.items()}
+    frame_of_objects = pd.DataFrame(objects | {"docno": pd.Series([id_, "b", "a"], dtype=object)})
+    with pytest.raises(InputError, match=r"the run: cannot be read as a table: .*surrogates"):
+        Run(frame_of_objects)
+
+
+# ---- dicts of somebody's own kind -----------------------------------------------------------
+
+
+class Lacking(dict):  # type: ignore[type-arg]
+    """Shows none of its keys one by one."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class Long(dict):  # type: ignore[type-arg]
+    """Has a value too many."""
+
+    def values(self) -> Any:
+        return [*super().values(), 1]
+
+
+class Other(Mapping):  # type: ignore[type-arg]
+    """A mapping that is no dict."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+@pytest.mark.parametrize("kind", [Lacking, Long])
+def test_a_mapping_that_contradicts_itself_is_refused(kind: Any) -> None:
+    plain = {"a": 1, "b": 0}
+    for make in (Qrels, Run):
+        for data in ({"q": kind(plain)}, kind({"q": plain})):
+            with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+                make(data).to_dict()
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+        Qrels({"q": {"g": kind(plain)}})
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+        nDCG(kind(plain), ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", [Other, OrderedDict, Counter, partial(defaultdict, int)])
+def test_every_mapping_that_does_not_is_taken(kind: Any) -> None:
+    plain = {"a": 1, "b": 0}
+    assert Qrels({"q": kind(plain)}).to_dict() == Run({"q": kind(plain)}).to_dict() == {"q": plain}
+    assert Run(Other({"q": kind(plain)})).to_dict() == {"q": plain}
+    assert evaluate({"q": kind(plain)}, {"q": kind(plain)}, "RR")["RR"] == 1
+    assert nDCG(kind(plain), kind(plain)) == 1

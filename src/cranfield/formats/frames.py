@@ -34,8 +34,13 @@ class ArrowTable(Protocol):
 
 
 def is_table(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object hands out Arrow data."""
-    return hasattr(data, "__arrow_c_stream__")
+    """Tell whether the object hands out Arrow data, or will once it is collected."""
+    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data)
+
+
+def _is_lazy(data: object) -> bool:
+    """Tell whether the object is a polars LazyFrame."""
+    return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
 
 
 class TableRows(NamedColumns):
@@ -76,6 +81,11 @@ def arrow_table(data: ArrowTable, called: str) -> "pa.Table":
     """Return what hands out Arrow data as a table; `called` is its name in errors."""
     import pyarrow as pa
 
+    if _is_lazy(data):
+        try:
+            data = data.collect()  # type: ignore[attr-defined] # a LazyFrame has it
+        except Exception as error:  # polars has many, which nobody else knows
+            raise InputError(f"cannot be collected: {error!s:.300}", source=called) from error
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
         return pa.RecordBatchReader.from_stream(data).read_all()

@@ -4,6 +4,7 @@ import math
 import struct
 import sys
 from array import array
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any
@@ -37,6 +38,7 @@ def nested_run(data: Mapping[Any, Any]) -> Nested:
     A query's documents are a dict of scores, or a list, best first. A dict of dicts whose ids
     are text already is returned as it is, not copied.
     """
+    data = _as_dict(data, "the run")
     if all(isinstance(ranking, Mapping) for ranking in data.values()):
         return _text_ids(data, "the run")
     ranked = {query: by_position(query, ranking) for query, ranking in data.items()}
@@ -47,7 +49,7 @@ def nested_qrels(data: Mapping[Any, Any]) -> Nested:
     """Return {query: {document: grade}} with text ids; a query may have a set of documents."""
     graded = {
         query: docs if isinstance(docs, Mapping) else graded_one(docs)
-        for query, docs in data.items()
+        for query, docs in _as_dict(data, "the qrels").items()
     }
     return _text_ids(graded, "the qrels")
 
@@ -57,7 +59,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
     if not any(map(_has_groups, data.values())):
         return None
     found: Grouping = {}
-    for query, groups in with_text_ids(data, "the qrels").items():
+    for query, groups in with_text_ids(_as_dict(data, "the qrels"), "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
                 f"the qrels: query {query!r} has no groups, and others have",
@@ -69,7 +71,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
                 _levels(part, f"{where}, group {name!r}")
                 for part in (parts if isinstance(parts, list | tuple) else [parts])
             ]
-            for name, parts in with_text_ids(groups, where).items()
+            for name, parts in with_text_ids(_as_dict(groups, where), where).items()
         }
     return found
 
@@ -84,7 +86,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
         raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
     if not part:
         raise InputError(f"{where}: holds no judgment")
-    levels = with_text_ids(part, where)
+    levels = with_text_ids(_as_dict(part, where), where)
     for doc, level in levels.items():
         if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
@@ -130,6 +132,8 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
+    if not all(type(docs) in _DICTS for docs in data.values()):
+        data = {query: _as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
     if _are_ids(data) and all(map(_are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {
@@ -138,11 +142,37 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     }
 
 
+_DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
+
+
+def _as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
+    """Return a mapping of somebody's own kind as a dict; InputError if it contradicts itself."""
+    if type(data) in _DICTS:
+        return data
+    found = dict(data.items())
+    if [*found] != [*data] or len(found) != len([*data.values()]):
+        raise InputError(
+            f"{where}: {type(data).__name__} has other keys, or other numbers of them, in items() "
+            "than in values() or one by one",
+            hint="Make a dict of it.",
+        )
+    return found
+
+
 def _are_ids(keys: Mapping[Any, Any]) -> bool:
     """Tell whether all keys are texts that an id may be."""
     try:
-        return "" not in keys and "\0" not in "".join(keys)  # the quickest way to see it
+        texts = "".join(keys)  # the quickest way to look at them
     except TypeError:
+        return False
+    return "" not in keys and "\0" not in texts and _is_text(texts)
+
+
+def _is_text(text: str) -> bool:
+    """Tell whether it holds no half of a surrogate pair but those that stand for bytes."""
+    try:
+        return text.isascii() or bool(encode(text))
+    except InputError:
         return False
 
 
@@ -159,6 +189,10 @@ def as_text(key: Any, where: str) -> str:
     if isinstance(key, str):
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
+        if not _is_text(key):
+            raise InputError(
+                f"{where}: the id {key!r} is no text: it holds half of a surrogate pair"
+            )
         return key
     if is_id(key):
         return str(int(key))
