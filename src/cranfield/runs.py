@@ -14,7 +14,13 @@ from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, ta
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
 from cranfield.formats.columns import ColumnsLike
 from cranfield.formats.frames import ArrowTable, Sparse, TableRows, is_row, is_sparse, is_table
-from cranfield.formats.objects import Nested, NestedRows, nested_run, without_faults
+from cranfield.formats.objects import (
+    Nested,
+    NestedRows,
+    nested_run,
+    refuse_lists_of_ids,
+    without_faults,
+)
 from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
@@ -469,6 +475,8 @@ def numbering() -> Callable[[str], str]:
 
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
+    if isinstance(run, list | tuple):
+        refuse_lists_of_ids(run, "a run")
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
