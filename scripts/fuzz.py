@@ -1,7 +1,7 @@
 """Look for input that the readers cannot bear: python scripts/fuzz.py --seconds 60.
 
 What is promised, and tried here: whatever a file holds, reading it ends in a result, or in a
-CranfieldError that can be printed, within ten seconds and 2 GB of memory.
+CranfieldError that can be printed and names the file, within ten seconds and 2 GB of memory.
 
 An input is a few bytes that choose how a file is read (as judgments, as a run, as scores or labels
 of queries, the format, the other options, the file's suffix and its compression), followed by what
@@ -186,6 +186,8 @@ def check(case: Case, folder: Path) -> Exception | None:
         for character in str(error):
             if character != "\n" and not character.isprintable():
                 raise BrokenPromiseError(f"an error shows {character!r}") from error
+        if isinstance(error, cranfield.InputError) and str(path) not in str(error):
+            raise BrokenPromiseError(f"an error does not name the file: {error}") from error
         return error
     return None
 

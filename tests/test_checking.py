@@ -1,5 +1,6 @@
 """check: each thing that silently ruins numbers, with its count, its line and its severity."""
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,25 @@ def test_what_was_read_strictly_is_looked_at_to_the_end(write: Any) -> None:
 def test_nothing_of_an_id_reaches_the_terminal_raw() -> None:
     shown = str(check({"q\x1b[31m": {"a\u202e": 1}}, {"q\x1b[31m": {"a\u202e": 1.0, "b": 1.0}}))
     assert shown.replace("\n", "").isprintable()
+
+
+def test_a_report_shows_itself_as_it_prints() -> None:
+    qrels = {"q": {"<b>a</b>": 1, "b": 0}, "r": {"c": 0}}
+    report = check(qrels, {"q": {"<b>a</b>": 1.0, "b": 1.0}})
+    assert repr(report) == str(report)
+    page = report._repr_html_()
+    assert page.count("<table>") == len(report.facts) == 2
+    for finding in report.findings:
+        assert html.escape(finding.message) in page
+    assert "<b>" not in page
+    assert str(report).splitlines()[-1] in page
+    clean = check({"q": {"a": 1, "b": 0}})
+    assert not clean.findings
+    assert "0 errors, 0 warnings." in clean._repr_html_()
+
+
+def test_the_report_of_what_cannot_be_read_shows_itself(tmp_path: Path) -> None:
+    report = check({"q": {"a": 1}}, tmp_path / "nothing.run")
+    assert report.unreadable
+    assert "No such file" in repr(report)
+    assert "No such file" in report._repr_html_()

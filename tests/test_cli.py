@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from transcripts import on_terminal, plain
 
 import cranfield
-from cranfield import definitions, demo, evaluate
+from cranfield import compare, definitions, demo, evaluate, explain
 from cranfield.cli import cli, terminal
 from cranfield.cli import evaluate as cli_evaluate
 
@@ -728,3 +728,64 @@ def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 2
     assert "note: new: 1 query without results" in done.stderr
     assert "RR: Only 8 queries: take any of this as a hint." in done.stderr
+
+
+# ---- formulas in separated values -----------------------------------------------------------
+
+_QRELS = "=1+1 0 a 1\nq2 0 =b 1\n"
+_RUN = "=1+1 Q0 a 1 2.5 t\nq2 Q0 c 1 2 t\nq2 Q0 =b 2 1 t\n"
+COMMANDS_OF_ROWS = {
+    "evaluate": "evaluate qrels @one.run -q -m RR",
+    "compare": "compare qrels @one.run two.run -m RR",
+    "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
+    "correlate": "correlate qrels --qrels @one @one.run two.run three.run -m RR",
+    "agreement": "agreement qrels other.qrels @one.run two.run -q",
+    "explain a query": "explain qrels @one.run -m RR -q =1+1",
+    "explain the mean": "explain qrels @one.run -m RR",
+    "explain a difference": "explain qrels @one.run two.run -m RR -q q2",
+    "nuggets": "nuggets nuggets.csv -q",
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS_OF_ROWS.values(), ids=COMMANDS_OF_ROWS)
+def test_rows_for_a_spreadsheet_hold_no_formula(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("qrels", "other.qrels", "@one"):
+        Path(name).write_text(_QRELS)
+    for name in ("@one.run", "three.run"):
+        Path(name).write_text(_RUN)
+    Path("two.run").write_text(_RUN.replace("2.5", "1.5").replace("c 1 2 ", "c 1 0.5 "))
+    Path("nuggets.csv").write_text(
+        "query,answer,nugget,importance,assignment\n=1+1,@one,n,vital,support\n"
+    )
+
+    def rows(*more: str) -> list[list[str]]:
+        done = CliRunner().invoke(cli, [*arguments.split(), "--format", "csv", *more])
+        assert done.exit_code in (0, 1, 3), done.output
+        return list(csv.reader(io.StringIO(done.stdout, newline="")))
+
+    plain = rows()
+    assert any(cell in ("=1+1", "=b", "@one") for row in plain for cell in row)
+    assert rows("--formulas", "plain") == plain
+    expected = [
+        [f"'{cell}" if cell[:1] in "=@" and cell else cell for cell in row] for row in plain
+    ]
+    assert rows("--formulas", "quoted") == expected
+    for form in ["markdown"] if arguments[:7] != "nuggets" else ["table"]:
+        refused = CliRunner().invoke(
+            cli, [*arguments.split(), "--format", form, "--formulas", "quoted"]
+        )
+        assert refused.exit_code == 2
+        assert f"--formulas is for --format csv and tsv: this prints {form}" in refused.stderr
+
+
+def test_formulas_are_quoted_from_python_too() -> None:
+    scores: Any = {"=a": {"q1": 1.0, "q2": 0.5}, "@b": {"q1": 0.5, "q2": 0.25}}
+    found = compare(scores, test="sign")
+    assert found.to_csv().splitlines()[1].split(",")[4:6] == ["@b", "=a"]
+    assert found.to_csv(formulas="quoted").splitlines()[1].split(",")[4:6] == ['"\'@b"', '"\'=a"']
+    one = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
+    assert "\n=q," in one.separated(",")
+    assert '\n"\'=q",' in one.separated(",", "quoted")

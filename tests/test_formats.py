@@ -17,7 +17,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from cranfield import InputError, OptionError, evaluate, read_qrels, read_run
+from cranfield import (
+    InputError,
+    OptionError,
+    Qrels,
+    Run,
+    evaluate,
+    explain,
+    read_qrels,
+    read_run,
+)
 from cranfield.formats import columnar, columns, lines, objects
 from cranfield.formats import json as json_format
 
@@ -1106,3 +1115,132 @@ def test_an_id_may_begin_as_a_file_does(write: Any, monkeypatch: pytest.MonkeyPa
 def test_a_header_may_stand_behind_many_blank_lines(write: Any) -> None:
     blank = "\n" * (lines.BLOCK_BYTES + 7)
     assert run_of(write("a.csv", blank + "qid,docno,score\nq1,d1,1.5\nq1,d2,2\n")) == TWO
+
+
+ONE = {"q": {"a": 1}}
+REFUSED: dict[str, tuple[str, str, Callable[[Path], Any], str]] = {
+    "no rank column": (
+        "a.csv",
+        "query_id,doc_id,score\nq,a,1\n",
+        lambda path: evaluate(ONE, path, "AP", order="rank"),
+        "the run 'a' has no column 'rank'",
+    ),
+    "no rank column, of JSON": (
+        "a.json",
+        '{"q": {"a": 1}}',
+        lambda path: evaluate(ONE, path, "AP", order="rank"),
+        "the run 'a' has no column 'rank'",
+    ),
+    "no judgment that can be used": (
+        "a.qrels",
+        "q 0 a x\n",
+        lambda path: read_qrels(path, errors="skip"),
+        "the qrels: hold no judgment",
+    ),
+    "no judgment in groups that can be used": (
+        "a.qrels",
+        "q 0 a x\n",
+        lambda path: read_qrels(path, "subtopics", errors="skip"),
+        "the qrels: hold no judgment",
+    ),
+    "weights that add up to nothing": (
+        "a.csv",
+        "query_id,doc_id,relevance,subtopic,weight\nq,a,1,s,0\n",
+        read_qrels,
+        "the weights of the subtopics of query 'q' add up to 0",
+    ),
+    "a sample with subtopics": (
+        "a.csv",
+        "query_id,doc_id,relevance,subtopic,stratum\nq,a,1,s,0\n",
+        read_qrels,
+        "the qrels have subtopics and a column stratum",
+    ),
+    "two columns of one name, unstated": (
+        "a.txt",
+        "query_id,doc_id,doc_id,relevance\nq,a,b,1\n",
+        read_qrels,
+        "has 2 columns named 'doc_id'\n    query_id,doc_id,doc_id,relevance\n",
+    ),
+    "preferences in a circle": (
+        "a.prefs",
+        "q g 0 a 1\nq g 0 b 2\nq g 1 a 2\nq g 1 b 1\n",
+        lambda path: evaluate(read_qrels(path, "prefs"), {"q": ["a"]}, "prefs_simp"),
+        "its subgroups contradict each other",
+    ),
+    "no query": (
+        "x.json",
+        "{}",
+        lambda path: evaluate(ONE, path, "AP"),
+        "holds no query",
+    ),
+    "no query that can be used": (
+        "x.run",
+        "q Q0 a 1 high t\n",
+        lambda path: evaluate(ONE, read_run(path, errors="skip"), "AP"),
+        "the run 'x' holds no query",
+    ),
+    "no query in common": (
+        "x.run",
+        "r Q0 a 1 2 t\n",
+        lambda path: evaluate(ONE, path, "AP"),
+        "the run 'x' and the qrels share no query",
+    ),
+    "no document in common": (
+        "x.run",
+        "q Q0 A 1 2 t\n",
+        lambda path: evaluate(ONE, path, "AP"),
+        "the run 'x' and the qrels share no document as they are written",
+    ),
+    "a query that is not judged": (
+        "a.qrels",
+        "q 0 a 1\n",
+        lambda path: explain(path, {"q": ["a"], "r": ["a"]}, "AP", "r"),
+        "the qrels have no query 'r'",
+    ),
+    "an id that cannot be written": (
+        "a.csv",
+        "query_id,doc_id,score\nq,a,1\nq,b c,2\n",
+        lambda path: read_run(path).write(path.with_name("out.run")),
+        "3: the id 'b c' cannot be written in columns of text: it holds white space\n    q,b c,2\n",
+    ),
+    "a document twice, for JSON": (
+        "a.csv",
+        "query_id,doc_id,score\nq,a,1\nq,a,2\n",
+        lambda path: read_run(path).write(path.with_name("out.json")),
+        "'a' stands twice for query 'q'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "read", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_names_its_file(
+    name: str, text: str, read: Callable[[Path], Any], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert said in str(caught.value)
+
+
+def test_several_files_that_are_refused_are_named_by_the_first(write: Any) -> None:
+    paths = [write(f"{name}.run", f"r Q0 {name} 1 2 t\n") for name in "abc"]
+    with pytest.raises(InputError) as caught:
+        evaluate(ONE, read_run(paths), "AP")
+    assert str(caught.value).startswith(f"{paths[0]} (and 2 more files): the run 'a' and the qrels")
+
+
+def test_what_cannot_be_written_names_the_file_that_it_was_for(tmp_path: Path) -> None:
+    path = tmp_path / "out.run"
+    for data, said in (
+        (Run({"q": ["a b"]}), "the run: the id 'a b' cannot be written"),
+        (Qrels({"q": {"a b": 1}}), f"{path}: the id 'a b' cannot be written"),
+        (Qrels({"q q": {"g": {"a": 1}}}), f"{path}: the id 'q q' cannot be written"),
+        (Qrels({"q": {"a": 1}, "r": {}}), f"{path}: the query 'r' has no judgment"),
+    ):
+        with pytest.raises(InputError) as caught:
+            data.write(path)
+        assert str(caught.value).startswith(said)
+    with pytest.raises(InputError, match=r"out\.parquet: there are no rows to write"):
+        Run({"q": {}}).write(tmp_path / "out.parquet")

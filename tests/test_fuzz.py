@@ -157,6 +157,17 @@ def test_an_error_that_cannot_be_printed_is_a_fault(
         fuzz.check(GOOD["trec run"], tmp_path)
 
 
+def test_an_error_that_does_not_name_the_file_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def reader(path: Path, **options: str) -> Any:
+        raise InputError("something is wrong somewhere")
+
+    monkeypatch.setitem(fuzz.READERS, "run", reader)
+    with pytest.raises(fuzz.BrokenPromiseError, match="does not name the file"):
+        fuzz.check(GOOD["trec run"], tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["run", "qrels"])
 def test_another_result_the_second_time_is_a_fault(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

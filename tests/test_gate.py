@@ -400,7 +400,7 @@ def test_the_result_holds_what_repeats_it() -> None:
     assert differing(E, 0.01).to_dict() == found.to_dict()
     assert differing(E, 0.01, seed=1).verdicts[0].p != found.verdicts[0].p
     assert "<table>" in found._repr_html_()
-    assert repr(found) == str(found)
+    assert repr(found) + "\n" == str(found), "at the prompt, and where an assertion fails"
 
 
 def test_t_is_that_of_scipy() -> None:

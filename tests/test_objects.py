@@ -1,10 +1,13 @@
 """Judgments and runs in memory: rows, arrays, sparse matrices, tables of every library."""
 
+import contextlib
 import subprocess
 import sys
-from collections import namedtuple
-from collections.abc import Callable
+from collections import Counter, OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -15,8 +18,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from cranfield import InputError, Qrels, Run, evaluate
+from cranfield import AP, InputError, Qrels, Run, compare, evaluate, grades, nDCG, read_run
 from cranfield.formats import columns
+from cranfield.runs import several_runs
 
 Row = namedtuple("Row", "query_id doc_id score")
 Short = namedtuple("Short", "qid docno rank")
@@ -354,7 +358,6 @@ def test_whole_numbers_are_ids_in_every_library(make: Callable[[], Any]) -> None
         (pl.DataFrame(NUMBERS | {"user": [7, None, 1]}), "row 1: the id in column 'user'"),
         (pl.DataFrame(NUMBERS | {"score": [1.0, float("nan"), 3.0]}), "row 1: expected a number"),
         (pl.DataFrame(NUMBERS | {"score": ["1", "2", "3"]}), "'score' holds string_view, expected"),
-        (pl.DataFrame(NUMBERS).lazy(), "got LazyFrame"),
         (pl.Series("user", [1]), "cannot be read as a table"),
         (pd.Series([1], name="user"), "cannot be read as a table"),
         (pa.table(NUMBERS).schema.empty_table(), "holds no rows"),
@@ -458,3 +461,364 @@ def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & (OTHERS - {library})
+
+
+# ---- numbers of 16 bits ---------------------------------------------------------------------
+
+
+def half(number: float) -> Any:
+    return np.float16(number)
+
+
+def test_numbers_of_16_bits_are_taken_as_what_they_are() -> None:
+    plain, ranking = {"q": {"a": 2, "b": 1, "c": 0}}, {"q": {"c": 2.5, "a": 1.25, "b": 0.5}}
+    few_bits = {"q": {doc: half(grade) for doc, grade in plain["q"].items()}}
+    scores_16 = {"q": {doc: half(score) for doc, score in ranking["q"].items()}}
+    expected = evaluate(plain, ranking, "nDCG AP")
+    assert evaluate(few_bits, scores_16, "nDCG AP").means() == expected.means()
+    assert Qrels(few_bits).to_dict() == plain
+    assert Qrels({"q": {"g": scores_16["q"]}}).to_dict() == {"q": {"g": [ranking["q"]]}}
+    assert nDCG([half(0), half(2), half(1)]) == nDCG([0, 2, 1])
+    assert nDCG(gain={1: half(0.5)}) == nDCG(gain={1: 0.5})
+    saved: Any = {"x": {"1": half(0.5), "2": half(0.25)}, "y": {"1": half(0.75), "2": half(0)}}
+    assert compare(saved, test="sign").rows()[0]["difference"] == (0.25 - 0.25) / 2
+
+
+@pytest.mark.parametrize("grade", [half(0.5), half(np.nan), half(np.inf), np.float32(2**31)])
+def test_grades_of_few_bits_that_are_none_are_refused(grade: Any) -> None:
+    with pytest.raises(InputError, match="query 'q', document 'a': expected a whole number"):
+        Qrels({"q": {"a": grade, "b": 2}})
+    assert Qrels({"q": {"a": grade, "b": half(2)}}, errors="skip").to_dict() == {"q": {"b": 2}}
+
+
+def test_a_run_says_its_size_where_that_is_known(tmp_path: Path) -> None:
+    assert repr(Run({})) == "Run('run', 0 queries, 0 documents)"
+    assert repr(Run({"q": ["a", "b"], "r": ["a"]}, "x")) == "Run('x', 2 queries, 3 documents)"
+    assert repr(Run([("q", "a", 1)])) == "Run('run', 1 row)"
+    assert repr(Run(pl.DataFrame(FRAME))) == "Run('run', 3 rows)"
+    assert repr(Run({"q": ["a"], "r": ["a"]}).of("q")) == "Run('run', 1 query, 1 document)"
+    file = tmp_path / "mine.run"
+    assert repr(read_run(file)) == "Run('mine')", "it is not there"
+    file.write_text("q Q0 a 1 2.5 t\n" * 100)
+    assert repr(read_run(file)) == f"Run('mine', {100 * 15:,} bytes)", "it was not read"
+
+
+# ---- LazyFrames -----------------------------------------------------------------------------
+
+
+def test_a_lazy_frame_is_collected(tmp_path: Path) -> None:
+    qrels: Any = pl.LazyFrame({"qid": ["q", "r"], "docno": ["a", "a"], "relevance": [2, 1]})
+    lazy: Any = pl.LazyFrame(FRAME).filter(pl.col("score") > 0)
+    assert Run(lazy).to_dict() == EXPECTED
+    expected = {"q": 1 / 2, "r": 1}
+    assert evaluate(qrels, lazy, "RR").per_query("RR") == expected
+    for several in ([lazy, lazy], {"one": lazy, "two": lazy}):
+        systems = evaluate(qrels, several, "RR")
+        assert [scores.per_query("RR") for scores in systems.values()] == [expected] * 2
+    with pytest.raises(InputError, match=r"the run: cannot be collected: .*nothing"):
+        Run(pl.LazyFrame(FRAME).select("nothing"))
+
+
+# ---- halves of surrogate pairs --------------------------------------------------------------
+
+HALF, BYTE = "\ud800", "\udcff"  # the second stands for a byte that is no UTF-8
+RUNS_WITH: dict[str, Callable[[str], Any]] = {
+    "dict": lambda id_: {"q": {id_: 2.0, "a": 1.0}},
+    "dict with a tie": lambda id_: {"q": {id_: 1.0, "a": 1.0}},
+    "dict with such a query": lambda id_: {"q": {"a": 1.0}, id_: {"a": 1.0}},
+    "list": lambda id_: {"q": [id_, "a"]},
+    "list with such a query": lambda id_: {"q": ["a"], id_: ["a"]},
+    "tuples": lambda id_: [("q", id_, 2.0), ("q", "a", 1.0)],
+    "dicts": lambda id_: [{"query_id": "q", "doc_id": id_, "score": 2.0}],
+    "structured array": lambda id_: np.array(
+        [("q", id_, 2.0)], [("qid", "U1"), ("docno", "U1"), ("score", "f8")]
+    ),
+}
+QRELS_WITH: dict[str, Callable[[str], Any]] = {
+    "dict": lambda id_: {"q": {"a": 1, id_: 1}},
+    "set": lambda id_: {"q": {"a", id_}},
+    "dict with such a query": lambda id_: {id_: {"a": 1}},
+    "groups": lambda id_: {"q": {"g": {id_: 1, "a": 2}}},
+    "groups of such a name": lambda id_: {"q": {id_: {"a": 2}}},
+    "tuples": lambda id_: [("q", id_, 1), ("q", "a", 1)],
+}
+
+
+@pytest.mark.parametrize("make", RUNS_WITH.values(), ids=RUNS_WITH)
+def test_half_of_a_surrogate_pair_is_refused_in_every_form_of_a_run(make: Any) -> None:
+    qrels = {"q": {"a": 1}}
+    with pytest.raises(InputError, match="is no text: it holds half of a surrogate pair"):
+        evaluate(qrels, make(HALF), "RR")
+    assert evaluate(qrels, make(BYTE), "RR").means()["RR"] in (0, 1 / 2, 1)
+
+
+@pytest.mark.parametrize("make", QRELS_WITH.values(), ids=QRELS_WITH)
+def test_half_of_a_surrogate_pair_is_refused_in_every_form_of_judgments(make: Any) -> None:
+    with pytest.raises(InputError, match="is no text: it holds half of a surrogate pair"):
+        Qrels(make(HALF))
+    assert len(Qrels(make(BYTE)).query_ids) == 1
+
+
+@pytest.mark.parametrize("id_", [HALF, BYTE])
+def test_a_table_holds_text_alone(id_: str) -> None:
+    objects = {name: pd.Series(column, dtype=object) for name, column in FRAME.items()}
+    frame_of_objects = pd.DataFrame(objects | {"docno": pd.Series([id_, "b", "a"], dtype=object)})
+    with pytest.raises(InputError, match=r"the run: cannot be read as a table: .*surrogates"):
+        Run(frame_of_objects)
+
+
+# ---- dicts of somebody's own kind -----------------------------------------------------------
+
+
+class Lacking(dict):  # type: ignore[type-arg]
+    """Shows none of its keys one by one."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class Long(dict):  # type: ignore[type-arg]
+    """Has a value too many."""
+
+    def values(self) -> Any:
+        return [*super().values(), 1]
+
+
+class Other(Mapping):  # type: ignore[type-arg]
+    """A mapping that is no dict."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+@pytest.mark.parametrize("kind", [Lacking, Long])
+def test_a_mapping_that_contradicts_itself_is_refused(kind: Any) -> None:
+    plain = {"a": 1, "b": 0}
+    for make in (Qrels, Run):
+        for data in ({"q": kind(plain)}, kind({"q": plain})):
+            with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+                make(data).to_dict()
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+        Qrels({"q": {"g": kind(plain)}})
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+        nDCG(kind(plain), ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", [Other, OrderedDict, Counter, partial(defaultdict, int)])
+def test_every_mapping_that_does_not_is_taken(kind: Any) -> None:
+    plain = {"a": 1, "b": 0}
+    assert Qrels({"q": kind(plain)}).to_dict() == Run({"q": kind(plain)}).to_dict() == {"q": plain}
+    assert Run(Other({"q": kind(plain)})).to_dict() == {"q": plain}
+    assert evaluate({"q": kind(plain)}, {"q": kind(plain)}, "RR")["RR"] == 1
+    assert nDCG(kind(plain), kind(plain)) == 1
+
+
+# ---- shapes that could be mistaken for each other -------------------------------------------
+
+Q, G, ONE, SEVERAL, AP_OF = "judgments", "grades", "one run", "several runs", "AP"
+# What is read, from every shape of data in memory, by those who take it: Qrels(x), grades(x), the
+# runs of evaluate(...), AP(x). Whoever is not named refuses it. A shape that more than one takes
+# has another meaning for each; those are marked, with the reading that wins.
+READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "{query: {document: whole number}}": (  # who takes judgments reads grades, who runs scores
+        {"q": {"a": 2, "b": 1}},
+        {Q: {"q": {"a": 2, "b": 1}}, ONE: {"q": {"a": 2, "b": 1}}},
+    ),
+    "{query: {document: number}}": (
+        {"q": {"a": 2.5, "b": 1}},
+        {ONE: {"q": {"a": 2.5, "b": 1}}},
+    ),
+    "{query: {document: text}}": ({"q": {"a": "2"}}, {}),
+    "{query: [text]}": (  # the relevant documents, or the ranking
+        {"q": ["b", "a"]},
+        {Q: {"q": {"b": 1, "a": 1}}, ONE: {"q": {"b": 0, "a": -1}}},
+    ),
+    "{query: [whole number]}": (  # ids, but for grades()
+        {"q": [2, 1]},
+        {
+            Q: {"q": {"2": 1, "1": 1}},
+            ONE: {"q": {"2": 0, "1": -1}},
+            G: {"q": {"#1": 2, "#2": 1}},
+        },
+    ),
+    "{query: [whole number twice]}": ({"q": [1, 0, 1]}, {G: {"q": {"#1": 1, "#2": 0, "#3": 1}}}),
+    "{query: [number]}": ({"q": [0.5]}, {}),
+    "{query: (text, whole number)}": ({"q": ("a", 2)}, {}),
+    "{query: [(text, number)]}": ({"q": [("a", 2)]}, {}),
+    "{query: [[text, number]]}": ({"q": [["a", 2]]}, {}),
+    "{query: [{document: number}]}": ({"q": [{"a": 2}]}, {}),
+    "{query: {text}}": ({"q": {"a"}}, {Q: {"q": {"a": 1}}}),  # a set has no order
+    "{query: text}": ({"q": "a"}, {SEVERAL: {"q": "the file a"}}),  # {name: path}
+    "{query: {}}": ({"q": {}}, {Q: {"q": {}}, ONE: {}}),
+    "{document: whole number}": ({"a": 2}, {}),
+    "{document: number}": ({"a": 2.5}, {}),
+    "{name: {query: {document: number}}}": (  # judgments in groups, or several runs
+        {"x": {"q": {"a": 2}}},
+        {Q: {"x": {"q": [{"a": 2}]}}, SEVERAL: {"x": {"q": {"a": 2}}}},
+    ),
+    "{name: {query: [text]}}": ({"x": {"q": ["a"]}}, {SEVERAL: {"x": {"q": {"a": 0}}}}),
+    "{name: {query: {text}}}": ({"x": {"q": {"a"}}}, {}),
+    "{query: {group: [{document: number}]}}": (
+        {"x": {"q": [{"a": 2}]}},
+        {Q: {"x": {"q": [{"a": 2}]}}},
+    ),
+    "{name: [row]}": ({"x": [("q", "a", 2)]}, {}),
+    "{name: Run}": ({"x": Run({"q": ["a"]})}, {SEVERAL: {"x": {"q": {"a": 0}}}}),
+    "{column: [value]}": ({"user": [1, 2], "item": [3, 4], "rating": [5, 6]}, {}),
+    "{column: {row: value}}": ({"user": {0: 1}, "item": {0: 3}, "rating": {0: 5}}, {}),
+    "[(text, text, number)]": (
+        [("q", "a", 2)],
+        {Q: {"q": {"a": 2}}, ONE: {"q": {"a": 2}}},
+    ),
+    "[(whole number, whole number, whole number)]": (  # rows, but for grades()
+        [(1, 2, 3)],
+        {
+            Q: {"1": {"2": 3}},
+            ONE: {"1": {"2": 3}},
+            G: {"1": {"#1": 1, "#2": 2, "#3": 3}},
+        },
+    ),
+    "[(text, text)]": ([("q", "a")], {ONE: {"q": {"a": -1}}}),
+    "[(whole number, whole number)]": (
+        [(1, 2)],
+        {ONE: {"1": {"2": -1}}, G: {"1": {"#1": 1, "#2": 2}}},
+    ),
+    "[[text, text, number]]": (
+        [["q", "a", 2]],
+        {Q: {"q": {"a": 2}}, ONE: {"q": {"a": 2}}},
+    ),
+    "[[whole number, whole number, fraction]]": ([[1, 2, 0.5]], {ONE: {"1": {"2": 0.5}}}),
+    "[[text, text, true]]": ([["q", "a", True]], {Q: {"q": {"a": 1}}, ONE: {"q": {"a": 1}}}),
+    "[[whole number, ...]]": (  # neither rows nor rankings, unless grades() is told
+        [[3, 2, 1], [9, 2, 4]],
+        {G: {"1": {"#1": 3, "#2": 2, "#3": 1}, "2": {"#1": 9, "#2": 2, "#3": 4}}},
+    ),
+    "[[whole number], []]": ([[3], []], {G: {"1": {"#1": 3}, "2": {}}}),
+    "[[text, text, text]]": ([["a", "b", "c"]], {}),
+    "[[text, text]]": ([["q", "a"]], {}),
+    "[[fraction]]": ([[0.5, 0.25]], {}),
+    "[{column: value}]": (
+        [{"query_id": "q", "doc_id": "a", "score": 2}],
+        {Q: {"q": {"a": 2}}, ONE: {"q": {"a": 2}}},
+    ),
+    "[{document: number}]": ([{"a": 2, "b": 1}], {}),
+    "[{text}]": ([{"a"}], {}),
+    "[{query: {document: number}}]": ([{"q": {"a": 2}}], {SEVERAL: {"run": {"q": {"a": 2}}}}),
+    "[{query: [text]}]": ([{"q": ["a"]}], {SEVERAL: {"run": {"q": {"a": 0}}}}),
+    "[[row]]": ([[("q", "a", 2)]], {SEVERAL: {"run": {"q": {"a": 2}}}}),
+    "[whole number]": ([2, 1], {G: {"1": {"#1": 2, "#2": 1}}, AP_OF: (1 / 1 + 2 / 2) / 2}),
+    "[whole number, null]": ([None, 2], {G: {"1": {"#2": 2}}, AP_OF: 1 / 2}),
+    "[text]": (["a", "b"], {SEVERAL: {"a": "the file a", "b": "the file b"}}),
+    "[fraction]": ([0.5, 0.25], {}),
+    "{text}": ({"a"}, {}),
+    "(text, text, number)": (("q", "a", 2), {}),
+    "[]": ([], {SEVERAL: {}, G: {"1": {}}, AP_OF: 0}),  # no run is refused later
+    "{}": ({}, {ONE: {}}),
+    "text": ("a", {}),
+    "whole number": (2, {}),
+    "null": (None, {}),
+}
+
+
+def reading_of_runs(data: Any) -> tuple[str, Any]:
+    found = several_runs(data, "strict")
+    if found is None:
+        return ONE, Run(data).to_dict()
+    return SEVERAL, {
+        name: f"the file {run.sources[0].path}" if run.sources else run.to_dict()
+        for name, run in found.items()
+    }
+
+
+@pytest.mark.parametrize(("data", "expected"), READINGS.values(), ids=READINGS)
+def test_every_shape_has_its_reading_or_none(data: Any, expected: dict[str, Any]) -> None:
+    takers: list[Callable[[], tuple[str, Any]]] = [
+        lambda: (Q, Qrels(data).to_dict()),
+        lambda: reading_of_runs(data),
+        lambda: (G, grades(data).qrels.to_dict()),
+        lambda: (AP_OF, AP(data)),
+    ]
+    found = {}
+    for take in takers:
+        with contextlib.suppress(InputError, TypeError):
+            taker, reading = take()
+            found[taker] = reading
+    assert found == expected
+
+
+NO_VALUE = None
+CALLS: dict[str, tuple[Any, Any, float | None]] = {
+    "{document: grade}, [document]": ({"a": 3, "b": 1}, ["x", "a"], 1 / 2 / 2),
+    "{document: grade}, {document: whole score}": ({"a": 1}, {"x": 2, "a": 1}, 1 / 2),
+    "{document: fraction}, anything": ({"a": 0.5}, ["a"], NO_VALUE),
+    "{document}, [document]": ({"a"}, ["x", "a"], 1 / 2),
+    "{document}, {document: whole score}": ({"a"}, {"x": 2, "a": 1}, 1 / 2),
+    "[document], [document]: the truth is the first": (["a"], ["x", "a"], 1 / 2),
+    "[document], {document: fraction}": (["a"], {"x": 2.5, "a": 1}, 1 / 2),
+    "[document], {document: whole number}: swapped?": (["a", "x"], {"x": 2, "a": 1}, NO_VALUE),
+    "[], {document: whole number}: swapped?": ([], {"a": 1}, NO_VALUE),
+    "[document], {}: nothing was retrieved": (["a"], {}, 0),
+    "[document], {document}: swapped": (["a"], {"a"}, NO_VALUE),
+    "[whole number], [whole number] are ids": ([1, 3, 5], [3, 2, 1], (1 / 1 + 2 / 3) / 3),
+    "[whole number twice], [whole number]": ([1, 0, 0], [3, 2, 1], NO_VALUE),
+    "[whole number], [text]: grades?": ([3, 2], ["a", "b"], NO_VALUE),
+    "[text], [whole number]: grades?": (["a", "b"], [1, 0], NO_VALUE),
+    "[whole number], [its text]": ([3, 2], ["3", "x"], 1 / 2),
+    "[whole number], [fraction]: grades and scores": ([3, 2], [0.5, 0.25], NO_VALUE),
+    "[text, whole number]: a document and its grade?": (("a", 3), ["a"], NO_VALUE),
+    "[[whole number]], [[whole number]]": ([[1, 0]], [[2, 1]], NO_VALUE),
+}
+
+
+@pytest.mark.parametrize(("truth", "ranking", "value"), CALLS.values(), ids=CALLS)
+def test_every_call_of_a_measure_has_its_reading_or_none(
+    truth: Any, ranking: Any, value: float | None
+) -> None:
+    if value is not NO_VALUE:
+        assert AP(truth, ranking) == pytest.approx(value, rel=1e-15)
+        return
+    with pytest.raises(InputError):
+        AP(truth, ranking)
+
+
+def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
+    qrels: Any = [[1, 3, 5], [2, 4, 6], [7, 8, 9]]
+    run: Any = [[3, 2, 1], [9, 2, 4], [1, 2, 3]]
+    with pytest.raises(InputError) as caught:
+        evaluate(qrels, run, "AP@3")
+    assert str(caught.value) == (
+        "the qrels: lists of nothing but whole numbers, as [1, 3, 5]: are they rows, or the "
+        "documents of one query each?\n"
+        "Lists of ids are said with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
+        "tuples: (query_id, doc_id, relevance)."
+    )
+    named: Any = [dict(zip("123", lists, strict=True)) for lists in (qrels, run)]
+    with pytest.raises(InputError, match=r"rows are tuples: \(query_id, doc_id, score\)"):
+        evaluate(named[0], run, "AP@3")
+    assert evaluate(*named, "AP@3")["AP@3"] == pytest.approx(
+        ((1 / 1 + 2 / 3) / 3 + (1 / 2 + 2 / 3) / 3 + 0) / 3
+    )
+    rows: Any = [tuple(row) for row in qrels]
+    assert Qrels(rows).to_dict() == {"1": {"3": 5}, "2": {"4": 6}, "7": {"8": 9}}
+    stated = {"query_id": 1, "doc_id": 2, "relevance": 3}
+    assert Qrels(qrels, columns=stated).to_dict() == Qrels(rows).to_dict(), "they are rows, then"
+
+
+def test_truth_and_ranking_swapped_are_refused() -> None:
+    one = nDCG(gain="exp2") @ 5
+    with pytest.raises(InputError) as caught:
+        one(["a", "b"], {"a": 1, "b": 3})
+    assert "got a list, and then a dict of whole numbers" in str(caught.value)
+    assert f"{one}({{document: grade}}, [document, ...])" in str(caught.value)
+    assert one({"a": 1, "b": 3}, ["a", "b"]) == one([1, 3])
+    whole: Any = {"q": {"a": 1, "b": 3}}
+    assert evaluate({"q": ["a"]}, whole, "RR")["RR"] == 1 / 2, "there it is no mistake"

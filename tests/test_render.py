@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cranfield.errors import printable
+from cranfield.errors import OptionError, printable
 from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
 
 cells = st.text(max_size=12)
@@ -165,8 +165,41 @@ def test_minus_signs_of_numbers_in_latex(cell: str, shown: str) -> None:
 
 
 marked = st.text(
-    st.sampled_from("|\\`*_[]<>#~&$%{}^!-+=.:/1w a\n\té\0") | st.characters(), max_size=12
+    st.sampled_from("|\\`*_[]<>#~&$%{}^!-+=.:/@1w a\n\té\0") | st.characters(), max_size=12
 )
+
+
+# What GitHub makes a link of in the text that it shows, but not in code: a mention, which sends
+# that person a message, the number of an issue, an address of e-mail.
+NOTIFYING = re.compile(
+    r"(?:^|[^A-Za-z0-9_])@[A-Za-z0-9]|#[0-9]|[A-Za-z0-9._+-]@[A-Za-z0-9_-]+\.[A-Za-z0-9]"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "page"),
+    [
+        ("@someone", "`@`someone"),
+        ("\\@someone", "\\\\`@`someone"),
+        ("`@someone`", "\\``@`someone\\`"),
+        ("x @org/team, @@a", "x `@`org/team, `@@`a"),
+        ("mailto:a@b.c", "mailto:a`@`b.c"),
+        ("P(rel=2)@5", "P(rel=2)`@`5"),
+        ("IPrec@0.1", "IPrec`@`0.1"),
+        ("nDCG@10", "nDCG@10"),
+        ("#12 a#b", "`#`12 a\\#b"),
+    ],
+)
+def test_nobody_is_notified_by_markdown(content: str, page: str) -> None:
+    shown = to_markdown(Table(["run", "AP"], [[content, "1"]], [content]))
+    assert f"\n| {page} " in shown
+    assert shown.endswith(f"\n- {page}\n")
+    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(shown)
+    assert "<a" not in html
+    text_of_cell = re.sub(
+        "<[^>]*>", "", html.partition("<td")[2].partition(">")[2].split("</td")[0]
+    )
+    assert text_of_cell == content, "what is copied"
 
 
 @given(st.lists(st.tuples(marked, marked), min_size=1, max_size=4), st.booleans())
@@ -189,7 +222,13 @@ def test_no_text_is_markup_in_markdown(rows: list[tuple[str, str]], strong: bool
     seen = [one for one in tokens if one.type == "inline"]
     for one in seen:
         inner = {part.type for part in one.children or ()}
-        assert inner <= {"text", "text_special", "strong_open", "strong_close"}
+        assert inner <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
+        signs = [part.content for part in one.children or () if part.type == "code_inline"]
+        assert all(set(sign) in ({"@"}, {"#"}) for sign in signs)
+        shown = "".join(
+            "\0" if part.type == "code_inline" else part.content for part in one.children or ()
+        )
+        assert not NOTIFYING.search(shown), shown
     texts = ["".join(part.content for part in one.children or ()) for one in seen]
 
     def blanks(content: str) -> str:
@@ -253,6 +292,25 @@ def test_separated_values_come_back(rows: list[tuple[str, str]], delimiter: str)
     assert [
         tuple(row) for row in csv.reader(io.StringIO(page, newline=""), delimiter=delimiter)
     ] == rows
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_formulas_are_quoted_where_that_is_asked_for(delimiter: str) -> None:
+    bad = ["=cmd|'/C calc'!A0", "+1+1", "-1-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
+    good = ["a=1", "-1.5", "+3", "-.5e-3", "", "'=1", "2-1", f"x{delimiter}=1", 'say "=1"']
+    rows: list[list[object]] = [["name", "value"], *([one, -1.5] for one in [*bad, *good])]
+
+    def read(page: str) -> list[list[str]]:
+        return list(csv.reader(io.StringIO(page, newline=""), delimiter=delimiter))
+
+    assert read(delimited(rows, delimiter)) == [[str(cell) for cell in row] for row in rows]
+    page = delimited(rows, delimiter, "quoted")
+    inert = [[f"'{one}", "-1.5"] for one in bad] + [[one, "-1.5"] for one in good]
+    assert read(page) == [["name", "value"], *inert]
+    # Where the separator is another, no cell begins but at a quotation mark.
+    assert delimited([["a|=1", 2]], delimiter, "quoted") == f'"a|=1"{delimiter}2\n'
+    with pytest.raises(OptionError, match="formulas='off' is not known"):
+        delimited(rows, delimiter, "off")  # type: ignore[arg-type]
 
 
 @given(st.text())

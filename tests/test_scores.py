@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cranfield
-from cranfield import AP, MeasureError, P, Run, Scores, Systems, evaluate, nDCG
+from cranfield import AP, LibraryError, MeasureError, P, Run, Scores, Systems, evaluate, nDCG
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2}, "q3": {"c": 0}}
 RUN = {"q1": {"a": 0.5, "b": 0.7}, "q2": {"a": 1.0}, "q9": {"a": 1.0}}
@@ -52,6 +52,17 @@ def test_frames(scores: Scores, systems: Systems) -> None:
     assert isinstance(polars, pl.DataFrame)
     assert polars.shape == (6, 5)
     assert systems.to_pandas()["run"].tolist()[:3] == ["good"] * 3
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_library_that_is_not_installed_is_named(
+    library: str, scores: Scores, systems: Systems, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    for data in (scores, systems):
+        with pytest.raises(LibraryError, match=rf"pip install 'cranfield\[{library}\]'"):
+            getattr(data, f"to_{library}")()
+    assert issubclass(LibraryError, ImportError), "what was caught before is caught still"
 
 
 def test_the_recipe_says_how_it_was_made(scores: Scores) -> None:

@@ -29,6 +29,7 @@ _HOME = {
     "InputError": "errors",
     "JointBounds": "pairs",
     "Kendall": "comparison.correlation",
+    "LibraryError": "errors",
     "Measure": "measures",
     "MeanExplanation": "explanation.mean",
     "MeasureError": "errors",
@@ -94,6 +95,7 @@ __all__ = [
     "InputError",
     "JointBounds",
     "Kendall",
+    "LibraryError",
     "MeanExplanation",
     "Measure",
     "MeasureError",
@@ -166,7 +168,13 @@ if TYPE_CHECKING:
     )
     from cranfield.comparison.gate import Gate, Verdict, gate
     from cranfield.comparison.power import detectable, power, topics
-    from cranfield.errors import CranfieldError, InputError, MeasureError, OptionError
+    from cranfield.errors import (
+        CranfieldError,
+        InputError,
+        LibraryError,
+        MeasureError,
+        OptionError,
+    )
     from cranfield.evaluation import evaluate
     from cranfield.explanation.difference import Difference
     from cranfield.explanation.explaining import explain

@@ -21,6 +21,7 @@ from cranfield.notes import Note, Severity, gravest_first
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
 from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
+from cranfield.render import Shown, Table
 from cranfield.run_notes import (
     against_ranks,
     are_ranks,
@@ -39,12 +40,12 @@ _MANY = 10_000
 Where = Callable[[], tuple[int | None, str | None]]
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """What `check` found: `findings`, the gravest first, and `facts` of each file.
 
     `facts` is {file: {name: value}}, in words and numbers. `unreadable` are the files that could
-    not be read at all. `print(report)` shows it all.
+    not be read at all. `print(report)` shows it all, a notebook a table for each file.
 
     >>> check({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 0.5, "d2": 0.1}}).ok
     True
@@ -71,20 +72,39 @@ class Report:
     def __str__(self) -> str:
         lines: list[str] = []
         for file, facts in self.facts.items():
-            said = ", ".join(
-                f"{value} {name}" if name else str(value) for name, value in _said(facts)
-            )
-            lines += [f"{printable(file)}: {printable(said)}"]
+            lines += [printable(f"{file}: {_in_words(facts)}")]
             for finding in self.findings:
                 if finding.source == file:
                     lines += _shown(finding)
             lines.append("")
+        return "\n".join([*lines, self._counts])
+
+    def tables(self) -> list[Table]:
+        """Return a table of the findings of each file, its facts above it."""
+        found = []
+        for file, facts in self.facts.items():
+            rows = [
+                [one.severity, one.text, _example(one)]
+                for one in self.findings
+                if one.source == file
+            ]
+            title = [f"{file}: {_in_words(facts)}"]
+            found.append(Table(["severity", "finding", "example"], rows, (), 3, title=title))
+        return [*found[:-1], replace(found[-1], notes=[self._counts])]
+
+    @property
+    def _counts(self) -> str:
+        """How many errors and warnings there are, in words."""
         counts = [
             (sum(finding.severity == severity for finding in self.findings), severity)
             for severity in ("error", "warning")
         ]
         numbers = [f"{n} {word if n == 1 else word + 's'}" for n, word in counts]
-        return "\n".join([*lines, f"{', '.join(numbers)}."])
+        return f"{', '.join(numbers)}."
+
+
+def _in_words(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{value} {name}" if name else str(value) for name, value in _said(facts))
 
 
 def _said(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -99,12 +119,16 @@ def _said(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _shown(finding: Note) -> list[str]:
     lines = [f"  {finding.severity:7}  {printable(finding.text)}"]
-    if finding.row is not None:
-        where = "" if finding.line is None else f"line {finding.line:,}: "
-        lines.append(f"           {where}{printable(finding.row, 120)}")
-    elif finding.line is not None:
-        lines.append(f"           line {finding.line:,}")
-    return lines
+    example = _example(finding)
+    return [*lines, f"           {example}"] if example else lines
+
+
+def _example(finding: Note) -> str:
+    """Return the number of the line and what stands there, as far as known."""
+    line = "" if finding.line is None else f"line {finding.line:,}"
+    if finding.row is None:
+        return line
+    return f"{line}: {printable(finding.row, 120)}" if line else printable(finding.row, 120)
 
 
 def check(

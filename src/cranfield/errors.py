@@ -97,6 +97,25 @@ class OptionError(CranfieldError, ValueError):
     """An option with a value that it does not know."""
 
 
+class LibraryError(CranfieldError, ImportError):
+    """A library that cranfield does not need for anything else, and that is not installed."""
+
+
+def need(libraries: Iterable[str], what: str, extra: str) -> None:
+    """Raise LibraryError unless the libraries are installed that `what` needs.
+
+    `extra` is the one of cranfield's extras that brings them.
+    """
+    from importlib.util import find_spec
+
+    lacking = [name for name in libraries if find_spec(name) is None]
+    if lacking:
+        raise LibraryError(
+            f"{what} needs {' and '.join(lacking)}, not installed here: "
+            f"pip install 'cranfield[{extra}]'"
+        )
+
+
 def one_of(option: str, value: object, allowed: Iterable[str]) -> None:
     """Raise OptionError unless `value` is among `allowed`."""
     allowed = tuple(allowed)

@@ -7,11 +7,17 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from cranfield.cached import cached_property
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.errors import (
+    InputError,
+    MeasureError,
+    NothingSharedError,
+    OptionError,
+    need,
+    printable,
+)
 from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
 from cranfield.formats.objects import is_id, is_number
 from cranfield.formats.source import written
@@ -30,6 +36,7 @@ DEPTH = 20
 SUFFIXES = (".svg", ".png", ".json")
 RECALL_POINTS = tuple(i / 10 for i in range(11))
 
+_LIBRARIES = ("altair", "vl_convert")
 _DEEPEST = 100  # points that can still be told apart
 _LARGEST_SCALE = 10
 _LABELLED = 12  # so many points have room for their ranks
@@ -132,14 +139,15 @@ def rank_weights(measures: MeasuresLike = WEIGHTED, depth: int = DEPTH) -> Figur
 
     Raises:
         MeasureError: a measure that does not exist, too many, or one without weights.
-        OptionError: a depth out of range, or Altair is not installed.
+        OptionError: a depth out of range.
+        LibraryError: Altair or vl-convert is not installed.
 
     >>> figure = rank_weights("P@2 RR", depth=3)
     >>> [point["weight"] for point in figure.points]
     [1.0, 1.0, 0.0, 1.0, 0.5, 0.3333333333333333]
 
     """
-    _check_installed()
+    need(_LIBRARIES, "a picture", "plot")
     import altair as alt
 
     wanted = measures_of(measures)
@@ -176,13 +184,14 @@ def reciprocal_rank(depth: int = DEPTH) -> Figure:
         Figure; its points have "rank" and "value".
 
     Raises:
-        OptionError: a depth out of range, or Altair is not installed.
+        OptionError: a depth out of range.
+        LibraryError: Altair or vl-convert is not installed.
 
     >>> [point["rank"] for point in reciprocal_rank(3).points]
     [1, 2, 3]
 
     """
-    _check_installed()
+    need(_LIBRARIES, "a picture", "plot")
     import altair as alt
 
     (values,) = _alone((Measure("RR"),), depth)
@@ -227,14 +236,15 @@ def precision_recall(
     Raises:
         InputError: a query that is not judged, has no relevant document, or none in the run.
         MeasureError: `ties="expected"`, which interpolated precision has no formula for.
-        OptionError: an option with a value that it does not know, or Altair is not installed.
+        OptionError: an option with a value that it does not know.
+        LibraryError: Altair or vl-convert is not installed.
 
     >>> figure = precision_recall({"q1": {"a": 1, "b": 1}}, {"q1": ["a", "x", "b"]}, "q1")
     >>> [(point["recall"], point["precision"]) for point in figure.points if "rank" in point]
     [(0.5, 1.0), (1.0, 0.6666666666666666)]
 
     """
-    _check_installed()
+    need(_LIBRARIES, "a picture", "plot")
     import altair as alt
 
     if not is_id(query):
@@ -301,12 +311,6 @@ def precision_recall(
     )
 
 
-def _check_installed() -> None:
-    """Raise OptionError unless the libraries that draw are there."""
-    if not (find_spec("altair") and find_spec("vl_convert")):
-        raise OptionError("pictures need Altair and vl-convert: pip install 'cranfield[plot]'")
-
-
 def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
     """Return what each measure gives to the only relevant document, at every rank down to depth."""
     if not isinstance(depth, int) or not 2 <= depth <= _DEEPEST:
@@ -336,12 +340,15 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
     if encode(query) not in qrels.codes:
         raise InputError(
             f"there are no judgments for the query {query!r}",
+            source=qrels.source,
             hint=f"The first query that has some is {qrels.query_ids[0]!r}.",
         )
     try:
         return judge(qrels.of([query]), run, **judging).judged
     except NothingSharedError:
-        raise InputError(f"the run {run.name!r} has nothing for the query {query!r}") from None
+        raise InputError(
+            f"the run {run.name!r} has nothing for the query {query!r}", source=run.source
+        ) from None
 
 
 def _ranks(title: str, depth: int) -> "alt.X":

@@ -503,7 +503,7 @@ def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
 def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
     theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
     if not theirs:
-        return InputError(f"the run {run.name!r} holds no query")
+        return InputError(f"the run {run.name!r} holds no query", source=run.source)
     hint = "Are they of the same collection, and written in the same way?"
     ours = {_plain(query): query for query in qrels.query_ids}
     same = next((query for query in theirs if _plain(query) in ours), None)
@@ -513,6 +513,7 @@ def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputErro
     return NothingSharedError(
         f"the run {run.name!r} and the qrels share no query: "
         f"the run has for instance {same or theirs[0]!r}, the qrels {first!r}",
+        source=run.source,
         hint=hint,
     )
 
@@ -550,6 +551,7 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
                     return NothingSharedError(
                         f"the run {run.name!r} and the qrels share no document as they are "
                         f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
+                        source=run.source,
                         hint=_SPELLING,
                     )
         if shared:

@@ -311,5 +311,6 @@ class Parts:
                 f"the qrels: query {query!r}, group {self.levels.names[group]!r}: its subgroups "
                 f"contradict each other about the document {doc!r}: it is preferred to itself in "
                 "a circle, or has level 0 and another one",
+                source=self.qrels.source,
                 hint="A group is of one mind; judgments of another mind are another group.",
             ) from None

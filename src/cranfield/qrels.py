@@ -35,7 +35,7 @@ from cranfield.formats.objects import (
     nested_qrels,
     without_faults,
 )
-from cranfield.formats.source import Source
+from cranfield.formats.source import Source, named
 from cranfield.formats.writing import form_of, write_groups, write_rows
 from cranfield.ids import Ids, Words, decode, encode
 from cranfield.notes import Note
@@ -191,12 +191,17 @@ class Qrels:
             if sampled:
                 raise InputError(
                     f"the qrels have subtopics and a column {next(iter(sampled))}: judgments by "
-                    "subtopic are not taken for a sample; leave one of the two columns out"
+                    "subtopic are not taken for a sample; leave one of the two columns out",
+                    source=_file_of(rows),
                 )
-            groups, weights, self.left_out = subtopic_rows(rows, errors, progress)
+            try:
+                groups, weights, self.left_out = subtopic_rows(rows, errors, progress)
+            except InputError as error:
+                if error.source is not None:
+                    raise
+                raise error.at(_file_of(rows)) from None
             if not groups:
-                hint = str(self.left_out.first()) if self.left_out.count else None
-                raise InputError("the qrels: hold no judgment", hint=hint)
+                raise _no_judgment(_file_of(rows), self.left_out)
             self._take_groups(groups, weights)
             self.form = rows.form
             if isinstance(rows, Files):
@@ -209,8 +214,7 @@ class Qrels:
         empty = [query for block in blocks for query in block.empty]
         blocks = [block for block in blocks if len(block)]
         if not blocks:
-            hint = str(left_out.first()) if left_out.count else None
-            raise InputError("the qrels: hold no judgment", hint=hint)
+            raise _no_judgment(_file_of(rows), left_out)
         try:
             by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
         except DuplicateError as twice:
@@ -287,6 +291,11 @@ class Qrels:
         return len(self.grade)
 
     @property
+    def source(self) -> str | None:
+        """What errors call the files that they were read from; None if they are in memory."""
+        return named(self.sources)
+
+    @property
     def in_groups(self) -> bool:
         """Whether the judgments come in groups, each of a mind of its own."""
         return self._levels is not None
@@ -337,7 +346,7 @@ class Qrels:
         """Return the judgments of some queries, all of which are judged."""
         codes = sorted(self.codes[encode(query)] for query in query_ids)
         some = Qrels.__new__(Qrels)
-        some.form = self.form
+        some.form, some.sources = self.form, self.sources
         if self._groups is not None:
             ids = [self.query_ids[code] for code in codes]
             weights = self._weights and {query: self._weights[query] for query in ids}
@@ -436,6 +445,15 @@ class Qrels:
         return columns
 
 
+def _file_of(rows: Rows) -> str | None:
+    return named(rows.sources) if isinstance(rows, Files) else None
+
+
+def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:
+    hint = str(left_out.first()) if left_out.count else None
+    return InputError("the qrels: hold no judgment", source=source, hint=hint)
+
+
 _BY_SUBTOPIC = (
     "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
     "--qrels-format subtopics."
@@ -509,7 +527,10 @@ def read_qrels(
             raise OptionError(f"format={format!r} takes one file, and no columns")
         qrels = Qrels.__new__(Qrels)
         form: Any = "qrels_jg" if format == "subtopics" else format
-        groups, qrels.left_out = group_lines(Source(path), form, errors)
+        qrels.sources = [Source(path)]
+        groups, qrels.left_out = group_lines(qrels.sources[0], form, errors)
+        if not groups:
+            raise _no_judgment(qrels.source, qrels.left_out)
         qrels._take_groups(groups)
         qrels.form = f"judgments in groups ({format})"
         return qrels

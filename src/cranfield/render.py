@@ -5,10 +5,12 @@ Cells may hold anything that stood in somebody's file; nothing of it is taken fo
 
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from cranfield.errors import printable
+from cranfield.errors import one_of, printable
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,23 @@ class Table:
             frozenset((column - 1, row + 1) for row, column in self.strong),
             title=self.title,
         )
+
+
+class Shown(ABC):
+    """A result that shows itself as tables: printed, at the prompt, and in a notebook."""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """Return the tables that show it."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(text, self.tables()))
+
+    def __repr__(self) -> str:
+        return str(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(to_html, self.tables()))
 
 
 def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
@@ -144,11 +163,24 @@ def to_markdown(table: Table) -> str:
 def _markdown(content: str) -> str:
     r"""Return text of which nothing is markup, within a line.
 
+    GitHub looks for names and numbers of issues in the text that it will show, where a backslash
+    before them is gone; not in code. So these have the sign alone as code: shown and copied, the
+    text is the same.
+
     >>> print(_markdown("a|b *c* <d> www.e.org"))
     a\|b \*c\* \<d\> www\.e.org
+    >>> print(_markdown("@someone #1 mailto:a@b.c nDCG@10"))
+    `@`someone `#`1 mailto:a`@`b.c nDCG@10
     """
-    shown = re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", printable(content))
-    return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", shown, flags=re.IGNORECASE)
+    parts = _NOTIFYING.split(printable(content))
+    shown = [re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", part) for part in parts]
+    shown[1::2] = [f"`{sign}`" for sign in parts[1::2]]
+    return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", "".join(shown), flags=re.IGNORECASE)
+
+
+# The signs that make a mention (no letter or digit before them), an address of e-mail (a dot
+# behind), or the number of an issue.
+_NOTIFYING = re.compile(r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))")
 
 
 def _paragraph(content: str) -> str:
@@ -220,19 +252,50 @@ def _latex(content: str) -> str:
     return shown.replace("\N{MINUS SIGN}", "$-$")
 
 
-def delimited(rows: Iterable[Sequence[object]], delimiter: str) -> str:
-    """Return rows as separated values; a cell that holds the separator or a quote is quoted."""
+Formulas = Literal["plain", "quoted"]
+# What a spreadsheet may take for the start of a formula: the list of OWASP's page on "CSV
+# injection". A number that has a sign is none.
+_FORMULA = re.compile(
+    "[=+\\-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
+    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]"
+)
+_SIGNED = re.compile(r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def delimited(
+    rows: Iterable[Sequence[object]], delimiter: str, formulas: Formulas = "plain"
+) -> str:
+    r"""Return rows as separated values; a cell that holds the separator or a quote is quoted.
+
+    With formulas="plain" every cell is what it is, as programs want it. "quoted" is for
+    spreadsheets: all texts are in quotation marks, and one that a spreadsheet may take for a
+    formula (it begins with =, +, -, @, a tab or a line end, and is no number) has an apostrophe
+    before it. Raises OptionError for another word.
+
+    >>> print(delimited([("=1+1", "-0.5", -0.5)], ","), end="")
+    =1+1,-0.5,-0.5
+    >>> print(delimited([("=1+1", "-0.5", -0.5)], ",", "quoted"), end="")
+    "'=1+1","-0.5",-0.5
+    """
     import csv
 
+    one_of("formulas", formulas, get_args(Formulas))
     rows = list(rows)
     page = io.StringIO()
     # The writer's own rule, to quote what needs it, overlooks a carriage return.
     returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
-    writer = csv.writer(
-        page,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
-    )
+    quoting: Literal[0, 1, 2] = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    if formulas == "quoted":
+        # Else a separator of another country within a text would begin a cell there.
+        quoting = csv.QUOTE_NONNUMERIC
+        rows = [list(map(_inert, row)) for row in rows]
+    writer = csv.writer(page, delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writerows(rows)
     return page.getvalue()
+
+
+def _inert(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula."""
+    if not isinstance(cell, str) or not _FORMULA.match(cell) or _SIGNED.fullmatch(cell):
+        return cell
+    return f"'{cell}"

@@ -14,9 +14,15 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
 from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import ArrowTable, Sparse, is_row, is_sparse, is_table
-from cranfield.formats.objects import Nested, NestedRows, nested_run, without_faults
-from cranfield.formats.source import Source
+from cranfield.formats.frames import ArrowTable, Sparse, TableRows, is_row, is_sparse, is_table
+from cranfield.formats.objects import (
+    Nested,
+    NestedRows,
+    nested_run,
+    refuse_lists_of_ids,
+    without_faults,
+)
+from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
 from cranfield.ids import Ids, decode, encode
@@ -139,7 +145,7 @@ class Run:
     and counts them. `name` is what the system is called in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
-    Run('bm25')
+    Run('bm25', 1 query, 2 documents)
     >>> Run([("q1", "d1", 12.3), ("q1", "d2", 11.0)]).to_dict()
     {'q1': {'d1': 12.3, 'd2': 11.0}}
     """
@@ -175,7 +181,20 @@ class Run:
         return run
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r})"
+        size = self._size()
+        return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
+
+    def _size(self) -> str:
+        """Return how large it is, in words, as far as that is known without reading it."""
+        if self.nested is not None:
+            n_docs = sum(map(len, self.nested.values()))
+            return f"{_number(len(self.nested), 'query')}, {_number(n_docs, 'document')}"
+        if isinstance(self._rows, TableRows):
+            return _number(len(self._rows), "row")
+        sizes = [source.size for source in self.sources]
+        if not sizes or None in sizes:
+            return ""
+        return _number(sum(size or 0 for size in sizes), "byte")
 
     @cached_property
     def form(self) -> str:
@@ -186,6 +205,12 @@ class Run:
     def sources(self) -> list[Source]:
         """The files that it is read from, none if it is in memory."""
         return list(self._rows.sources) if isinstance(self._rows, Files) else []
+
+    @property
+    def source(self) -> str | None:
+        """What errors call the files that it is read from, or was; None if it came as data."""
+        rows = self._rows.of if isinstance(self._rows, _Held) else self._rows
+        return named(rows.sources) if isinstance(rows, Files) else None
 
     @property
     def tag(self) -> str | None:
@@ -214,6 +239,7 @@ class Run:
     def _no_column(self, name: str) -> InputError:
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}",
+            source=self.source,
             hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
             "order='given' (--order given) takes the rows in the order in which they stand.",
             kind="columns",
@@ -427,7 +453,7 @@ def read_run(
     `errors="skip"`, left out and counted.
 
     >>> read_run("demo/bm25.run")
-    Run('bm25')
+    Run('bm25', 35,069 bytes)
     """
     one_of("errors", errors, get_args(Errors))
     return Run._streamed(file_rows(path, "a run", format, columns), name, errors)
@@ -440,6 +466,10 @@ def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors)
     return Run(data, errors=errors)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word if count == 1 else {'query': 'queries'}.get(word, f'{word}s')}"
 
 
 def numbering() -> Callable[[str], str]:
@@ -459,6 +489,8 @@ def numbering() -> Callable[[str], str]:
 
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
+    if isinstance(run, list | tuple):
+        refuse_lists_of_ids(run, "a run")
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}

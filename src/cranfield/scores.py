@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.bounds import Bounds
 from cranfield.cached import cached_property
-from cranfield.errors import InputError, MeasureError
+from cranfield.errors import InputError, MeasureError, need
 from cranfield.ids import encode
 from cranfield.judge import Counts
 from cranfield.measures import Measure, parse
@@ -31,12 +31,20 @@ class _Frames(ABC):
         """Return an Arrow table: a row for each run and query, a column for each measure."""
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a pandas data frame: a row for each run and query, a column for each measure."""
+        """Return a pandas data frame: a row for each run and query, a column for each measure.
+
+        Raises LibraryError if pandas is not installed.
+        """
+        need(["pandas"], "to_pandas()", "pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return a polars data frame: a row for each run and query, a column for each measure."""
+        """Return a polars data frame: a row for each run and query, a column for each measure.
+
+        Raises LibraryError if polars is not installed.
+        """
+        need(["polars"], "to_polars()", "polars")
         import polars as pl
 
         frame = pl.from_arrow(self.to_arrow())

@@ -6,7 +6,6 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
 from cranfield.cli.report import (
-    Format,
     alpha_option,
     format_option,
     measure_option,
@@ -16,6 +15,7 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
+from cranfield.cli.terminal import Format
 from cranfield.comparison import options
 from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.formats.rates import rate_rows
@@ -89,8 +89,6 @@ def command(
         form,
         tables=lambda: found.tables(per_query=per_query),
         document=found.to_dict,
-        separated=lambda delimiter: delimited(
-            [_COLUMNS, *found.rows(per_query=per_query)], delimiter
-        ),
+        separated=lambda *how: delimited([_COLUMNS, *found.rows(per_query=per_query)], *how),
         notes=lines_of([*found.remarks, *found.notes]),
     )

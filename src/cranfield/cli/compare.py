@@ -6,7 +6,6 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import (
-    Format,
     alpha_option,
     check_inputs,
     flips_option,
@@ -22,6 +21,7 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
+from cranfield.cli.terminal import Format
 from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError

@@ -7,7 +7,6 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import (
-    Format,
     alpha_option,
     check_inputs,
     flips_option,
@@ -21,6 +20,7 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
+from cranfield.cli.terminal import Format
 from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
@@ -135,6 +135,6 @@ def command(
         form,
         tables=found.tables,
         document=found.to_dict,
-        separated=lambda delimiter: delimited([_COLUMNS, *found.rows()], delimiter),
+        separated=lambda *how: delimited([_COLUMNS, *found.rows()], *how),
         notes=lines_of(found.notes),
     )

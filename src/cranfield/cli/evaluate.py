@@ -1,7 +1,7 @@
 """`cranfield evaluate QRELS RUN...`."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any
 
 import click
 
@@ -16,9 +16,10 @@ from cranfield.cli.data import (
 )
 from cranfield.cli.terminal import (
     PAGES,
+    Format,
     Reading,
     as_json,
-    is_terminal,
+    format_options,
     note,
     say,
     say_notes,
@@ -27,10 +28,9 @@ from cranfield.cli.terminal import (
 from cranfield.evaluation import DEFAULT_MEASURES, Judging, evaluate
 from cranfield.judge import Queries
 from cranfield.measures import parse_all
-from cranfield.render import delimited
 from cranfield.scores import Scores, Systems
 
-Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
+_FORMATS = ("table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html")
 
 
 @click.command("evaluate")
@@ -68,12 +68,7 @@ Format = Literal["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "h
 @grades_options
 @judging_options
 @data_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    help="How to print.  [default: table on a terminal, else tsv]",
-)
+@format_options(_FORMATS, None, "How to print.")
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -85,7 +80,7 @@ def command(
     listed: GradesOptions,
     judging: Judging,
     data: DataOptions,
-    form: Format | None,
+    form: Format,
 ) -> None:
     """Score runs against judgments.
 
@@ -116,18 +111,17 @@ def command(
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
-    form = form or ("table" if is_terminal() else "tsv")
-    if form == "table" or form in PAGES:
-        show_tables([systems.table(per_query=per_query)], form)
+    if form.name == "table" or form.name in PAGES:
+        show_tables([systems.table(per_query=per_query)], form.name)
         return
-    if form == "json":
+    if form.name == "json":
         say(as_json(_document(systems, per_query), indent=2) + "\n")
         return
     rows = _rows(systems, per_query)
-    if form == "jsonl":
+    if form.name == "jsonl":
         say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
     else:
-        say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
+        say(form.separated([_COLUMNS, *rows]))
     say_notes(systems.notes)
 
 

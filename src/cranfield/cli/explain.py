@@ -13,8 +13,8 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import Format, format_option, measures_of, rel_option, show_report
-from cranfield.cli.terminal import Reading
+from cranfield.cli.report import format_option, measures_of, rel_option, show_report
+from cranfield.cli.terminal import Format, Reading
 from cranfield.evaluation import Judging
 from cranfield.explanation.explaining import explain
 from cranfield.judge import Queries

@@ -8,7 +8,6 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import (
-    Format,
     alpha_option,
     check_inputs,
     flips_option,
@@ -25,6 +24,7 @@ from cranfield.cli.report import (
     seed_option,
     show_report,
 )
+from cranfield.cli.terminal import Format
 from cranfield.comparison import Missing, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.gate import Verdict, gate
@@ -174,7 +174,7 @@ def command(
         form,
         tables=found.tables,
         document=found.to_dict,
-        separated=lambda delimiter: delimited(_rows(found.verdicts), delimiter),
+        separated=lambda *how: delimited(_rows(found.verdicts), *how),
         notes=found.table().notes,
     )
     outcome = found.outcome

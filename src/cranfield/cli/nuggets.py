@@ -1,12 +1,9 @@
 """`cranfield nuggets FILE`."""
 
-from typing import Literal
-
 import click
 
-from cranfield.cli.terminal import as_json, is_terminal, note, say, show
+from cranfield.cli.terminal import Format, as_json, format_options, note, say, show
 from cranfield.nuggets import nugget_recall
-from cranfield.render import delimited
 
 _COLUMNS = ("answer", "score", "query_id", "value")
 
@@ -14,15 +11,8 @@ _COLUMNS = ("answer", "score", "query_id", "value")
 @click.command("nuggets")
 @click.argument("file")
 @click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "tsv", "csv", "jsonl"]),
-    help="How to print.  [default: table on a terminal, else tsv]",
-)
-def command(
-    file: str, per_query: bool, form: Literal["table", "tsv", "csv", "jsonl"] | None
-) -> None:
+@format_options(("table", "tsv", "csv", "jsonl"), None, "How to print.")
+def command(file: str, per_query: bool, form: Format) -> None:
     """Score answers by the nuggets that they support.
 
     FILE has rows of query, answer, nugget, importance (vital, okay) and assignment (support,
@@ -35,14 +25,13 @@ def command(
     cranfield nuggets assignments.csv -q --format csv
     """  # noqa: D301 - click's mark for lines to keep
     scores = nugget_recall(file)
-    form = form or ("table" if is_terminal() else "tsv")
-    if form == "table":
+    if form.name == "table":
         show(scores.table(per_query=per_query))
         return
     rows = scores.rows(per_query=per_query)
-    if form == "jsonl":
+    if form.name == "jsonl":
         say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
     else:
-        say(delimited([_COLUMNS, *rows], "," if form == "csv" else "\t"))
+        say(form.separated([_COLUMNS, *rows]))
     for line in scores.notes():
         note(line)

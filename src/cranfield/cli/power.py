@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import click
 
-from cranfield.cli.report import Format, alpha_option, format_option, number_option, show_report
+from cranfield.cli.report import alpha_option, format_option, number_option, show_report
+from cranfield.cli.terminal import Format
 from cranfield.comparison import options
 from cranfield.comparison.power import detectable, power, topics
 from cranfield.errors import OptionError
@@ -111,7 +112,7 @@ def command(
         form,
         tables=lambda: [Table(list(row), [shown], [said], 0)],
         document=lambda: row,
-        separated=lambda delimiter: delimited([list(row), list(row.values())], delimiter),
+        separated=lambda *how: delimited([list(row), list(row.values())], *how),
         notes=[said],
     )
 

@@ -2,12 +2,20 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
 
-from cranfield.cli.terminal import as_json, note, say, show_tables
+from cranfield.cli.terminal import (
+    DELIMITERS,
+    Format,
+    as_json,
+    format_options,
+    note,
+    say,
+    show_tables,
+)
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing, align
 from cranfield.comparison.flips import FLIPS, SEED
@@ -15,10 +23,9 @@ from cranfield.errors import OptionError
 from cranfield.formats.scores import WideColumns
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
-from cranfield.render import Table
+from cranfield.render import Formulas, Table
 
-Format = Literal["table", "markdown", "latex", "html", "csv", "tsv", "json"]
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_FORMATS = ("table", "markdown", "latex", "html", "csv", "tsv", "json")
 _Option = Callable[[Any], Any]
 
 
@@ -34,14 +41,11 @@ def number_option(
     return click.option(*names, type=kind, callback=checked, **more)
 
 
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="How to print. csv and tsv are rows for programs, with notes on the standard error; json "
-    "has everything.",
+format_option = format_options(
+    _FORMATS,
+    "table",
+    "How to print. csv and tsv are rows for programs, with notes on the standard error; json has "
+    "everything.",
 )
 seed_option = number_option(
     "--seed",
@@ -180,15 +184,15 @@ def show_report(
     *,
     tables: Callable[[], Sequence[Table]],
     document: Callable[[], Any],
-    separated: Callable[[str], str],
+    separated: Callable[[str, Formulas], str],
     notes: Iterable[str],
 ) -> None:
     """Print a result as tables, as JSON, or as rows with a delimiter and notes beside them."""
-    if form == "json":
+    if form.name == "json":
         say(as_json(document(), indent=2) + "\n")
-    elif form in _DELIMITERS:
-        say(separated(_DELIMITERS[form]))
+    elif form.name in DELIMITERS:
+        say(separated(DELIMITERS[form.name], form.formulas))
         for line in notes:
             note(line)
     else:
-        show_tables(tables(), form)
+        show_tables(tables(), form.name)

@@ -1,19 +1,20 @@
 """What the commands share: printing that no id can break, tables that fit, progress."""
 
 import contextlib
+import functools
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from cranfield.errors import printable
+from cranfield.errors import OptionError, printable
 from cranfield.notes import Note, gravest_first
-from cranfield.render import Table, text, to_html, to_latex, to_markdown
+from cranfield.render import Formulas, Table, delimited, text, to_html, to_latex, to_markdown
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -42,6 +43,7 @@ def show(table: Table) -> None:
     click.echo(content, nl=False)
 
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
 
 
@@ -87,6 +89,55 @@ def as_json(content: Any, indent: int | None = None) -> str:
     except UnicodeEncodeError:
         return json.dumps(content, indent=indent)
     return shown
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a result is to be printed."""
+
+    name: str
+    formulas: Formulas
+
+    def separated(self, rows: Iterable[Sequence[object]]) -> str:
+        """Return rows for programs, of csv or tsv."""
+        return delimited(rows, DELIMITERS[self.name], self.formulas)
+
+
+def format_options(
+    names: Sequence[str], default: str | None, text: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `--format` and `--formulas`, as one argument `form`.
+
+    Without a default, it is a table on a terminal, else tsv.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_format(
+            *args: Any, form: str | None, formulas: Formulas | None, **rest: Any
+        ) -> None:
+            name = form or ("table" if is_terminal() else "tsv")
+            if formulas is not None and name not in DELIMITERS:
+                raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
+            command(*args, form=Format(name, formulas or "plain"), **rest)
+
+        with_formulas = click.option(
+            "--formulas",
+            type=click.Choice(get_args(Formulas)),
+            help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
+            "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
+        )
+        with_name = click.option(
+            "--format",
+            "form",
+            type=click.Choice(names),
+            default=default,
+            show_default=default is not None,
+            help=text if default else f"{text}  [default: table on a terminal, else tsv]",
+        )
+        return with_name(with_formulas(with_format))
+
+    return decorated
 
 
 class Reading:

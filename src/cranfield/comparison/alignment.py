@@ -305,6 +305,8 @@ def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Col
         of_type: object = value
         if isinstance(of_type, bool) or not isinstance(of_type, Real):
             raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
+        if isinstance(value, np.floating):
+            value = float(value)  # 16 bits do not hold the limit
         if not -_GREATEST <= value <= _GREATEST:
             raise _no_score(system, measure, query, value)
     return _Column(system, measure, query_ids, np.array(values, np.float64))

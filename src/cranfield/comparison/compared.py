@@ -15,7 +15,7 @@ from cranfield.comparison.tables import changes_table, differences_of, means_of,
 from cranfield.errors import one_of
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
-from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.render import Formulas, Table, delimited, text, to_html, to_latex, to_markdown
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +177,14 @@ class Comparison:
             for pair in result.pairs
         ]
 
-    def to_csv(self, delimiter: str = ",") -> str:
-        """Return the rows as separated values, every digit; what does not exist is empty."""
+    def to_csv(self, delimiter: str = ",", formulas: Formulas = "plain") -> str:
+        """Return the rows as separated values, every digit; what does not exist is empty.
+
+        formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
+        """
         names = ["measure", "label", "slice", "comparisons", *(one.name for one in fields(Pair))]
         cells = [["" if cell is None else cell for cell in row.values()] for row in self.rows()]
-        return delimited([names, *cells], delimiter)
+        return delimited([names, *cells], delimiter, formulas)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON: also what it takes to do it again.

@@ -41,7 +41,7 @@ from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.notes import Note, lines_of, warn_of
-from cranfield.render import Table, text, to_html
+from cranfield.render import Shown, Table
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 _WORST = 5  # queries to show of a system that did not pass
@@ -120,7 +120,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gate:
+class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
     >>> from cranfield import gate
@@ -199,14 +199,6 @@ class Gate:
             "notes": [one.to_dict() for one in self.notes],
             "recipe": dict(self.recipe),
         }
-
-    def __str__(self) -> str:
-        return "\n".join(map(text, self.tables()))
-
-    __repr__ = __str__  # what a failing assertion shows
-
-    def _repr_html_(self) -> str:
-        return "".join(map(to_html, self.tables()))
 
 
 def gate(

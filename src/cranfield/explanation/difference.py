@@ -21,7 +21,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of
 from cranfield.qrels import Qrels
 from cranfield.ranked import floored_log, total
-from cranfield.render import Table, delimited, text, to_html
+from cranfield.render import Formulas, Table, delimited, text, to_html
 from cranfield.runs import Run
 from cranfield.scores import shown
 
@@ -259,14 +259,17 @@ class Difference:
             "notes": [one.to_dict() for one in self.notes],
         }
 
-    def separated(self, delimiter: str) -> str:
-        """Return a row for each document: for programs that read csv or tsv."""
+    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
+        """Return a row for each document: for programs that read csv or tsv.
+
+        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
+        """
         header = ["query_id", *Part.__dataclass_fields__]
         rows = [
             [self.query, *("" if value is None else value for value in asdict(one).values())]
             for one in self.parts
         ]
-        return delimited([header, *rows], delimiter)
+        return delimited([header, *rows], delimiter, formulas)
 
     def __str__(self) -> str:
         return text(self.table())

@@ -16,7 +16,7 @@ from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, gravest_first
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
-from cranfield.render import Table, delimited, text, to_html
+from cranfield.render import Formulas, Table, delimited, text, to_html
 from cranfield.run_notes import queries_of
 from cranfield.runs import RunLike, as_run
 from cranfield.scores import Scores, shown
@@ -201,8 +201,11 @@ class MeanExplanation:
         """Return the table, of at most `rows` queries (None: all of them)."""
         return [self.table(rows)]
 
-    def separated(self, delimiter: str) -> str:
-        """Return a row for each query: for programs that read csv or tsv."""
+    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
+        """Return a row for each query: for programs that read csv or tsv.
+
+        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
+        """
         names = [name for name in QueryPart.__dataclass_fields__ if name != "marks"]
         rows = [
             [*("" if getattr(one, name) is None else getattr(one, name) for name in names)]
@@ -210,7 +213,7 @@ class MeanExplanation:
         ]
         marks = [", ".join(one.marks) for one in self.queries]
         every = [[*row, why] for row, why in zip(rows, marks, strict=True)]
-        return delimited([[*names, "why"], *every], delimiter)
+        return delimited([[*names, "why"], *every], delimiter, formulas)
 
     def _beside(self, n_shown: int) -> list[str]:
         whole = total(np.array([one.part for one in self.queries]))

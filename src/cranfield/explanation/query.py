@@ -25,7 +25,7 @@ from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, work
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, gravest_first
-from cranfield.render import Table, delimited, paragraphs, text, to_html
+from cranfield.render import Formulas, Table, delimited, paragraphs, text, to_html
 from cranfield.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
@@ -355,8 +355,11 @@ class Explanation:
             "notes": [one.to_dict() for one in self.notes],
         }
 
-    def separated(self, delimiter: str) -> str:
-        """Return every number of the worksheet as a row: for programs that read csv or tsv."""
+    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
+        """Return every number of the worksheet as a row: for programs that read csv or tsv.
+
+        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
+        """
         rows: list[tuple[object, ...]] = [
             ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
         ]
@@ -388,7 +391,7 @@ class Explanation:
                     (self.query, entry.title, "", "", "", "", total.symbol, value)
                     for value in total.values
                 ]
-        return delimited(rows, delimiter)
+        return delimited(rows, delimiter, formulas)
 
 
 def check_rows(rows: int) -> None:

@@ -92,6 +92,7 @@ class Scene:
             guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise InputError(
                 f"the qrels have no query {query!r:.80}.{guess}",
+                source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
         order = options.get("order", "score")

@@ -504,6 +504,8 @@ def whole_numbers(values: NDArray[Any]) -> Ints | None:
     """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         return None
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
     fits = (values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE)  # not-a-number does not
     if not fits.all() or (values.dtype.kind == "f" and (values != np.floor(values)).any()):
         return None

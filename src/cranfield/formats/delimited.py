@@ -246,7 +246,11 @@ def delimited_rows(
         if separator is not None:
             return Delimited(source, what, one, names, begin + len(line), stated)
         roles = {PUBLIC.get(role, role): role for role in stated_roles(stated, what)}
-        plain = find_columns(names, what, None)
+        try:
+            plain = find_columns(names, what, None)
+        except InputError as error:
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            raise error.at(source.name, text=text) from None
         known = {"query", "doc"} <= {*plain, *roles.values()}
         if known and all(column in names for column in (stated or {}).values()):
             return Delimited(source, what, one, names, begin + len(line), stated)

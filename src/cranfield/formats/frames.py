@@ -19,7 +19,7 @@ from cranfield.formats.columns import (
     What,
     take_columns,
 )
-from cranfield.formats.objects import as_text, is_number
+from cranfield.formats.objects import as_text, called, is_number, refuse_lists_of_ids
 from cranfield.ids import Ids, decode, encode, held_once
 
 if TYPE_CHECKING:
@@ -34,8 +34,13 @@ class ArrowTable(Protocol):
 
 
 def is_table(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object hands out Arrow data."""
-    return hasattr(data, "__arrow_c_stream__")
+    """Tell whether the object hands out Arrow data, or will once it is collected."""
+    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data)
+
+
+def _is_lazy(data: object) -> bool:
+    """Tell whether the object is a polars LazyFrame."""
+    return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
 
 
 class TableRows(NamedColumns):
@@ -49,11 +54,14 @@ class TableRows(NamedColumns):
         form: str,
         is_ranking: bool = False,
     ) -> None:
-        super().__init__(table.schema, what, stated, _called(what), form)
+        super().__init__(table.schema, what, stated, called(what), form)
         if len(table) == 0:
             raise InputError("holds no rows", source=self.name)
         self.is_ranking = is_ranking
         self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
 
     def blocks(
         self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
@@ -66,13 +74,18 @@ class TableRows(NamedColumns):
 def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:
     """Return the rows of what hands out Arrow data; the data are shared, not copied."""
     kind = type(data).__module__.partition(".")[0]
-    return TableRows(arrow_table(data, _called(what)), what, stated, kind + " table")
+    return TableRows(arrow_table(data, called(what)), what, stated, kind + " table")
 
 
-def arrow_table(data: ArrowTable, called: str) -> "pa.Table":
-    """Return what hands out Arrow data as a table; `called` is its name in errors."""
+def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
+    """Return what hands out Arrow data as a table; `name` is what errors call it."""
     import pyarrow as pa
 
+    if _is_lazy(data):
+        try:
+            data = data.collect()  # type: ignore[attr-defined] # a LazyFrame has it
+        except Exception as error:  # polars has many, which nobody else knows
+            raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
         return pa.RecordBatchReader.from_stream(data).read_all()
@@ -82,7 +95,7 @@ def arrow_table(data: ArrowTable, called: str) -> "pa.Table":
         hint = None
         if "mixed" in str(error) or "Expected bytes" in str(error) or "convert" in str(error):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
-        raise InputError(problem, source=called, hint=hint) from None
+        raise InputError(problem, source=name, hint=hint) from None
 
 
 def array_rows(
@@ -92,7 +105,7 @@ def array_rows(
     import pyarrow as pa
 
     names = [str(name) for name in data.dtype.names or ()]
-    found = take_columns(names, what, stated, _called(what))
+    found = take_columns(names, what, stated, called(what))
     flat = data.ravel()
     columns = {
         names[at]: _arrow_column(flat[names[at]], names[at], role, what, errors)
@@ -104,10 +117,6 @@ def array_rows(
 def _named(found: Mapping[Role, int], names: Sequence[str]) -> dict[str, str | int]:
     """Return what was found as it would be stated: the columns that remain stand elsewhere."""
     return {PUBLIC.get(role, role): names[at] for role, at in found.items()}
-
-
-def _called(what: What) -> str:
-    return "the run" if what == "a run" else "the qrels"
 
 
 def _arrow_column(
@@ -123,7 +132,7 @@ def _arrow_column(
         expected = "text or whole numbers" if is_id else "numbers"
         raise InputError(
             f"field {name!r} holds {several}{values.dtype}, expected {expected}",
-            source=_called(what),
+            source=called(what),
             kind="columns",
         )
     if kind == "b":
@@ -153,7 +162,7 @@ def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Ar
         except InputError as error:
             if errors == "strict":
                 problem = error.problem.removeprefix(f"{where}: ")
-                raise InputError(f"{where}: {problem}", source=_called(what), kind="id") from None
+                raise InputError(f"{where}: {problem}", source=called(what), kind="id") from None
             texts.append("")
     return _texts(texts)
 
@@ -171,7 +180,7 @@ def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa
         else:
             raise InputError(
                 f"row {row}: expected a number in column {name!r}, got {value!r:.80}",
-                source=_called(what),
+                source=called(what),
                 kind="number",
             )
     return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(numbers)])
@@ -218,7 +227,7 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
             f"a sparse matrix of {entries.data.dtype}, expected real numbers",
-            source=_called(what),
+            source=called(what),
         )
     table = {
         name: _arrow_column(values, name, role, what, "strict")
@@ -255,8 +264,10 @@ def listed_rows(
     value = "score" if what == "a run" else "relevance"
     get: Callable[[str], Callable[[Any], Any]] | None = None
     rows = list(data)
+    if not stated:
+        refuse_lists_of_ids(rows, what)
     if not rows:
-        raise InputError("holds no rows", source=_called(what))
+        raise InputError("holds no rows", source=called(what))
     first = rows[0]
     fields = getattr(first, "_fields", None)
     if isinstance(first, Mapping):
@@ -275,7 +286,7 @@ def listed_rows(
     else:
         raise InputError(
             f"row 0: expected (query_id, doc_id, {value}), got {first!r:.80}",
-            source=_called(what),
+            source=called(what),
             kind="columns",
         )
     if get is None:
@@ -286,10 +297,10 @@ def listed_rows(
                     continue
                 raise InputError(
                     f"row {i}: expected {len(names)} values, as in the first row, got {row!r:.80}",
-                    source=_called(what),
+                    source=called(what),
                     kind="columns",
                 )
-    found = take_columns(names, what, stated, _called(what))
+    found = take_columns(names, what, stated, called(what))
     columns: dict[str, Any] = {}
     for role, at in found.items():
         column = names[at]
@@ -306,7 +317,7 @@ def listed_rows(
                         continue
                     raise InputError(
                         f"row {i}: has no {column!r}: {row!r:.80}",
-                        source=_called(what),
+                        source=called(what),
                         kind="columns",
                     ) from None
         to_column = _ids if role in IDS else _floats

@@ -4,7 +4,8 @@ import math
 import struct
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from cranfield.formats.block import (
     Number,
     Progress,
 )
-from cranfield.formats.columns import BLOCK_ROWS, What, whole_numbers
+from cranfield.formats.columns import BLOCK_ROWS, NAMES, What, plain_name, whole_numbers
 from cranfield.ids import Ids, encode
 from cranfield.ranked import Floats, Ints
 
@@ -31,12 +32,73 @@ Nested = dict[str, dict[str, Any]]
 Grouping = dict[str, dict[str, list[dict[str, float]]]]
 
 
+def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
+    """Raise InputError for lists of which nobody can say whether they are rows or rankings.
+
+    They are lists, not tuples, that hold nothing but whole numbers, or nothing but texts: rows
+    (query, document, number) of ids that are numbers, or the documents of one query each.
+    """
+    if not all(isinstance(one, list) for one in lists) or not any(lists):
+        return
+    for kind, is_kind in (("whole numbers", is_whole), ("texts", _is_str)):
+        if all(is_kind(value) for one in lists for value in one):
+            number = "score" if what == "a run" else "relevance"
+            ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
+            more = ", ..." if len(lists) > _SHOWN else ""
+            raise InputError(
+                f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
+                "documents of one query each?",
+                source=called(what),
+                hint=f"Lists of ids are said with their queries: {{{ids}{more}}}; rows are tuples: "
+                f"(query_id, doc_id, {number}).",
+                kind="columns",
+            )
+
+
+_SHOWN = 2
+
+
+def refuse_columns(data: Mapping[Any, Any], what: What) -> None:
+    """Raise InputError for a dict of columns, which could be read as one of queries."""
+    if len(data) > _MOST_COLUMNS:
+        return
+    plain = {plain_name(name) for name in data if isinstance(name, str)}
+    if not plain.isdisjoint(NAMES["query"]) and not plain.isdisjoint(NAMES["doc"]):
+        names = ", ".join(repr(name) for name in data)
+        raise InputError(
+            f"a dict with the keys {names:.200}: are they columns, or queries?",
+            source=called(what),
+            hint="Columns are said as a table: pyarrow.table(...), pandas.DataFrame(...), "
+            "polars.DataFrame(...). A dict has the queries as its keys.",
+            kind="columns",
+        )
+
+
+_MOST_COLUMNS = 50
+
+
+def called(what: What) -> str:
+    """Return what errors call data in memory."""
+    return "the run" if what == "a run" else "the qrels"
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether the value is a whole number, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_str(value: object) -> bool:
+    return isinstance(value, str)
+
+
 def nested_run(data: Mapping[Any, Any]) -> Nested:
     """Return {query: {document: score}} with text ids.
 
     A query's documents are a dict of scores, or a list, best first. A dict of dicts whose ids
     are text already is returned as it is, not copied.
     """
+    data = _as_dict(data, "the run")
+    refuse_columns(data, "a run")
     if all(isinstance(ranking, Mapping) for ranking in data.values()):
         return _text_ids(data, "the run")
     ranked = {query: by_position(query, ranking) for query, ranking in data.items()}
@@ -45,6 +107,8 @@ def nested_run(data: Mapping[Any, Any]) -> Nested:
 
 def nested_qrels(data: Mapping[Any, Any]) -> Nested:
     """Return {query: {document: grade}} with text ids; a query may have a set of documents."""
+    data = _as_dict(data, "the qrels")
+    refuse_columns(data, "qrels")
     graded = {
         query: docs if isinstance(docs, Mapping) else graded_one(docs)
         for query, docs in data.items()
@@ -57,7 +121,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
     if not any(map(_has_groups, data.values())):
         return None
     found: Grouping = {}
-    for query, groups in with_text_ids(data, "the qrels").items():
+    for query, groups in with_text_ids(_as_dict(data, "the qrels"), "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
                 f"the qrels: query {query!r} has no groups, and others have",
@@ -69,7 +133,7 @@ def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
                 _levels(part, f"{where}, group {name!r}")
                 for part in (parts if isinstance(parts, list | tuple) else [parts])
             ]
-            for name, parts in with_text_ids(groups, where).items()
+            for name, parts in with_text_ids(_as_dict(groups, where), where).items()
         }
     return found
 
@@ -84,9 +148,9 @@ def _levels(part: object, where: str) -> dict[str, float]:
         raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
     if not part:
         raise InputError(f"{where}: holds no judgment")
-    levels = with_text_ids(part, where)
+    levels = with_text_ids(_as_dict(part, where), where)
     for doc, level in levels.items():
-        if not is_number(level) or abs(level) > LARGEST_GRADE:
+        if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
             raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
     return levels
 
@@ -98,13 +162,31 @@ def graded_one(docs: object) -> dict[Any, int]:
             f"expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
     listed = list(docs)
+    _refuse_mixture(listed, "grade")
     try:
         graded = dict.fromkeys(listed, 1)
     except TypeError:
         raise InputError(f"a document's id is a text or a whole number, in {docs!r:.80}") from None
     if len(graded) < len(listed):
-        raise InputError(f"a relevant document stands twice in {docs!r:.80}")
+        hint = (
+            "For lists of grades, say cranfield.grades(...)."
+            if all(map(is_whole, listed))
+            else None
+        )
+        raise InputError(f"a relevant document stands twice in {docs!r:.80}", hint=hint)
     return graded
+
+
+def _refuse_mixture(docs: Sequence[Any], number: str, where: str = "") -> None:
+    """Raise InputError for texts among whole numbers: a document and its number, or a row."""
+    kinds = set(map(type, docs))
+    if len(kinds) > 1 and any(map(_is_str, docs)) and any(map(is_whole, docs)):
+        raise InputError(
+            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
+            f"{number}?",
+            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
+            f"{{document: {number}}}.",
+        )
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
@@ -115,6 +197,7 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
             hint="Either every query has a dict {document: score}, or every query has a list.",
         )
     docs = list(ranking)
+    _refuse_mixture(docs, "score", f"query {query!r}: ")
     try:
         scores = {doc: -float(i) for i, doc in enumerate(docs)}
     except TypeError:
@@ -130,6 +213,8 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
+    if not all(type(docs) in _DICTS for docs in data.values()):
+        data = {query: _as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
     if _are_ids(data) and all(map(_are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {
@@ -138,11 +223,37 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     }
 
 
+_DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
+
+
+def _as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
+    """Return a mapping of somebody's own kind as a dict; InputError if it contradicts itself."""
+    if type(data) in _DICTS:
+        return data
+    found = dict(data.items())
+    if [*found] != [*data] or len(found) != len([*data.values()]):
+        raise InputError(
+            f"{where}: {type(data).__name__} has other keys, or other numbers of them, in items() "
+            "than in values() or one by one",
+            hint="Make a dict of it.",
+        )
+    return found
+
+
 def _are_ids(keys: Mapping[Any, Any]) -> bool:
     """Tell whether all keys are texts that an id may be."""
     try:
-        return "" not in keys and "\0" not in "".join(keys)  # the quickest way to see it
+        texts = "".join(keys)  # the quickest way to look at them
     except TypeError:
+        return False
+    return "" not in keys and "\0" not in texts and _is_text(texts)
+
+
+def _is_text(text: str) -> bool:
+    """Tell whether it holds no half of a surrogate pair but those that stand for bytes."""
+    try:
+        return text.isascii() or bool(encode(text))
+    except InputError:
         return False
 
 
@@ -159,6 +270,10 @@ def as_text(key: Any, where: str) -> str:
     if isinstance(key, str):
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
+        if not _is_text(key):
+            raise InputError(
+                f"{where}: the id {key!r} is no text: it holds half of a surrogate pair"
+            )
         return key
     if is_id(key):
         return str(int(key))

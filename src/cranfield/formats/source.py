@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -378,6 +378,15 @@ class _Heard(io.RawIOBase):
         n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
         self._hear(n)
         return n
+
+
+def named(sources: Sequence[Source]) -> str | None:
+    """Return what errors call some files that are one table; None for data in memory."""
+    if not sources:
+        return None
+    n_more = len(sources) - 1
+    more = "" if n_more == 0 else f" (and {n_more:,} more {'file' if n_more == 1 else 'files'})"
+    return f"{sources[0].name}{more}"
 
 
 def _without_secrets(url: str) -> str:

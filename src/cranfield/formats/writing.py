@@ -66,6 +66,7 @@ def write_rows(
                 raise InputError(
                     f"the query {decode(block.empty[0])!r} has no judgment, which only JSON can "
                     "say",
+                    source=os.fspath(path),
                     kind="id",
                 )
     if form == "beir" and what == "a run":
@@ -79,6 +80,10 @@ def write_rows(
     except NotTextError:
         with written(path) as stream:
             _write_columnar(stream, blocks(), what, form, is_text=False)
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise error.at(os.fspath(path)) from None  # of data in memory
 
 
 def write_groups(
@@ -119,7 +124,9 @@ def write_groups(
                         texts = [query, group, *([str(number)] if form == "prefs" else []), doc]
                         fields = list(map(encode, texts))
                         for field in fields:
-                            _refuse_in_trec(field, field is fields[0])
+                            fault = _fault_in_trec(field, field is fields[0])
+                            if fault is not None:
+                                raise fault.at(os.fspath(path))
                         shown = str(int(level)) if whole else repr(float(level))
                         stream.write(b" ".join([*fields, shown.encode()]) + b"\n")
 
@@ -207,11 +214,19 @@ def _write_blank_separated(
             continue
         for ids in (block.query, block.doc):
             for field in _distinct(ids):
-                _refuse_in_trec(field, ids is block.query)
+                fault = _fault_in_trec(field, ids is block.query)
+                if fault is not None:
+                    raise _placed(fault, block, ids.to_list().index(field))
         if first and block.query[0].startswith(BYTE_ORDER_MARK):
             stream.write(BYTE_ORDER_MARK)  # one is taken for the file's own
         first = False
         stream.write(_joined(columns(block), separator))
+
+
+def _placed(fault: InputError, block: Block, row: int) -> InputError:
+    """Return an error that says where the row was read, as far as that is known."""
+    place = block.error(row, fault.problem)
+    return fault.at(place.source, place.line, place.text)
 
 
 def _distinct(ids: Ids) -> Iterable[bytes]:
@@ -221,14 +236,14 @@ def _distinct(ids: Ids) -> Iterable[bytes]:
     return dict.fromkeys(ids.to_list()) if special else ()
 
 
-def _refuse_in_trec(field: bytes, is_query: bool) -> None:
+def _fault_in_trec(field: bytes, is_query: bool) -> InputError | None:
     if len(field.split()) != 1 or field.split()[0] != field:
         problem = "it holds white space"
     elif is_query and field.startswith(b"#"):
         problem = "a line that begins with # is a comment"
     else:
-        return
-    raise InputError(
+        return None
+    return InputError(
         f"the id {decode(field)!r} cannot be written in columns of text: {problem}",
         hint="Write CSV, JSON, Parquet or Arrow instead.",
         kind="id",

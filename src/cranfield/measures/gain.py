@@ -34,8 +34,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_gain(value: Any) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return bool(number and -_LARGEST_GAIN <= value <= _LARGEST_GAIN)
+    return is_number(value, _LARGEST_GAIN)
 
 
 Gain = Annotated[

@@ -78,7 +78,9 @@ def is_number(value: Any, limit: float) -> bool:
 
 def finite(value: Any) -> int | float | None:
     """Return the value if it is a number, neither infinite nor a truth value; else None."""
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if isinstance(value, np.floating):
+        value = float(value)  # 16 bits do not hold the limits that it is compared with
+    if isinstance(value, int | float | np.integer) and not isinstance(value, bool):
         try:
             return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's
         except OverflowError:

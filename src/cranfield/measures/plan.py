@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.errors import MeasureError
-from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
+from cranfield.errors import InputError, MeasureError
+from cranfield.formats.objects import by_position, documents_of, graded_one, is_list, is_whole
 from cranfield.judge import judge
 from cranfield.judged import ENDLESS, Judged
 from cranfield.measures.parameters import NUMBER, Depth, Gains, finite, written
@@ -156,11 +156,39 @@ class Measure:
         truth, ranking = lists
         graded = truth if isinstance(truth, Mapping) else graded_one(truth)
         scored = ranking if isinstance(ranking, Mapping) else by_position("the list", ranking)
+        self._refuse_swapped(truth, ranking)
+        self._refuse_other_kinds(graded, scored)
         self.check_complete()
         # The query stands in the run even if nothing was retrieved for it.
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
+
+    def _refuse_swapped(self, truth: Any, ranking: Any) -> None:
+        """Raise InputError for a list and a dict of whole numbers: these may well be grades."""
+        whole = isinstance(ranking, Mapping) and ranking and all(map(is_whole, ranking.values()))
+        if whole and is_list(truth):
+            raise InputError(
+                f"{self}(truth, ranking) got a list, and then a dict of whole numbers: is that the "
+                "truth?",
+                hint=f"The truth comes first: {self}({{document: grade}}, [document, ...]). If the "
+                "list has the relevant documents and the dict scores, make a set of the list.",
+            )
+
+    def _refuse_other_kinds(self, graded: Iterable[Any], scored: Iterable[Any]) -> None:
+        """Raise InputError if only one side has whole numbers as ids, and no id is shared.
+
+        A list of grades, given as the truth, looks so.
+        """
+        truth, ranking = list(graded), list(scored)
+        differ = all(map(is_whole, truth)) != all(map(is_whole, ranking))
+        if truth and ranking and differ and {*map(str, truth)}.isdisjoint(map(str, ranking)):
+            raise InputError(
+                f"{self}(truth, ranking): the ids of one are whole numbers, those of the other are "
+                "not, and they share none",
+                hint=f"Both name documents in the same way. Grades in the order of the ranking "
+                f"stand alone, {self}([1, 0]), or with their documents, {{document: grade}}.",
+            )
 
     def _misused(self, first: Any, parameters: Mapping[str, Any]) -> str:
         """Say what was wrong with a call, where it is known."""
