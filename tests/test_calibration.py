@@ -177,7 +177,7 @@ USUAL = {"40 % change": {0.3: 0.05, 0.2: 0.1, 0.1: 0.1, -0.1: 0.1, -0.2: 0.05}}
 
 @cache
 def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
-    """Return which of 2,000 intervals miss the true mean, and of which a doubt is said."""
+    """Return which of 2,000 intervals miss the true mean, and which of them a note doubts."""
     population = (RARE | USUAL)[kind]
     sizes, chances = np.array([*population, 0.0]), [*population.values()]
     chances.append(1 - sum(chances))

@@ -44,8 +44,8 @@ def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
 
     `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
     do, the sample need not hold the large differences that are rare. Else by the skewness G of the
-    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Of fewer
-    than 10 queries all of this is said at once, in other words.
+    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Fewer
+    than 10 queries in all are a doubt by themselves, which has a note of its own.
     """
     if changed == 0:
         return "identical"
