@@ -408,8 +408,9 @@ def read_run(
 
     A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger
     than the memory (a run whose queries come back after others has to be held whole). One that has
-    changed since it was first read is an InputError: open it anew. `-` is the standard input. The run's name is the file's, without `.run`, `.txt`, `.gz` and the like, unless
-    `name` says otherwise. What is wrong with the file is an InputError of the evaluation, or, with
+    changed since it was first read is an InputError: open it anew. `-` is the standard input. The
+    run's name is the file's, without `.run`, `.txt`, `.gz` and the like, unless `name` says
+    otherwise. What is wrong with the file is an InputError of the evaluation, or, with
     `errors="skip"`, left out and counted.
 
     >>> read_run("demo/bm25.run")
