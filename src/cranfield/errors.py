@@ -62,7 +62,7 @@ class InputError(CranfieldError, ValueError):
             parts.append(f"    {printable(text, 200)}")
         if hint is not None:
             parts.append(hint)
-        # What other libraries say may quote anything of a file, too; and an id may be of any length.
+        # What other libraries say may quote anything of a file; and an id may be of any length.
         lines = (line for part in parts for line in part.split("\n"))
         super().__init__("\n".join(printable(line, _LONGEST) for line in lines))
 
