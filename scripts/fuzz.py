@@ -6,7 +6,8 @@ CranfieldError that can be printed and names the file, within ten seconds and 2 
 An input is a few bytes that choose how a file is read (as judgments, as a run, as scores or labels
 of queries, the format, the other options, the file's suffix and its compression), followed by what
 the file holds. Atheris makes such inputs out of the seeds below, and goes on from those that reach
-new parts of the code:
+new parts of the code. Before that, for a quarter of the time, come inputs of megabytes: the good
+files with a long id, a long query, many columns, a long line, very many blanks or lines:
 
     pip install '.[fuzz]'
     python scripts/fuzz.py --seconds 60       exits with 1 if it found something, and says what
@@ -24,12 +25,15 @@ import io
 import json
 import lzma
 import os
+import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -452,6 +456,129 @@ def seeds() -> list[bytes]:
     return list(dict.fromkeys(case.encode() for case in cases))
 
 
+# ---- inputs of megabytes --------------------------------------------------------------------
+
+LARGE = 1 << 20  # bytes that are put in, about
+BLANKS = 200_000_000
+
+
+def _in_first_line(content: bytes, more: bytes) -> bytes:
+    first, end, rest = content.partition(b"\n")
+    return first + more + end + rest
+
+
+def _many_columns(content: bytes, n: int) -> bytes:
+    if content[:1] in b"{[":
+        keys = b"".join(b'"k%07d": 1, ' % i for i in range(n // 14))
+        return content.replace(b'{"', b"{" + keys + b'"', 1)
+    first = content.partition(b"\n")[0]
+    separator = next((one for one in (b",", b"\t") if one in first), b" ")
+    return _in_first_line(content, (separator + b"x") * (n // 2))
+
+
+#: What may be done to a file, by name: to its content, with so many bytes.
+STRETCHES: dict[str, Callable[[bytes, int], bytes]] = {
+    "a long id": lambda content, n: content.replace(b"d1", b"d" * n, 1),
+    "a long id below others": lambda content, n: b"d".join(
+        [*content.rsplit(b"d1", 1)[:1], b"d" * n, *content.rsplit(b"d1", 1)[1:]]
+    ),
+    "a long query": lambda content, n: content.replace(b"q1", b"q" * n),
+    "many columns": _many_columns,
+    "a long line": lambda content, n: _in_first_line(content, b" " * n),
+    "blanks above": lambda content, n: b" " * n + content,
+    "blank lines above": lambda content, n: b"\n" * n + content,
+    "blank lines between": lambda content, n: _in_first_line(content, b"\n" * n),
+    "many lines": lambda content, n: content * (n // max(1, len(content))),
+}
+_STRETCHED = (
+    *("trec run", "trec qrels", "csv run", "tsv qrels", "json run", "jsonl run"),
+    *("json qrels, records", "qrels_jg"),
+)
+
+
+def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
+    """Yield tables in which one id is long, and in which many rows share one."""
+    import pyarrow as pa
+
+    rows = 1000
+    docs = [f"d{i}" for i in range(rows)]
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["q" * n])
+    one = pa.table(
+        {"query_id": ["q1"] * rows, "doc_id": ["d" * n, *docs[1:]], "score": [1.0] * rows}
+    )
+    for form in ("parquet", "arrow"):
+        yield f"a long id, {form}", Case("run", _columnar(one, form), form, suffix=f".{form}")
+    often = pa.table({"query_id": shared, "doc_id": docs, "score": [1.0] * rows})
+    yield "a long query, arrow", Case("run", _columnar(often, "arrow"), "arrow", suffix=".arrow")
+
+
+def large(seed: int) -> Iterator[tuple[str, Case]]:
+    """Yield inputs of megabytes, by name: first every kind, then others without an end."""
+    found = good()
+    yield from _long_tables(LARGE)
+    for name in _STRETCHED:
+        for how, stretch in STRETCHES.items():
+            content = stretch(found[name].content, LARGE * 7 // 8)  # a line may have a megabyte
+            yield f"{name}, {how}", replace(found[name], content=content)
+    blank = b" " * BLANKS
+    yield (
+        "json run, very many blanks above",
+        replace(found["json run"], content=blank + found["json run"].content),
+    )
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    texts = [name for name in found if b"d1" in found[name].content]
+    while True:
+        name, how = draw.choice(texts), draw.choice(list(STRETCHES))
+        n = int(2 ** draw.uniform(10, 23))
+        case = replace(found[name], content=STRETCHES[how](found[name].content, n))
+        yield f"{name}, {how}, {n:,} bytes", replace(case, errors=draw.choice((None, "skip")))
+
+
+@contextlib.contextmanager
+def bounded(seconds: float = SECONDS) -> Iterator[None]:
+    """Raise TimeoutError in what takes longer."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError(f"took longer than {seconds} seconds")
+
+    saved = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, saved)
+
+
+def check_large(
+    seconds: float, seed: int, findings: Path, limit: float = SECONDS, least: int | None = None
+) -> int:
+    """Check inputs of megabytes for so long, every kind at least once; return how many are faults.
+
+    `least`: check so many at least, in place of every kind. Faults are kept in `findings`.
+    """
+    if least is None:
+        least = 3 + len(_STRETCHED) * len(STRETCHES) + 1
+    end, n_faults = time.monotonic() + seconds, 0
+    with workplace() as place:
+        for i, (name, case) in enumerate(large(seed)):
+            if i >= least and time.monotonic() > end:
+                print(f"{i} inputs of megabytes: {n_faults} faults")
+                return n_faults
+            begin = time.monotonic()
+            try:
+                with bounded(limit):
+                    check(case, Path(place))
+                if time.monotonic() - begin > limit:  # the signal came when all was done
+                    raise TimeoutError(f"took longer than {limit} seconds")
+            except Exception as fault:  # noqa: BLE001 - whatever it is
+                n_faults += 1
+                path = findings / f"large-{i}"
+                path.write_bytes(case.encode())
+                print(f"{name}: {fault!r:.200}\nOnce more: python scripts/fuzz.py --replay {path}")
+    raise AssertionError("there is always one more")
+
+
 TOKENS = (
     *(b"query_id", b"doc_id", b"score", b"rank", b"relevance", b"query-id", b"corpus-id"),
     *(b"query", b"qid", b"docno", b"iteration", b"group", b"tag", b"Q0", b"q1", b"d1"),
@@ -482,6 +609,14 @@ def workplace() -> tempfile.TemporaryDirectory[str]:
     )
 
 
+def limit_memory() -> None:
+    """Let this process have no more memory than is promised."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    # What is not touched does not count as resident; asking for it is a MemoryError now.
+    limit = pages * resource.getpagesize() + 2 * MEGABYTES * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
 def hunt(folder: Path, arguments: list[str]) -> None:
     """Run libFuzzer in this process, which it ends."""
     import atheris
@@ -491,10 +626,7 @@ def hunt(folder: Path, arguments: list[str]) -> None:
 
     with atheris.instrument_imports(include=["cranfield"]):
         one(b"")  # imports what reading takes
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        # What is not touched does not count as resident; asking for it is a MemoryError now.
-        limit = pages * resource.getpagesize() + 2 * MEGABYTES * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        limit_memory()
         atheris.Setup([sys.argv[0], *arguments], one)
         atheris.Fuzz()
 
@@ -503,6 +635,10 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
     """Look for faults for so long; return the exit status."""
     findings.mkdir(parents=True, exist_ok=True)
     before = set(findings.iterdir())
+    large_command = [sys.executable, __file__, "--large", str(findings)]
+    large_command += ["--seconds", str(seconds // 4), "--seed", str(seed)]
+    faults = subprocess.run(large_command, check=False).returncode  # noqa: S603 - this file
+    seconds -= seconds // 4
     with workplace() as place:
         folder = Path(place)
         corpus = corpus or folder / "corpus"
@@ -538,7 +674,7 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
     found = sorted(set(findings.iterdir()) - before)
     for path in found:
         show(path)
-    if status == 0 and not found:
+    if status == faults == 0 and not found:
         print("nothing found")
         return 0
     print(f"ended with status {status}; {len(found)} inputs found, in {findings.resolve()}")
@@ -562,9 +698,13 @@ def main() -> int:
     parser.add_argument("--findings", type=Path, metavar="DIR", default=Path("fuzz-findings"))
     parser.add_argument("--replay", type=Path, metavar="FILE", help="read the input in FILE")
     parser.add_argument("--hunt", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--large", type=Path, help=argparse.SUPPRESS)
     options, others = parser.parse_known_args()
     if options.hunt is not None:
         hunt(options.hunt, others)
+    elif options.large is not None:
+        limit_memory()
+        return min(1, check_large(options.seconds, options.seed, options.large))
     elif others:
         parser.error(f"unknown: {' '.join(others)}")
     elif options.replay is not None:

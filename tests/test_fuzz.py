@@ -3,42 +3,25 @@
 The same as scripts/fuzz.py, which looks further, for whoever has no Atheris.
 """
 
-import contextlib
 import random
-import signal
 import sys
 import time
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
 import fuzz
 import pytest
+from fuzz import bounded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cranfield.errors import InputError
+from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import Order
 
 GOOD = fuzz.good()
 CASES = GOOD | fuzz.odd()
 READ_IN = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@contextlib.contextmanager
-def bounded(seconds: float = fuzz.SECONDS) -> Iterator[None]:
-    """Raise TimeoutError in what takes longer."""
-
-    def ring(*_: object) -> None:
-        raise TimeoutError(f"took longer than {seconds} seconds")
-
-    saved = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, saved)
 
 
 @READ_IN
@@ -211,3 +194,36 @@ def test_without_atheris_it_says_what_to_install(
 def test_what_takes_too_long_is_a_fault() -> None:
     with pytest.raises(TimeoutError), bounded(0.05):
         time.sleep(5)
+
+
+LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
+
+
+@pytest.mark.parametrize(("name", "case"), LARGE, ids=[name for name, _ in LARGE])
+def test_inputs_of_megabytes_are_read_or_refused_in_time(
+    name: str, case: fuzz.Case, tmp_path: Path
+) -> None:
+    with bounded():
+        problem = fuzz.check(case, tmp_path)
+    if "a long query" in name and isinstance(problem, NothingSharedError):
+        problem = None  # the long one is none of the judged
+    if "a long id" in name or "a long query" in name:
+        assert problem is None, "an id of a megabyte is an id like any other"
+    assert len(str(problem or "")) < 8000
+
+
+def test_every_kind_of_input_of_megabytes_is_made() -> None:
+    assert max(len(case.content) for _, case in LARGE) > 1_000_000
+    for how in fuzz.STRETCHES:
+        assert any(name.endswith(how) for name, _ in LARGE), how
+    assert len({case.content for _, case in LARGE}) == len(LARGE)
+
+
+def test_a_large_input_that_takes_too_long_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(fuzz.READERS, "run", lambda path, **options: time.sleep(5))
+    assert fuzz.check_large(0, 1, tmp_path, limit=0.05, least=1) == 1
+    assert "took longer than 0.05 seconds" in capsys.readouterr().out
+    kept = fuzz.Case.decode((tmp_path / "large-0").read_bytes())
+    assert (kept.reader, kept.content) == ("run", LARGE[0][1].content)

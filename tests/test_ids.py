@@ -12,6 +12,9 @@ ids = st.lists(
         st.binary(max_size=30),
         st.sampled_from([b"d1", b"d10", b"document", b"document1", b"a" * 16, b"a" * 17]),
         st.binary(min_size=120, max_size=200),
+        # What goes on behind the words that are looked at in columns.
+        st.binary(max_size=2).map(lambda end: b"x" * 511 + end),
+        st.binary(max_size=2).map(lambda end: b"y" * 5000 + end),
     ),
     max_size=30,
 )
@@ -107,3 +110,33 @@ def test_bytes_that_are_no_text_survive(data: bytes) -> None:
 @given(ids, ids)
 def test_joined_columns_stand_below_each_other(texts: list[bytes], others: list[bytes]) -> None:
     assert Ids.joined([Ids.of(texts), Ids.of(others)]).to_list() == texts + others
+
+
+@given(ids, st.data())
+def test_rows_that_share_their_bytes_are_as_others(texts: list[bytes], data: st.DataObject) -> None:
+    at = st.lists(st.integers(0, max(0, len(texts) - 1)), max_size=12 if texts else 0)
+    rows = data.draw(at)
+    shared, alone = Ids.of(texts).take(np.array(rows, np.int64)), Ids.of([texts[i] for i in rows])
+    assert shared.to_list() == alone.to_list() == shared.compact().to_list()
+    assert shared.hash().tolist() == alone.hash().tolist()
+    assert shared.begins().tolist() == alone.begins().tolist()
+    assert shared.numbers().tolist() == alone.numbers().tolist()
+    spoilt, wanted = shared.spoilt(), alone.spoilt()
+    assert (spoilt is None) == (wanted is None)
+    assert spoilt is None or wanted is None or spoilt.tolist() == wanted.tolist()
+    order = np.arange(len(rows))[::-1]
+    mine, theirs = shared.compare(np.arange(len(rows)), shared, order), [texts[i] for i in rows]
+    expected = [(a > b) - (a < b) for a, b in zip(theirs, theirs[::-1], strict=True)]
+    assert mine.tolist() == expected
+
+
+def test_a_long_id_that_stands_in_many_rows_is_held_once() -> None:
+    """A thousand rows of ten megabytes: they are not put beside each other."""
+    long = "x" * 10_000_000
+    for made in (Ids.of_texts([long, "y"] * 500), Ids.of([long.encode(), b"y"] * 500)):
+        assert len(made._data) < 3 * len(long)
+        assert made.hash().tolist() == [made.hash()[0], made.hash()[1]] * 500
+        assert made.begins().tolist() == list(range(1000))
+        assert made.numbers().tolist() == [0, 1] * 500
+        assert made.compact().to_list() == made.to_list() == [long.encode(), b"y"] * 500
+        assert len(made.compact()._data) < 3 * len(long)

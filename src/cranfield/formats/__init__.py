@@ -240,8 +240,9 @@ def _recognised(source: Source, what: What, form: str | None, columns: ColumnsLi
         return JsonList(source, what, sample, columns)
     if form == "json":
         return JsonNested(source, what, sample)
-    begin = data_begin(sample)
-    if begin is not None and b"\n" not in sample[begin:] and len(sample) - begin >= LONGEST_LINE:
+    begin = data_begin(sample) or 0
+    end = sample.find(b"\n", begin)
+    if (end if end >= 0 else len(sample)) - begin >= LONGEST_LINE:
         raise too_long(source, sample.rfind(b"\n", 0, begin) + 1)
     if form == "jsonl":
         return JsonLines(source, what, sample, columns)
