@@ -284,7 +284,7 @@ def delimited(
     page = io.StringIO()
     # The writer's own rule, to quote what needs it, overlooks a carriage return.
     returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
-    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1, 2] = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
     if formulas == "quoted":
         # Else a separator of another country within a text would begin a cell there.
         quoting = csv.QUOTE_NONNUMERIC
