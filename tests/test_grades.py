@@ -189,7 +189,7 @@ def test_the_result_says_which_ideal_it_used() -> None:
 def test_the_names_of_documents_survive_every_form(write: Any) -> None:
     path = write("q.txt", "1: - 2 0\n")
     for form, name in (
-        *(("table", "#2"), ("markdown", "\\#2"), ("latex", "\\#2"), ("html", ">#2<")),
+        *(("table", "#2"), ("markdown", "`#`2"), ("latex", "\\#2"), ("html", ">#2<")),
         *(("csv", ",#2,"), ("tsv", "\t#2\t"), ("json", '"#2"')),
     ):
         done = CliRunner().invoke(cli, ["explain", "--grades", path, "-m", "RR", "--format", form])

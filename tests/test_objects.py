@@ -801,12 +801,11 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
         "Lists of ids are said with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
         "tuples: (query_id, doc_id, relevance)."
     )
-    named: Any = [dict(zip("123", lists, strict=True)) for lists in (qrels, run)]
+    truth, ranking = (dict(zip("123", lists, strict=True)) for lists in (qrels, run))
     with pytest.raises(InputError, match=r"rows are tuples: \(query_id, doc_id, score\)"):
-        evaluate(named[0], run, "AP@3")
-    assert evaluate(*named, "AP@3")["AP@3"] == pytest.approx(
-        ((1 / 1 + 2 / 3) / 3 + (1 / 2 + 2 / 3) / 3 + 0) / 3
-    )
+        evaluate(truth, run, "AP@3")
+    expected = ((1 / 1 + 2 / 3) / 3 + (1 / 2 + 2 / 3) / 3 + 0) / 3
+    assert evaluate(truth, ranking, "AP@3")["AP@3"] == pytest.approx(expected, rel=1e-15)
     rows: Any = [tuple(row) for row in qrels]
     assert Qrels(rows).to_dict() == {"1": {"3": 5}, "2": {"4": 6}, "7": {"8": 9}}
     stated = {"query_id": 1, "doc_id": 2, "relevance": 3}

@@ -25,7 +25,7 @@ from cranfield.formats.block import (
     sampling_in,
 )
 from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import ArrowTable, Sparse, is_sparse
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_sparse
 from cranfield.formats.groups import GroupsFormat, Weights, group_lines, subtopic_rows
 from cranfield.formats.objects import (
     Grouping,
@@ -48,6 +48,7 @@ QrelsLike = Union[
     "Qrels",
     Path,
     ArrowTable,
+    LazyTable,
     Mapping[Any, Mapping[Any, int]],
     Mapping[Any, Set[Any]],
     # in groups, and these in subgroups
@@ -98,7 +99,7 @@ class Qrels:
 
     def __init__(
         self,
-        data: Mapping[Any, Any] | ArrowTable | Iterable[Any] | Sparse,
+        data: Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse,
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:

@@ -14,7 +14,15 @@ from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
 from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import ArrowTable, Sparse, TableRows, is_row, is_sparse, is_table
+from cranfield.formats.frames import (
+    ArrowTable,
+    LazyTable,
+    Sparse,
+    TableRows,
+    is_row,
+    is_sparse,
+    is_table,
+)
 from cranfield.formats.objects import (
     Nested,
     NestedRows,
@@ -43,6 +51,7 @@ RunLike = Union[
     "Run",
     Path,
     ArrowTable,
+    LazyTable,
     Mapping[Any, Mapping[Any, float]],
     Mapping[Any, list[Any]],
     NDArray[Any],
@@ -53,7 +62,7 @@ RunLike = Union[
 SeveralRuns = Union[  # noqa: UP007 - a class that is defined below has a name only
     list[Any],  # of RunLike; a list of one kind only would not be a list[RunLike]
     tuple[RunLike, ...],
-    Mapping[str, Union["Run", str, os.PathLike[str], ArrowTable]],
+    Mapping[str, Union["Run", str, os.PathLike[str], ArrowTable, LazyTable]],
     Mapping[str, Mapping[Any, Mapping[Any, float]]],
     Mapping[str, Mapping[Any, list[Any]]],
 ]
@@ -152,7 +161,7 @@ class Run:
 
     def __init__(
         self,
-        data: Mapping[Any, Any] | ArrowTable | Iterable[Any] | Sparse,
+        data: Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse,
         name: str = "run",
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",

@@ -123,6 +123,9 @@ class Verdict:
 class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
+    It shows itself as a table: printed, at the prompt, in a notebook. In a test, `assert
+    found.outcome == "PASS", str(found)` says all of it where it fails.
+
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
     >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)

@@ -33,12 +33,19 @@ class ArrowTable(Protocol):
         """Return a capsule with an Arrow stream."""
 
 
+class LazyTable(Protocol):
+    """A table that is still to be made: a polars LazyFrame."""
+
+    def collect(self) -> Any:
+        """Return the table."""
+
+
 def is_table(data: object) -> TypeGuard[ArrowTable]:
     """Tell whether the object hands out Arrow data, or will once it is collected."""
     return hasattr(data, "__arrow_c_stream__") or _is_lazy(data)
 
 
-def _is_lazy(data: object) -> bool:
+def _is_lazy(data: object) -> TypeGuard[LazyTable]:
     """Tell whether the object is a polars LazyFrame."""
     return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
 
@@ -83,7 +90,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
 
     if _is_lazy(data):
         try:
-            data = data.collect()  # type: ignore[attr-defined] # a LazyFrame has it
+            data = data.collect()
         except Exception as error:  # polars has many, which nobody else knows
             raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
     try:
