@@ -59,7 +59,7 @@ def unjudged_bounds(
         left,
         right,
         query_ids=aligned.query_ids,
-        separate=asked,
+        only_linear=not asked,
         per_query=True,
     )
     by_measure = dict(zip(wanted, bounds, strict=True))
