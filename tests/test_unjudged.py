@@ -278,9 +278,9 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
             assert (one.low[pair], one.high[pair]) == (alone.low[i], alone.high[i])
             assert one.of_queries[0][:, pair].tolist() == alone.query_low[:, i].tolist()
             assert one.robust[pair] == alone.robust[i]
-    linear = pair_bounds(qrels, runs, systems, first, second, only_linear=True)
+    linear = pair_bounds(qrels, runs, systems, first, second, separate=False)
     without = [name for name, one in zip(SOME.split(), linear, strict=True) if one is None]
-    assert without == ["nDCG@4", "nDCG", "ERR", "RR"]
+    assert without == ["ERR", "RR"]
 
 
 def test_some_queries_only() -> None:
@@ -363,6 +363,32 @@ def test_what_is_found_below_the_cutoff_makes_the_ideal_better() -> None:
     ideal = 1 + 1 / math.log2(3)
     assert [found.low[0], found.high[0]] == pytest.approx([-1, -1 / ideal])
     assert found.robust.tolist() == [True]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    docs = [f"d{i:02}" for i in range(40)]
+    judged = {d: chance.randint(0, 2) for d in chance.sample(docs, chance.randint(1, 12))}
+    # Judged documents stand below the cutoff, and before all else that does.
+    runs = []
+    for _ in range(2):
+        top = chance.sample(docs, 3)
+        rest = sorted(set(docs) - set(top), key=lambda d: (d not in judged, chance.random()))
+        runs.append({"q": [*top, *rest][: chance.randint(1, 40)]})
+    qrels = {"q": judged, "top": {"x": 2}}
+    measures = parse_all("nDCG@3 nDCG@1 nDCG(gain='exp2')@2")
+    found = joint_bounds(qrels, *runs, measures)
+
+    def endless(self: object, measure: Measure, known: Qrels) -> None:
+        before(self, measure, known)  # type: ignore[arg-type]
+        self.deepest = 2**62  # type: ignore[attr-defined]
+
+    before = unjudged._Ratio.__init__
+    monkeypatch.setattr(unjudged._Ratio, "__init__", endless)
+    whole = joint_bounds(qrels, *runs, measures)
+    assert found.query_low.tolist() == whole.query_low.tolist()
+    assert found.query_high.tolist() == whole.query_high.tolist()
 
 
 # ---- no bound that cannot be ------------------------------------------------------------------

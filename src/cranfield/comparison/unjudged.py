@@ -59,7 +59,7 @@ def unjudged_bounds(
         left,
         right,
         query_ids=aligned.query_ids,
-        only_linear=not asked,
+        separate=asked,
         per_query=True,
     )
     by_measure = dict(zip(wanted, bounds, strict=True))

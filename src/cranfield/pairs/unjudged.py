@@ -276,7 +276,7 @@ def pair_bounds(
     right: Ints,
     *,
     query_ids: Sequence[str] | None = None,
-    only_linear: bool = False,
+    separate: bool = True,
     per_query: bool = False,
 ) -> list[PairBounds | None]:
     """Return the bounds of many pairs' mean differences, for each measure of `systems`.
@@ -289,9 +289,9 @@ def pair_bounds(
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
-    documents were left out, or equal scores ranked by grade or in all orders. Where `only_linear`,
-    None, too, for all measures to which documents do not add one by one, nDCG among them: these
-    take more time, and every document that was retrieved.
+    documents were left out, or equal scores ranked by grade or in all orders. Where `separate` is
+    false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
+    run and unjudged document.
     """
     recipe = next(iter(systems.values())).recipe
     measures = systems.measures
@@ -307,8 +307,7 @@ def pair_bounds(
     adding: dict[int, _Linear | _Ratio] = {
         i: _Linear(measures[i], some) for i in usable if measures[i].linear == "exact"
     }
-    if not only_linear:
-        adding |= {i: _Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
+    adding |= {i: _Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
     if adding:
         depth = min(max(one.deepest for one in adding.values()), recipe["depth"] or _ENDLESS)
         unjudged = _unjudged(some, list(runs.values()), depth, recipe)
@@ -318,7 +317,7 @@ def pair_bounds(
             reach = math.inf if most is None else most - least
             found[i] = _joint(one, unjudged, of_measure, left, right, per_query, reach)
     for i in usable:
-        if not only_linear and measures[i].linear == "no":
+        if separate and measures[i].linear == "no":
             found[i] = _separate(measures[i], qrels, runs, recipe, query_ids, left, right)
     return found
 
@@ -576,8 +575,6 @@ class _Ratio:
     0 are all taken or none: they change the ideal alone.
     """
 
-    deepest = _ENDLESS  # what stands below a cutoff counts in the ideal ranking, too
-
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
         known = Measure("DCG").definition.parameters
         given = tuple((key, value) for key, value in measure.given if key in known)
@@ -585,6 +582,11 @@ class _Ratio:
         self._gain = measure.parameters["gain"]
         self._top_grade = _top_grade(qrels)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
+        # What stands below the cutoff k counts in the ideal ranking, too, which has k documents.
+        # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
+        n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
+        cut = isinstance(measure.cutoff, Depth)
+        self.deepest = 3 * self._sums.deepest + n_judged if cut else _ENDLESS
         # What an unjudged document may gain, most first; and all that any document may.
         levels = np.unique(ideal.grade)
         may_have = {0, self._top_grade, *levels[(levels >= 0) & (levels <= self._top_grade)]}
