@@ -18,6 +18,7 @@ from cranfield import (
     OptionError,
     Qrels,
     Run,
+    compare,
     definitions,
     evaluate,
     joint_bounds,
@@ -378,7 +379,7 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
         runs.append({"q": [*top, *rest][: chance.randint(1, 40)]})
     qrels = {"q": judged, "top": {"x": 2}}
     measures = parse_all("nDCG@3 nDCG@1 nDCG(gain='exp2')@2")
-    found = joint_bounds(qrels, *runs, measures)
+    found = joint_bounds(qrels, runs[0], runs[1], measures)
 
     def endless(self: object, measure: Measure, known: Qrels) -> None:
         before(self, measure, known)  # type: ignore[arg-type]
@@ -386,7 +387,7 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
 
     before = unjudged._Ratio.__init__
     monkeypatch.setattr(unjudged._Ratio, "__init__", endless)
-    whole = joint_bounds(qrels, *runs, measures)
+    whole = joint_bounds(qrels, runs[0], runs[1], measures)
     assert found.query_low.tolist() == whole.query_low.tolist()
     assert found.query_high.tolist() == whole.query_high.tolist()
 
@@ -453,8 +454,9 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
         assert (low <= high).all(), measure
         least, most = measure.definition.range
         difference = values[:, left, m] - values[:, right, m]
-        gain = measure.parameters.get("gain")
-        if not isinstance(gain, dict) and measure.parameters.get("rel", 1) > 0:
+        gain = measure.parameters.get("gain", "linear")
+        unjudged_is_0 = isinstance(gain, str) and measure.parameters.get("rel", 1) > 0
+        if unjudged_is_0:
             assert (low <= difference + 1e-12).all(), measure
             assert (difference <= high + 1e-12).all(), measure
         in_range = (least <= values[..., m]).all() and (values[..., m] <= (most or np.inf)).all()
@@ -463,12 +465,41 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
             assert (high <= most - least).all(), measure
             assert (bounds.low >= least - most).all(), measure
             assert (bounds.high <= most - least).all(), measure
-        if measure.linear != "fixed ideal" and measure.definition.range == (0, 1):
+        if measure.linear != "fixed ideal" and unjudged_is_0 and (least, most) == (0.0, 1.0):
             # Where new grades only add, the other run's mean is the least that it may be.
-            others = values[:, right, m].mean(axis=0)
-            if not isinstance(gain, dict) and measure.parameters.get("rel", 1) > 0:
-                assert (bounds.high <= 1 - others + 1e-12).all(), measure
+            others: Floats = values[:, right, m].mean(axis=0)
+            assert (bounds.high <= 1 - others + 1e-12).all(), measure
     assert known > 40
+
+
+def test_compare_of_hostile_runs_shows_no_bound_that_cannot_be() -> None:
+    judged, runs = hostile(0)
+    given = [Run(run, name) for name, run in runs.items()]
+    measures = "nDCG@10 nDCG P@5 RR ERR@10 RBP Success@3 SetP Judged@10 AP"
+    found = compare((judged, given), measures, all_pairs=True, bounds=True, flips=999, test="t")
+    for result in found.results:
+        for pair in result.pairs:
+            ends = [pair.low, pair.high, pair.unjudged_low, pair.unjudged_high]
+            assert all(-1 <= end <= 1 for end in ends if end is not None)
+            assert (pair.unjudged_low is None) == (result.measure in ("AP", "Judged@10"))
+    assert "ideal ranking left as it is" not in str(found)
+
+
+def test_a_run_with_its_ranks_as_scores(demo_folder: Path, tmp_path: Path) -> None:
+    """The mean of bm25 is 0.4523: the other's cannot be 1.5 above it."""
+    folder = demo_folder / "demo"
+    rows = (folder / "bm25.run").read_text().splitlines()
+    fields = [row.split() for row in rows]
+    wrong = [" ".join([*one[:4], one[3], one[5]]) for one in fields]
+    (tmp_path / "rankasscore.run").write_text("\n".join(wrong) + "\n")
+    runs = [read_run(folder / "bm25.run"), read_run(tmp_path / "rankasscore.run")]
+    found = compare((read_qrels(folder / "qrels.txt"), runs), flips=999)["nDCG@10"]
+    (pair,) = found.pairs
+    assert pair.unjudged_method == "exact"
+    assert pair.unjudged_low is not None
+    assert pair.unjudged_high is not None
+    assert -1 <= pair.unjudged_low <= pair.difference <= pair.unjudged_high <= 1
+    assert pair.unjudged_high <= 1 - pair.other_mean
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -279,8 +279,8 @@ def _results(
         paired = Paired(aligned.values[i][rows], left, right)
         moments = Moments.of(paired)
         if settings.test == "randomization" and flips.n_queries > 1:
-            p, *ends = inverted(paired, flips, settings.alpha)
-            interval = *ends, "randomization"
+            p, low, high = inverted(paired, flips, settings.alpha)
+            interval = low, high, "randomization"
         else:
             p = _p_values(paired, moments, flips, settings)
             interval = _interval(paired, moments, flips, settings)
