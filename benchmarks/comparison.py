@@ -1,13 +1,16 @@
 """Time of randomization tests beside scipy and ranx.
 
     pip install '.[bench]'
-    python benchmarks/comparison.py [--quick] [--repeats 3]
+    python benchmarks/comparison.py [--quick] [--repeats 3] [--busy 2]
 
 The scores are made here, from a stated seed: 10 systems on 6,980 queries, as MS MARCO's development
 set has, and 50 systems on 50 queries. All sides take turns; what is printed are medians. scipy and
 ranx take one pair after the other, and would take an hour for 100,000 flips of all: they are timed
 over some pairs and fewer flips, as stated, and compared by time per pair and flip. scipy has all of
 its flips in one batch, where it is quickest.
+
+`--busy N`: also compare 20,000 queries beside N processes that do nothing but count, in turn with
+none beside. What it takes then should be at most twice as long.
 """
 
 import argparse
@@ -151,6 +154,31 @@ def everything(repeats: int, shrink: int) -> None:
         print(f"  {seconds:8.3f} s  {name}")
 
 
+def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
+    """Time compare() of 20,000 queries alone, and beside processes that keep the cores busy."""
+    columns = scores(20_000, 2).values.T.tolist()
+    ids = [f"q{i}" for i in range(20_000)]
+    given = {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
+
+    def alone() -> None:
+        str(compare(given, flips=FLIPS // shrink))
+
+    def beside() -> None:
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
+        try:
+            alone()
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+
+    alone()  # all is imported now
+    taken = median_of(repeats, {"alone": alone, f"beside {n_busy} busy processes": beside})
+    print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
+    for name, seconds in taken.items():
+        print(f"  {seconds:8.3f} s  {seconds / taken['alone']:6.2f} x  {name}")
+
+
 def imports(repeats: int) -> None:
     """Time new interpreters that import and do nothing else."""
 
@@ -172,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the flips")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy")
     arguments = parser.parse_args()
     shrink = 10 if arguments.quick else 1
     print(
@@ -181,6 +210,8 @@ def main() -> None:
     many_queries(arguments.repeats, shrink)
     many_systems(arguments.repeats, shrink)
     everything(arguments.repeats, shrink)
+    if arguments.busy:
+        beside_others(arguments.repeats, shrink, arguments.busy)
     imports(arguments.repeats)
 
 

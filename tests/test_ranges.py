@@ -2,19 +2,20 @@
 
 import itertools
 import math
-from typing import Any
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from cranfield import compare, parse
 from cranfield.comparison.ranges import cut, range_of
+from cranfield.comparison.result import Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
 
 
-@pytest.mark.parametrize("test", ["t", "bootstrap", "bayes", "wilcoxon", "sign", "randomization"])
-def test_no_interval_of_ndcg_is_beyond_what_a_mean_can_be(test: Any) -> None:
+@pytest.mark.parametrize("test", get_args(Test))
+def test_no_interval_of_ndcg_is_beyond_what_a_mean_can_be(test: Test) -> None:
     rows = [
         {"system": name, "query_id": f"q{i}", "nDCG@10": x}
         for name, column in FEW.items()

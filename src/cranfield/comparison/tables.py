@@ -310,7 +310,8 @@ def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> li
         "same, worse.",
     ]
     if bounds:
-        said.append("unjudged: where diff may lie, whatever the unjudged documents are.")
+        lead = "unjudged: where diff may lie, whatever the unjudged documents are."
+        said.append(f"{lead}{_ideal_moves(result)}")
     if not result.rising:
         said.append(f"{result.measure}: less is better.")
     return [*said, *judged_too]
@@ -331,12 +332,16 @@ def _judged_notes(result: Result) -> list[str]:
             f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
         ]
         more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
-        kept = any(one.unjudged_method == "fixed ideal" for one in bounded)
         lead = "Whatever the unjudged documents are, diff lies in"
-        if kept:
-            lead = "By what they may gain, with the ideal ranking left as it is, diff lies in"
-        said.append(f"{lead}: {', '.join(shown)}{more}.")
+        said.append(f"{lead}: {', '.join(shown)}{more}.{_ideal_moves(result)}")
     return said
+
+
+def _ideal_moves(result: Result) -> str:
+    """Return a sentence on a measure of which any mean may fall if more is found relevant."""
+    known = any(one.unjudged_low is not None for one in result.pairs)
+    moves = known and parse(result.measure).linear == "fixed ideal"
+    return " New grades change the ideal ranking, and with it both means." if moves else ""
 
 
 # ---- all pairs, and one system ------------------------------------------------------------------

@@ -13,10 +13,14 @@ collection's highest may be worth. Both ends are reached. The difference of the 
 (the lowest value of the one less the highest of the other) is far wider: there a document may be
 relevant in one run and not relevant in the other.
 
+nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
+directly (`_Ratio`), and are reached as well.
+
 As in `cranfield.bounds`, it is the documents that were retrieved that may have any grade. What
 nobody retrieved stays unjudged: RBP is without its tail.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +36,7 @@ from cranfield.ids import Ids, keyed
 from cranfield.judge import Queries
 from cranfield.judged import Judged
 from cranfield.measures import Measure
+from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked, mean, means, ratio
@@ -40,7 +45,7 @@ from cranfield.render import Table, text, to_html
 from cranfield.runs import Run, RunLike, as_run
 from cranfield.scores import Systems
 
-Method = Literal["exact", "fixed ideal", "separate"]
+Method = Literal["exact", "separate"]
 _PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 _ROUNDING = 1e-12  # a bound so near to 0 may be 0
@@ -52,14 +57,11 @@ _ENDLESS = 2**62
 class PairBounds:
     """The bounds of each pair's mean difference, left - right: `low` and `high` are (n_pairs,).
 
-    `method` is "exact"; "fixed ideal" (nDCG): of the gains alone, by the ideal ranking of what is
-    judged now, so that nDCG's own difference may lie outside; or "separate": the difference of the
-    two runs' own bounds, wider than need be.
+    `method` is "exact" if some way to grade the unjudged reaches each end, or "separate": the
+    difference of the two runs' own bounds, wider than need be.
 
     `robust` (n_pairs,): whether the sign of the difference is the same however the unjudged are
-    graded. At fixed ideal, each query's difference keeps its sign under every ideal, but the ideals
-    of some queries grow more than those of others: so that the mean does so only if no query has
-    the other sign in any way, and one has this sign in every way.
+    graded.
 
     `of_queries`, if it was asked for, holds each query's bounds: two (n_queries, n_pairs), rows in
     the order of the query ids that were asked for. Those of the mean are the means of its columns,
@@ -72,20 +74,16 @@ class PairBounds:
     method: Method
     robust: Bools
     of_queries: tuple[Floats, Floats] | None = None
-    _signs: tuple[Ints, Ints] | None = None  # fixed ideal: each query's lowest and highest sign
 
     @classmethod
-    def of(
-        cls, method: Method, low: Floats, high: Floats, signs: tuple[Ints, Ints] | None = None
-    ) -> "PairBounds":
+    def of(cls, method: Method, low: Floats, high: Floats) -> "PairBounds":
         """Return the bounds of means of which each query's are `low` and `high`.
 
-        All are (n_queries, n_pairs); `signs` says, at fixed ideal, of what sign each query's
-        difference may be, -1, 0 or 1: at least, and at most.
+        Both are (n_queries, n_pairs). A query's documents are graded apart from another's, so that
+        the lowest mean is the mean of the lowest.
         """
         ends = means(low), means(high)
-        robust = _apart(*ends) if signs is None else _of_one_sign(*signs)
-        return cls(*ends, method, robust, (low, high), signs)
+        return cls(*ends, method, _apart(*ends), (low, high))
 
     def among(self, rows: Bools | Ints) -> "PairBounds":
         """Return the bounds for some of the queries, of which each query's were asked for.
@@ -95,25 +93,12 @@ class PairBounds:
         if self.of_queries is None:
             raise ValueError("these bounds were not kept for each query: ask for per_query=True")
         low, high = (end[rows] for end in self.of_queries)
-        signs = None if self._signs is None else (self._signs[0][rows], self._signs[1][rows])
-        return PairBounds.of(self.method, low, high, signs)
+        return PairBounds.of(self.method, low, high)
 
 
 def _apart(low: Floats, high: Floats) -> Bools:
     """Return whether 0 is neither between the two nor one of them."""
     return (low > _ROUNDING) | (high < -_ROUNDING)
-
-
-def _sign(values: Floats) -> Ints:
-    return ((values > _ROUNDING).astype(np.int8) - (values < -_ROUNDING)).astype(np.int8)
-
-
-def _of_one_sign(least: Ints, most: Ints) -> Bools:
-    """Return whether queries' signs (n_queries, ...) give their mean, however weighed, one sign."""
-    above = (least >= 0).all(axis=0) & (least > 0).any(axis=0)
-    below = (most <= 0).all(axis=0) & (most < 0).any(axis=0)
-    found: Bools = np.asarray(above | below)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +173,6 @@ class JointBounds:
 
 _NOTES: Mapping[str, str] = {
     "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
-    "fixed ideal": "fixed ideal: bounds of the gains, divided by the ideal ranking of what is "
-    "judged now. They are no bounds of nDCG itself: new grades make the ideal better, too, and its "
-    "difference may lie outside. robust does hold for nDCG.",
     "separate": "separate: the lowest of one run less the highest of the other; wider than need "
     "be, since a document may have two grades there.",
 }
@@ -214,13 +196,8 @@ def joint_bounds(
     Every unjudged document that a run retrieved may have any grade from 0 to the collection's
     highest, the same one in both runs. The bounds are "exact" for measures to which documents add
     one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
-    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find.
-
-    For nDCG they are of the gains, at "fixed ideal": divided by the ideal ranking of what is judged
-    now, so that an end may be beyond 1. They are no bounds of nDCG itself: with the ideal of the
-    new grades, a query's difference is nearer to 0, of the same sign, so that it, and the mean, may
-    be below a low above 0. A query of which nothing judged gains anything has 0. `robust` is of
-    nDCG itself: it asks that no query's difference can have the other sign.
+    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. They are for nDCG,
+    too: new grades make the ideal ranking better, so that a run's own nDCG may fall.
 
     For other measures that no document moves but those of the run itself, as Success, RR and ERR,
     they are "separate": the lowest value of the one less the highest of the other. Measures that
@@ -327,20 +304,33 @@ def pair_bounds(
     values = _values(systems, query_ids)
     costly = any("cost" in run.numbers for run in runs.values())
     usable = [i for i, one in enumerate(measures) if not (costly and one.definition.takes_cost)]
-    linear = [_Linear(measures[i], some) for i in usable if measures[i].linear != "no"]
-    if linear:
-        depth = min(max(one.deepest for one in linear), recipe["depth"] or _ENDLESS)
+    adding: dict[int, _Linear | _Ratio] = {
+        i: _Linear(measures[i], some) for i in usable if measures[i].linear == "exact"
+    }
+    adding |= {i: _Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
+    if adding:
+        depth = min(max(one.deepest for one in adding.values()), recipe["depth"] or _ENDLESS)
         unjudged = _unjudged(some, list(runs.values()), depth, recipe)
-        places = [i for i in usable if measures[i].linear != "no"]
-        for i, one in zip(places, linear, strict=True):
-            found[i] = _joint(
-                one, unjudged, values[:, :, i].astype(np.float64), left, right, per_query
-            )
-    if separate:
-        for i in usable:
-            if measures[i].linear == "no":
-                found[i] = _separate(measures[i], qrels, runs, recipe, query_ids, left, right)
+        for i, one in adding.items():
+            of_measure = values[:, :, i].astype(np.float64)
+            least, most = measures[i].definition.range
+            reach = math.inf if most is None else most - least
+            found[i] = _joint(one, unjudged, of_measure, left, right, per_query, reach)
+    for i in usable:
+        if separate and measures[i].linear == "no":
+            found[i] = _separate(measures[i], qrels, runs, recipe, query_ids, left, right)
     return found
+
+
+def _is_ratio(measure: Measure) -> bool:
+    """Return whether a measure is an nDCG of which the ends are known."""
+    known = measure.linear == "fixed ideal" and measure.bounds == "ratio"
+    return known and not _at_relevant(measure)
+
+
+def _at_relevant(measure: Measure) -> bool:
+    """Return whether a measure is cut at the number of relevant documents, as P@R is."""
+    return isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
 
 
 def _shared_queries(systems: Systems) -> list[str]:
@@ -479,11 +469,10 @@ class _Linear:
     A pseudo-query has one document: at rank r of n retrieved, with the grade that is worth most
     (or costs most). What it adds is the weight of (r, n). Another grade adds from `least` to `most`
     times as much. The ideal ranking of pseudo-queries holds a document of each of the grades tried;
-    for each query, `scale` says how much more or less a document adds beside the query's own ideal.
+    for each query, a scale says how much more or less a document adds beside the query's own ideal.
     """
 
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
-        self.method: Method = "fixed ideal" if measure.linear == "fixed ideal" else "exact"
         self._measure, self._ideal = measure, qrels.ideal
         self._top_grade = _top_grade(qrels)
         self._grades = self._tried()
@@ -494,13 +483,6 @@ class _Linear:
         share = ratio(worth, worth[chief : chief + 1])
         self.least, self.most = float(share.min()), float(share.max())
         self.deepest = self._depth()
-        # Queries of which nothing judged gains anything: nDCG is 0, and may not stay so.
-        self.gainless = np.zeros(len(qrels.query_ids), np.bool_)
-        if self.method == "fixed ideal":
-            first = np.ones(len(self.gainless), np.int64)
-            self.gainless = self._added(first, first, self._grade, self._ideal) == 0
-        gain = measure.parameters.get("gain")
-        self._costs = isinstance(gain, Mapping) and min(gain.values()) < 0
 
     def _tried(self) -> Ints:
         """Return the grades of which one is worth the most and one the least, highest first."""
@@ -550,24 +532,28 @@ class _Linear:
         return added
 
     def weights(self, run: _Unjudged) -> Floats:
-        """Return what each of a run's unjudged documents adds: (rows,).
-
-        In a query without gain, what it would add if the ideal were but of the highest grade.
-        """
+        """Return what each of a run's unjudged documents adds: (rows,)."""
         n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document asks for the scale
         first = np.ones(len(n_retrieved), np.int64)
         beside = self._added(first, n_retrieved, self._grade, self._ideal)
-        scale = np.where(self.gainless, 1.0, ratio(beside, self._of_places(first, n_retrieved)))
+        scale = ratio(beside, self._of_places(first, n_retrieved))
         return self._of_places(run.rank, n_retrieved[run.query]) * scale[run.query]
 
-    def signs(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return the least and the greatest sign of a query's difference between two ends.
+    def alone(self, n: int) -> Floats:
+        """Return what one document adds at the ranks from 1 to n: (n,)."""
+        return self._alone(np.arange(1, n + 1), np.full(n, n), self._grade)
 
-        Where a grade costs something, an ideal may be 0 or less, and any sign is possible.
+    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest difference of each query: (n_queries,) twice.
+
+        `moved` (rows,) is what each unjudged document adds to the one run less what it adds to the
+        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
         """
-        if self._costs:
-            return np.full(len(low), -1, np.int8), np.full(len(low), 1, np.int8)
-        return _sign(low), _sign(high)
+        # Both sums at once: of what is below 0, and of what is above.
+        sums = np.bincount(2 * at + (moved > 0), moved, 2 * len(difference))
+        less, more = sums[::2], sums[1::2]
+        low = difference + (self.most * less + self.least * more)
+        return low, difference + (self.most * more + self.least * less)
 
     def _of_places(self, rank: Ints, n_retrieved: Ints) -> Floats:
         """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
@@ -576,70 +562,217 @@ class _Linear:
         return self._alone(places % deepest, places // deepest, self._grade)[which]
 
 
+class _Ratio:
+    """What unjudged documents may do to a difference of two nDCG: to its gains and to the ideal.
+
+    The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
+    document u in the one run less that in the other, and I, the ideal ranking's DCG, depends only
+    on how many documents have each gain. So of the completions with so many documents of each gain,
+    the highest has the higher gains where d_u is greater; it is told by how many documents have at
+    least each gain, s_1 <= s_2 <= ... Then D - t I is a sum of terms, each of one s, of which a
+    pass over s for each gain finds the greatest; t is the ratio found before, until it rises no
+    more (Dinkelbach, Management Science 1967), as in `cranfield.bounds`. Documents of which d_u is
+    0 are all taken or none: they change the ideal alone.
+    """
+
+    def __init__(self, measure: Measure, qrels: Qrels) -> None:
+        known = Measure("DCG").definition.parameters
+        given = tuple((key, value) for key, value in measure.given if key in known)
+        self._sums = _Linear(Measure("DCG", measure.cutoff, given), qrels)
+        self._gain = measure.parameters["gain"]
+        self._top_grade = _top_grade(qrels)
+        ideal, n_queries = qrels.ideal, len(qrels.query_ids)
+        # What stands below the cutoff k counts in the ideal ranking, too, which has k documents.
+        # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
+        n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
+        cut = isinstance(measure.cutoff, Depth)
+        self.deepest = 3 * self._sums.deepest + n_judged if cut else _ENDLESS
+        # What an unjudged document may gain, most first; and all that any document may.
+        levels = np.unique(ideal.grade)
+        may_have = {0, self._top_grade, *levels[(levels >= 0) & (levels <= self._top_grade)]}
+        if isinstance(self._gain, Mapping):  # a grade that it does not name is worth itself
+            may_have |= {near for g in self._gain for near in (g - 1, g, g + 1)}
+        grades = np.array(sorted(g for g in may_have if 0 <= g <= self._top_grade))
+        self._worth = -np.unique(-self._worths(grades))
+        judged = self._worths(ideal.grade)
+        rungs = np.unique(np.concatenate((judged, self._worth)))
+        self._rungs = rungs[rungs > 0]
+        self._rises = np.diff(self._rungs, prepend=0.0)
+        # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
+        place = np.searchsorted(self._rungs, judged, side="right")
+        cells = ideal.query * (len(self._rungs) + 1) + place
+        counts = np.bincount(cells, minlength=n_queries * (len(self._rungs) + 1))
+        counts = counts.reshape(n_queries, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
+        self._n_judged = counts[:, 1:]
+
+    def _worths(self, grades: Ints) -> Floats:
+        found: Floats = worth(grades, self._gain, self._top_grade) * 1.0
+        return found
+
+    def weights(self, run: _Unjudged) -> Floats:
+        """Return the discount of each of a run's unjudged documents: (rows,).
+
+        Here and in `ends`, discounts are times what the best grade gains, which changes no ratio.
+        """
+        found = np.zeros(len(run.rank))
+        rows = np.flatnonzero(run.rank <= self._sums.deepest)
+        some = _Unjudged(run.query[rows], run.rank[rows], run.document[rows], run.n_retrieved)
+        found[rows] = self._sums.weights(some)
+        return found
+
+    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest difference of each query: (n_queries,) twice.
+
+        `moved` (rows,) is the discount of each unjudged document in the one run less that in the
+        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
+        """
+        n_queries = len(difference)
+        low, high = np.empty(n_queries), np.empty(n_queries)
+        # All documents of which the discount is 0 are one row.
+        n_alike = np.bincount(at[moved == 0], minlength=n_queries)
+        at = np.concatenate((at[moved != 0], np.arange(n_queries)))
+        moved = np.concatenate((moved[moved != 0], np.zeros(n_queries)))
+        n = np.bincount(at, minlength=n_queries)
+        order = np.lexsort((moved, at))
+        starts = np.cumsum(n) - n
+        longest = int((n + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
+        within = min(longest, self._sums.deepest)
+        best = np.concatenate(([0.0], np.cumsum(self._sums.alone(max(within, 1)))))
+        begin = 0
+        while begin < n_queries:
+            widest = np.maximum.accumulate(n[begin : begin + _ROWS]) + 2
+            fits = widest * np.arange(1, len(widest) + 1) <= _ROWS
+            end = begin + max(1, int(np.count_nonzero(fits)))
+            some = slice(begin, end)
+            rows = order[starts[begin] : starts[end - 1] + n[end - 1]]
+            rising = np.zeros((end - begin, int(n[some].max())))
+            place = np.arange(len(rows)) - np.repeat(starts[some] - starts[begin], n[some])
+            rising[at[rows] - begin, place] = moved[rows]
+            judged, alike = self._n_judged[some], n_alike[some]
+            ideal = (best[np.minimum(judged, within)] * self._rises).sum(axis=1)
+            fixed = difference[some] * ideal
+            # The lowest is the highest of the difference the other way round.
+            low[some] = 0.0 - self._highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
+            last = np.arange(rising.shape[1])
+            falling = np.take_along_axis(rising, np.maximum(n[some, None] - 1 - last, 0), axis=1)
+            high[some] = self._highest(falling, n[some], alike, fixed, judged, best)
+            if self._worth[-1] == 0:  # as it is, is one of the completions
+                np.minimum(low[some], difference[some], out=low[some])
+                np.maximum(high[some], difference[some], out=high[some])
+            begin = end
+        return low, high
+
+    def _highest(
+        self, falling: Floats, n: Ints, alike: Ints, fixed: Floats, judged: Ints, best: Floats
+    ) -> Floats:
+        """Return the highest ratio of each query: (n_queries,).
+
+        `falling` (n_queries, longest) are discounts, the greatest first, of which a query has the
+        first `n`; the one that is 0 stands for `alike` documents. `fixed` (n_queries,) is what
+        judged documents gain, `judged` (n_queries, n_rungs) how many of them gain at least as much
+        as each rung, `best` what so many documents add to an ideal ranking.
+        """
+        n_queries, longest = falling.shape
+        taken = np.arange(longest + 1)
+        beyond = taken > n[:, None]
+        falling = np.where(beyond[:, 1:], 0.0, falling)
+        past = taken > np.count_nonzero(falling > 0, axis=1)[:, None]
+        documents = taken + past * (alike[:, None] - 1)  # so many are taken
+        above = np.concatenate((np.zeros((n_queries, 1)), falling.cumsum(axis=1)), axis=1)
+        steps = -np.diff(self._worth)  # what each level gains above the next
+        # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
+        owner = np.searchsorted(-self._worth, -self._rungs, side="right") - 1
+        ideal = np.zeros((len(self._worth), n_queries, longest + 1))
+        base = np.zeros(n_queries)
+        for rung, level in enumerate(owner.tolist()):
+            count = judged[:, rung, None]
+            if level < 0:
+                base += self._rises[rung] * best[np.minimum(count[:, 0], len(best) - 1)]
+            else:
+                down_to = np.minimum(count + documents, len(best) - 1)
+                ideal[level] += self._rises[rung] * best[down_to]
+        every = np.arange(n_queries)
+        base += ideal[-1, every, n]  # of the lowest level, which they all have
+        fixed = fixed + self._worth[-1] * above[every, n]
+        found = np.full(n_queries, -np.inf)
+        chosen = np.repeat(n[None], len(steps), axis=0)
+        open_ = every
+        while len(open_):
+            gained, shared = fixed[open_], base[open_]
+            for level, count in enumerate(chosen):
+                gained = gained + steps[level] * above[open_, count]
+                shared = shared + ideal[level, open_, count]
+            t = ratio(gained, shared)
+            higher = t > found[open_]
+            found[open_] = np.where(higher, t, found[open_])
+            open_ = open_[higher]
+            if not len(open_) or not len(steps):
+                break
+            total, choices = np.zeros((len(open_), longest + 1)), []
+            for level, step in enumerate(steps.tolist()):
+                total = total + step * above[open_] - found[open_, None] * ideal[level, open_]
+                total[beyond[open_]] = -np.inf
+                greatest = np.maximum.accumulate(total, axis=1)
+                choices.append(np.maximum.accumulate(np.where(total == greatest, taken, 0), axis=1))
+                total = greatest
+            last, chosen = n[open_], np.empty((len(steps), len(open_)), np.int64)
+            for level in range(len(steps) - 1, -1, -1):
+                last = chosen[level] = choices[level][np.arange(len(open_)), last]
+        # Where nothing that was judged gains anything, nothing may.
+        nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
+        return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
+
+
 def _joint(
-    one: _Linear,
+    one: _Linear | _Ratio,
     unjudged: Sequence[_Unjudged],
     values: Floats,
     left: Ints,
     right: Ints,
     per_query: bool,
+    reach: float,
 ) -> PairBounds:
-    """Return the bounds of each pair; `values` is (n_queries, n_systems)."""
-    n_queries = len(values)
+    """Return the bounds of each pair; `values` is (n_queries, n_systems).
+
+    `reach`: the greatest difference that the measure's range allows. With gains of one's own there
+    may be greater ones; rounding alone makes none.
+    """
     tables: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left.tolist(), *right.tolist()}:
         run = unjudged[system]
         rows = np.flatnonzero(run.rank <= one.deepest)
         run = _Unjudged(run.query[rows], run.rank[rows], run.document[rows], run.n_retrieved)
-        weight = one.weights(run)
-        rows = np.flatnonzero(weight)
-        tables[system] = run.query[rows], run.document[rows], weight[rows]
+        tables[system] = run.query, run.document, one.weights(run)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
     mine, theirs = np.zeros(n_documents), np.zeros(n_documents)
-    ends, robust = np.empty((2, len(left))), np.zeros(len(left), np.bool_)
-    kept = len(left) if per_query else 0
-    queries, signs = np.empty((2, kept, n_queries)), np.empty((2, kept, n_queries), np.int8)
-    fixed = one.method == "fixed ideal"
+    is_mine = np.zeros(n_documents, np.bool_)
+    ends = np.empty((2, len(left)))
+    queries = np.empty((2, len(left) if per_query else 0, len(values)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
     first, second = np.minimum(left, right), np.maximum(left, right)
     order = np.lexsort((second, first))
     for i in dict.fromkeys(first.tolist()):
         query, document, weight = tables[i]
-        mine[document] = weight
+        mine[document], is_mine[document] = weight, True
         for pair in order[first[order] == i].tolist():
             j = int(second[pair])
             its_query, its_document, its_weight = tables[j]
             theirs[its_document] = its_weight
-            only = np.flatnonzero(mine.take(its_document) == 0)
+            only = np.flatnonzero(~is_mine.take(its_document))
             moved = np.concatenate((weight - theirs.take(document), -its_weight.take(only)))
             at = np.concatenate((query, its_query.take(only)))
-            # Both sums at once: of what is below 0, and of what is above.
-            sums = np.bincount(2 * at + (moved > 0), moved, 2 * n_queries)
-            less, more = sums[::2], sums[1::2]
             theirs[its_document] = 0
-            difference = values[:, i] - values[:, j]
-            low = difference + (one.most * less + one.least * more)
-            high = difference + (one.most * more + one.least * less)
+            both = np.stack(one.ends(at, moved, values[:, i] - values[:, j]))
+            rounded = np.abs(both) <= reach * (1 + _ROUNDING)
+            low, high = np.where(rounded, np.clip(both, -reach, reach), both)
             if left[pair] != i:
                 low, high = 0 - high, 0 - low
-            if fixed:
-                its_signs = one.signs(low, high)
-                robust[pair] = _of_one_sign(*its_signs)
-                low[one.gainless] = high[one.gainless] = 0.0
             ends[:, pair] = mean(low), mean(high)
             if per_query:
                 queries[:, pair] = low, high
-                if fixed:
-                    signs[:, pair] = its_signs
-        mine[document] = 0
-    return PairBounds(
-        ends[0],
-        ends[1],
-        one.method,
-        robust if fixed else _apart(*ends),
-        (queries[0].T, queries[1].T) if per_query else None,
-        (signs[0].T, signs[1].T) if per_query and fixed else None,
-    )
+        mine[document], is_mine[document] = 0, False
+    of_queries = (queries[0].T, queries[1].T) if per_query else None
+    return PairBounds(ends[0], ends[1], "exact", _apart(*ends), of_queries)
 
 
 # ---- measures that do not add up --------------------------------------------------------------
@@ -661,7 +794,7 @@ def _separate(
         return None
     # What only the other run retrieved may be relevant, too, which changes how much there is to be
     # found: a run's own bounds know nothing of it. Measures that this moves are not "extremes".
-    if measure.bounds != "extremes":
+    if measure.bounds != "extremes" or _at_relevant(measure):
         return None
     options = {key: recipe[key] for key in ("order", "scores", "ties", "depth")}
     systems = evaluate(qrels, runs, measure, bounds=True, **options)
