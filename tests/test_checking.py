@@ -211,7 +211,7 @@ def test_a_report_shows_itself_as_it_prints() -> None:
     page = report._repr_html_()
     assert page.count("<table>") == len(report.facts) == 2
     for finding in report.findings:
-        assert html.escape(finding.message) in page
+        assert html.escape(finding.text) in page
     assert "<b>" not in page
     assert str(report).splitlines()[-1] in page
     clean = check({"q": {"a": 1, "b": 0}})

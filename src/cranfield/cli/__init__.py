@@ -92,7 +92,9 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
+                return super().invoke(ctx)
         except CranfieldError as error:
             raise _Refused(str(error)) from None
         except click.UsageError as error:
@@ -157,9 +159,7 @@ def _run() -> int:
     either must not be taken for a gate that has failed.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CranfieldWarning)  # tables and notes say the same
-            found = cli.main(prog_name="cranfield", standalone_mode=False)
+        found = cli.main(prog_name="cranfield", standalone_mode=False)
         status = found if isinstance(found, int) else 0
         sys.stdout.flush()
     except click.ClickException as error:
