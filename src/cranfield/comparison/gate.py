@@ -336,8 +336,6 @@ def _verdict(
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin = contrast.question.margin
     outcome = outcome_of(tested, i, asked)
-    if contrast.at_worst and not changed:  # nothing is relevant, or the ids are other ones
-        outcome = "UNDECIDED"
     p = tested.p_above[0, i]
     if asked.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
@@ -449,7 +447,8 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
             yield Note(
                 "nothing-shown",
                 "warning",
-                f"every score is {contrast.base[0]:g}, also the baseline's, which shows nothing.",
+                f"every score is {contrast.base[0]:g}, also the baseline's: it passes, which shows "
+                "nothing. Are these the judgments of these runs?",
                 one.n,
                 named,
             )
