@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from cranfield.comparison.corrections import holm
+from cranfield.comparison.doubts import doubt_of
 from cranfield.comparison.effects import effects_of
 from cranfield.comparison.flips import (
     Flips,
@@ -25,7 +26,6 @@ from cranfield.comparison.flips import (
     sign_flip,
     step_down,
 )
-from cranfield.comparison.remarks import doubt_of
 from cranfield.comparison.significance import TIE, Moments, t_interval
 from cranfield.ranked import Bools, Floats
 

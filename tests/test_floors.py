@@ -86,6 +86,7 @@ FLOORS = [
     "pairs.relabelled",
     "pairs",
     "graded",
+    "comparison.doubts",
     "comparison.geometric",
     "comparison.options",
     "comparison.shown",

@@ -17,6 +17,7 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
+from cranfield.comparison.doubts import FEW
 from cranfield.comparison.effects import cliff, effects_of
 from cranfield.comparison.flips import (
     FLIPS,
@@ -31,7 +32,7 @@ from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
 from cranfield.comparison.ranges import cut, range_of
-from cranfield.comparison.remarks import FEW, Changes, remarks_on
+from cranfield.comparison.remarks import Changes, remarks_on
 from cranfield.comparison.result import (
     Correction,
     Family,

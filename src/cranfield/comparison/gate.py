@@ -21,12 +21,12 @@ import numpy as np
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
 from cranfield.comparison.bounded import BETS
+from cranfield.comparison.doubts import FEW, doubt_of
 from cranfield.comparison.effects import skewness
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
 from cranfield.comparison.geometric import is_geometric
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, over_all, range_given
 from cranfield.comparison.noninferiority import (
-    FEW,
     Asked,
     GateTest,
     Held,
@@ -35,6 +35,7 @@ from cranfield.comparison.noninferiority import (
     outcome_of,
 )
 from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.result import Scale
 from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import InputError, one_of
@@ -65,9 +66,9 @@ class Verdict:
     """What was found of one system under one measure.
 
     Differences are the system's minus the baseline's; where less is better (`turned`), the other
-    way round: so that above 0 is better. Where the mean over the queries is geometric
-    (`geometric`), they are differences of natural logarithms, so that exp(difference) is the ratio
-    of the two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
+    way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
+    "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
+    two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
     which the system scores otherwise; `changes` are these queries, the worst first: all of them if
     they are fewer than 10, else some.
 
@@ -102,7 +103,7 @@ class Verdict:
     p_worse: float | None
     queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
     turned: bool
-    geometric: bool
+    scale: Scale
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
@@ -365,7 +366,7 @@ def _verdict(
         p_worse=None if silent else or_none(tested.p_below[1, i]),
         queries_needed=needed,
         turned=not contrast.rising,
-        geometric=is_geometric(contrast.known),
+        scale="ratio" if is_geometric(contrast.known) else "difference",
         changes=_changes(contrast, i, query_ids, _kept(outcome, changed, changes)),
     )
 
@@ -460,7 +461,7 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
             are = "are that many" if one.n >= needed else f"are {one.n:,}"
             lose = f"lose as much as {most:.4g}"
             loss = f"a mean loss of {one.margin:.4g}"
-            if one.geometric:
+            if one.scale == "ratio":
                 lose = f"fall to one in {math.exp(most):,.0f}"
                 loss = f"a ratio of {math.exp(-one.margin):.4g}"
             said += (
@@ -491,15 +492,14 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
 def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
     """Yield a note on systems whose differences are skewed for so many queries.
 
-    Limits of a mean hold well for n > 25 G^2, G being the skewness (Cochran, Sampling Techniques,
-    3rd ed. 1977, p. 42).
+    Limits of a mean hold well for n > 25 G^2, G being the skewness: see `doubt_of`.
     """
     question = contrast.question
     weights = np.ones(len(contrast.base)) if question.weights is None else question.weights
     paired = Paired.of(question.gains + question.margin * weights[:, None])
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
-        if one.changed >= FEW and one.n < 25 * skew**2:
+        if doubt_of(one.n, one.changed, skew) == "skewed":
             yield Note(
                 "skewed",
                 "warning",
@@ -530,7 +530,7 @@ def _legend(found: Gate) -> list[str]:
     turned = list(dict.fromkeys(one.measure for one in verdicts if one.turned))
     if turned:
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
-    ratios = list(dict.fromkeys(one.measure for one in verdicts if one.geometric))
+    ratios = list(dict.fromkeys(one.measure for one in verdicts if one.scale == "ratio"))
     if ratios:
         said.append(
             f"{', '.join(ratios)}: a geometric mean; difference, lower and upper are ratios (x): "
@@ -565,7 +565,9 @@ def _title(found: Gate) -> list[str]:
     margins = {}
     for one in found.verdicts:
         share = str(recipe["margin"]).strip() if str(recipe["margin"]).strip()[-1] == "%" else ""
-        size = f"a ratio of {math.exp(-one.margin):g}" if one.geometric else f"{one.margin:.4g}"
+        size = (
+            f"a ratio of {math.exp(-one.margin):g}" if one.scale == "ratio" else f"{one.margin:.4g}"
+        )
         said = f"{one.measure} {number(one.baseline_mean)}, margin {size}"
         said += f" ({share})" if share else ""
         if recipe["test"] == "bounded":
@@ -580,7 +582,7 @@ def _title(found: Gate) -> list[str]:
 
 def _row(one: Verdict, needed: bool) -> list[str]:
     differences = [one.difference, one.lower, one.upper]
-    if one.geometric:
+    if one.scale == "ratio":
         shown = [f"x{math.exp(d):.4f}" if d is not None else "-" for d in differences]
     else:
         shown = list(map(signed, differences))

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cranfield.comparison.bounded import Reach, bounded
+from cranfield.comparison.doubts import FEW
 from cranfield.comparison.flips import Flips, Paired, one_sided
 from cranfield.comparison.power import topics
 from cranfield.comparison.significance import TIE, Moments, student
@@ -14,7 +15,6 @@ from cranfield.ranked import Bools, Floats, Ints
 
 GateTest = Literal["randomization", "t", "bounded"]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
-FEW = 10  # queries that differ; with fewer, limits of the mean do not hold
 _POWER = 0.8
 
 

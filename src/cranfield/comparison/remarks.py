@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
+from cranfield.comparison.doubts import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair, Settings
 from cranfield.comparison.shown import number, probability
 from cranfield.measures import Measure
 from cranfield.notes import Note
 
-FEW = 10  # queries, or queries that differ
 _LISTED = 3  # pairs of which the queries that differ are listed
 _NAMED = 5
 _DRAWN = ("randomization", "wilcoxon", "bootstrap")
@@ -36,24 +35,6 @@ _SO_FEW = (
 
 # (query_id, score of the system, score of the other), of the queries that differ
 Changes = Sequence[tuple[str, float, float]]
-Doubt = Literal["identical", "few-changes", "skewed"]
-
-
-def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
-    """Return why a test and an interval of a mean difference may not keep their promise.
-
-    `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
-    do, the sample need not hold the large differences that are rare. Else by the skewness G of the
-    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Fewer
-    than 10 queries in all are a doubt by themselves, which has a note of its own.
-    """
-    if changed == 0:
-        return "identical"
-    if n < FEW:
-        return None
-    if changed < FEW:
-        return "few-changes"
-    return "skewed" if skewness is not None and n < 25 * skewness**2 else None
 
 
 def remarks_on(
