@@ -118,7 +118,7 @@ def _t(
     if most > far:
         k = far**2 / n
         centred = weights - 1
-        together = (centred @ (question.gains - moments.mean)) / df
+        together = (centred[:, None] * (question.gains - moments.mean)).sum(axis=0) / df
         at_mean = Moments.of(Paired.of(question.gains - np.outer(centred, moments.mean))).sd
         flat = 1 - k * spread**2
         root = np.sqrt(
