@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.comparison.products import product
 from cranfield.ranked import Floats, Ints
 
 BETS = 100
@@ -62,11 +63,11 @@ def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
     """
     if least >= 0:  # the claim is not even possible
         return math.inf
-    counts = np.ones(len(values), np.int64) if counts is None else counts
+    often = (np.ones(len(values)) if counts is None else counts.astype(np.float64))[:, None]
     step = max(1, _CELLS // max(1, len(values)))
     made = np.concatenate(
         [
-            np.log1p(_SHARES[begin : begin + step, None] * (values / -least)) @ counts
+            product(np.log1p(_SHARES[begin : begin + step, None] * (values / -least)), often)[:, 0]
             for begin in range(0, BETS, step)
         ]
     )
@@ -130,7 +131,7 @@ class _Column:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
         enough = -math.log(alpha)
         # At the mean, no bet has made anything: a product of factors of mean 1 is 1 at most.
-        kept = float(self.values @ self.counts) / int(self.counts.sum())
+        kept = float((self.values * self.counts).sum()) / int(self.counts.sum())
         step = self.reach.high - self.reach.low
         refused = kept - sign * step
         while self.wealth(sign, refused) < enough:
