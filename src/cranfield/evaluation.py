@@ -145,9 +145,10 @@ def evaluate(
     several = several_runs(run, errors)
     one = None if several is not None else as_run(cast(RunLike, run), errors)
     runs = several if one is None else {one.name: one}
-    found = score_runs(judgments, runs or {}, wanted, bounds=bounds, progress=progress, **options)
+    systems = score_runs(judgments, runs or {}, wanted, bounds=bounds, progress=progress, **options)
+    found = systems if one is None else systems[one.name]
     warn_of(found.notes)
-    return found if one is None else found[one.name]
+    return found
 
 
 def score_runs(

@@ -38,6 +38,7 @@ from cranfield.ranking import (
     single,
     sorting_scores,
     tie_order,
+    together,
 )
 from cranfield.run_notes import (
     against_ranks,
@@ -104,7 +105,12 @@ class Meeting:
     without_run: int
     rows_left_out: int
     tied: int  # documents that share their score with another
-    notes: tuple[Note, ...]  # what else to know of the run and the judgments
+    noted: Callable[[], tuple[Note, ...]]  # makes `notes`, which not every caller wants
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What else to know of the run and the judgments."""
+        return self.noted()
 
     @cached_property
     def counts(self) -> Counts:
@@ -210,7 +216,6 @@ class _Match:
     n_several: int = 0  # queries of several documents, and of these, as Placed has them:
     n_level: int = 0
     n_unsorted: int = 0
-    longest: int = 0  # of a dict whose scores may all be ranks: its longest query, else 0
     left_out: LeftOut = field(default_factory=LeftOut)
     regrouped: bool = False  # whether its queries' rows stood apart
     costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
@@ -329,10 +334,13 @@ def _assemble(
     )
     in_run = match.in_run if kept is None else kept[kept]
     left_out = match.left_out.count + qrels.left_out.count
-    suspicious = list(_suspicions(qrels, run, match, order, ties))
-    if n_hits == 0 and n_answered:
-        suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole))
-    notes = (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
+
+    def noted() -> tuple[Note, ...]:
+        suspicious = list(_suspicions(run, match, order, ties))
+        if n_hits == 0 and n_answered:
+            suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole))
+        return (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
+
     return Meeting(
         judged,
         query_ids,
@@ -342,7 +350,7 @@ def _assemble(
         n_left,
         left_out,
         match.n_tied,
-        notes,
+        noted,
     )
 
 
@@ -398,19 +406,17 @@ def _hinting(note: Note) -> Note:
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspicions(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
+def _suspicions(run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     by = order if run.nested is not None else run.ranked_by(order)
     if by == "score":
         by_id = ties in ("document", "ascending")
-        if by_id and 0 < match.n_several == match.n_level:
+        if by_id and match.n_level and match.n_level == _n_several(run, match):
             yield level_scores(match.n_level)
-        if run.nested is None and match.n_unsorted:
+        if run.nested is not None:
+            yield from _ranks_in(run.nested)
+        elif match.n_unsorted:
             yield from _against(run)
-        elif match.longest:
-            ranks_note = ranks_as_scores(match.n_several, match.longest)
-            if ranks_note is not None:
-                yield ranks_note
 
 
 def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
@@ -438,16 +444,36 @@ def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> I
 _BLOCKS_LOOKED_AT = 2
 
 
+def _n_several(run: Run, match: _Match) -> int:
+    """Count the judged queries for which the run has several documents."""
+    if run.nested is None:
+        return match.n_several
+    return int(np.count_nonzero(match.n_retrieved > 1))
+
+
+def _ranks_in(nested: Nested) -> Iterator[Note]:
+    """Say whether the scores of a dict are ranks: as a rule its first query shows that not."""
+    n_several = longest = 0
+    for docs in nested.values():
+        if len(docs) > 1:
+            if not are_ranks(np.array([*docs.values()], np.float64)):
+                return
+            n_several, longest = n_several + 1, max(longest, len(docs))
+    note = ranks_as_scores(n_several, longest)
+    if note is not None:
+        yield note
+
+
 def _against(run: Run) -> Iterator[Note]:
     """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
 
-    What is wrong with the rank column itself is of no matter to a run that is ranked by scores.
+    Faults of the rank column itself do not matter: the run is ranked by its scores.
     """
     wanted: list[Number] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     n_against = n_queries = n_like_ranks = longest = 0
     for load in loads[:_BLOCKS_LOOKED_AT]:
-        block = load()
+        block = together(load())
         starts = np.append(block.query.begins(), len(block))
         counts = np.diff(starts)
         scores = block.value
@@ -734,7 +760,6 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
     by_id = ties in ("document", "ascending")
     nested: Nested = run.nested or {}
     starts = qrels.starts.tolist()
-    like_ranks, longest = order == "score", 0
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
         if ranking is None:
@@ -746,10 +771,6 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
         if not ranking:
             continue
         every, values = scores_of(query, ranking)
-        n = len(values)
-        match.n_several += n > 1
-        like_ranks = like_ranks and are_ranks(every)
-        longest = max(longest, n)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
         rows = (found == found).nonzero()[0]
         wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
@@ -757,10 +778,10 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
-        match.n_level += 0 < any_tied == n - 1
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
             n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
             match.n_tied += int(any_tied + n_ties)
+            match.n_level += any_tied == len(equal)
         if len(rows) == 0:
             continue
         found = found.take(rows)
@@ -779,7 +800,6 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
             match.places(Placed(above + 1, 0, tie_first=beyond + 1, tie_size=size))
     if np.count_nonzero(match.in_run) < len(nested):
         match.unknown.update(nested.keys() - set(qrels.query_ids))
-    match.longest = longest if like_ranks else 0
     return match
 
 

@@ -88,7 +88,8 @@ def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:
 
     `stacklevel` counts from the caller of this function, as that of `warnings.warn` does.
     """
-    grave = [note for note in gravest_first(notes) if note.is_grave]
+    grave = [note for note in notes if note.is_grave]
     if grave:
-        text = "\n".join(printable(str(note).partition(": ")[2]) for note in grave)
+        lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
+        text = "\n".join(map(printable, lines))
         warnings.warn(text, CranfieldWarning, stacklevel=stacklevel + 1)

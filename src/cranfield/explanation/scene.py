@@ -103,7 +103,8 @@ class Scene:
         other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
         if other is not None:
             note = Note("spelling", "warning", f"{other.problem}.", 1)
-            meeting = replace(meeting, notes=(*meeting.notes, note))
+            notes = (*meeting.notes, note)
+            meeting = replace(meeting, noted=lambda: notes)
         ties = options.get("ties", "document")
         ranking = its.ranking(order, options.get("scores", "double"), ties)
         docs, starts = alone.doc_lists[0], alone.starts
