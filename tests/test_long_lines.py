@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cranfield import InputError, evaluate, read_run
+from cranfield import InputError, Run, evaluate, read_run
 from cranfield.formats.lines import LONGEST_LINE
 
 QRELS = {"q1": {"d1": 1, "d2": 2}}
@@ -17,7 +17,7 @@ def score(path: Path, content: str) -> float:
     return evaluate(QRELS, read_run(path), "nDCG")["nDCG"]
 
 
-EXPECTED = evaluate(QRELS, ROWS, "nDCG")["nDCG"]
+EXPECTED = evaluate(QRELS, Run(ROWS), "nDCG")["nDCG"]
 
 
 def separated(n: int, separator: str, ids_last: bool) -> str:

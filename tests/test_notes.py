@@ -112,8 +112,8 @@ def test_the_command_line_says_it_once(write: Any) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stderr.count("the rank column contradicts the scores") == 1
     assert done.stderr.startswith("warning: in 3 of 3 queries")
-    done = subprocess.run([*command, "--format", "json"], capture_output=True, timeout=60)
-    notes = json.loads(done.stdout)["runs"][0]["notes"]
+    page = subprocess.run([*command, "--format", "json"], capture_output=True, timeout=60)
+    notes = json.loads(page.stdout)["runs"][0]["notes"]
     assert {"ranks"} == {one["code"] for one in notes if one["severity"] == "warning"}
 
 
@@ -143,6 +143,46 @@ def test_only_the_beginning_of_a_long_run_is_looked_at(
     assert "at the beginning of the run" in note.text
 
 
+@pytest.mark.parametrize("name", ["run.txt", "run.csv"])
+def test_rows_in_the_order_of_their_ranks_over_all_queries(name: str, write: Any) -> None:
+    rows = [(f"q{q}", f"d{d}", d + 1) for d in range(N) for q in range(3)]
+    lines = [f"{q} Q0 {d} {r} {r} t\n" for q, d, r in rows]
+    if name.endswith("csv"):
+        lines = ["query_id,doc_id,score\n", *(f"{q},{d},{r}\n" for q, d, r in rows)]
+    qrels, run = write("qrels.txt", QRELS), write(name, "".join(lines))
+    code = "ranks-as-scores" if name.endswith("csv") else "ranks"
+    assert grave(evaluate(qrels, run, "AP").notes) == {code: 3}
+
+
+def test_ranks_that_agree_with_the_scores_are_none_in_their_place(write: Any) -> None:
+    """The worst first: the scores rise by 1, and the rank column says that this is meant."""
+    content = trec(lambda d: d + 1, rank=lambda d: N - d)
+    qrels, run = write("qrels.txt", QRELS), write("run.txt", content)
+    assert grave(evaluate(qrels, run, "AP").notes) == {}
+    assert "ranks-as-scores" not in {note.code for note in check(qrels, run).findings}
+
+
+def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
+    qrels, run = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
+    good = write("good.txt", ODD["in order"][0])
+    for command in (
+        ["evaluate", qrels, run],
+        ["explain", qrels, run, "-m", "AP"],
+        ["explain", qrels, run, "-m", "AP", "-q", "q1"],
+        ["compare", qrels, good, run, "-m", "AP"],
+        ["gate", qrels, run, "--baseline", good, "-m", "AP", "--margin", "0.1"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "cranfield", *command, "--format", "csv"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        lines = [line for line in done.stderr.splitlines() if "contradicts the scores" in line]
+        assert len(lines) == 1, command
+        assert lines[0].startswith("warning: "), command
+
+
 def test_a_dict_of_ranks() -> None:
     qrels = {f"q{q}": {"b": 1} for q in range(4)}
     upside_down = {f"q{q}": {"a": 1, "b": 2, "c": 3} for q in range(4)}
@@ -151,8 +191,10 @@ def test_a_dict_of_ranks() -> None:
     assert grave(evaluate(qrels, from_0, "RR").notes) == {"ranks-as-scores": 4}
     falling = {f"q{q}": {"a": 3, "b": 2, "c": 1} for q in range(4)}
     assert grave(evaluate(qrels, falling, "RR").notes) == {}
-    one_is_none = {**upside_down, "q3": {"a": 1, "b": 2, "c": 4}}
-    assert grave(evaluate(qrels, one_is_none, "RR").notes) == {}
+    one_of_4 = {**upside_down, "q3": {"a": 1, "b": 2, "c": 4}}
+    assert grave(evaluate(qrels, one_of_4, "RR").notes) == {}
+    many: Any = {f"q{q}": upside_down["q0"] for q in range(39)} | {"odd": one_of_4["q3"]}
+    assert grave(evaluate(qrels, many, "RR").notes) == {"ranks-as-scores": 39}
     two = {f"q{q}": {"a": 1, "b": 2} for q in range(4)}
     assert grave(evaluate(qrels, two, "RR").notes) == {}, "lists of two may well rise"
 
@@ -162,7 +204,18 @@ def test_a_dict_of_equal_scores() -> None:
     level = {f"q{q}": {"a": 1.0, "b": 1.0} for q in range(3)} | {"q3": {"b": 2.0}}
     assert grave(evaluate(qrels, level, "RR").notes) == {"level-scores": 3}
     assert grave(evaluate(qrels, level, "RR", ties="expected").notes) == {}, "then they are meant"
-    assert grave(evaluate(qrels, {**level, "q0": {"a": 1, "b": 2}}, "RR").notes) == {}
+    mixed: Any = {**level, "q0": {"a": 1, "b": 2}}
+    assert grave(evaluate(qrels, mixed, "RR").notes) == {}
+    single: Any = {f"q{q}": {"a": float(q)} for q in range(100)}
+    assert grave(evaluate(qrels, {**single, "q3": {"b": 1, "c": 1}}, "RR").notes) == {}
+
+
+def test_notes_are_plain_values() -> None:
+    level = {"q1": {"a": 1.0, "b": 1.0}}
+    scores = evaluate({"q1": {"a": 1}}, level, "AP")
+    assert json.loads(json.dumps([one.to_dict() for one in scores.notes]))
+    two = compare(({"q1": {"a": 1}}, {"x": level, "y": {"q1": ["a"]}}), "AP")
+    assert json.loads(json.dumps(two.to_dict()))
 
 
 def test_a_run_that_retrieves_nothing_has_no_ids_to_match() -> None:
@@ -170,7 +223,7 @@ def test_a_run_that_retrieves_nothing_has_no_ids_to_match() -> None:
 
 
 def test_a_table_with_a_rank_column() -> None:
-    rows = [{"query": "q1", "doc": f"d{i}", "score": i, "rank": i} for i in range(1, 6)]
+    rows: list[Any] = [{"query": "q1", "doc": f"d{i}", "score": i, "rank": i} for i in range(1, 6)]
     assert grave(evaluate({"q1": {"d1": 1}}, Run(rows), "RR").notes) == {"ranks": 1}
 
 
@@ -213,6 +266,7 @@ def test_scores_that_are_ranks() -> None:
         (["1"], ["doc_1"], "'doc_' before those of the run"),
         (["1", "2", "3"], ["1a", "2a", "3a"], "'a' behind those of the run"),
         (["1", "2"], ["1a", "2a"], None),
+        (["pep8", "a"], ["pep8-naming", "b"], None),
         (["12", "34", "56"], ["123", "345", "567"], None),
         (["12", "34", "56"], ["012", "034", "056"], None),
         ([], ["a"], None),

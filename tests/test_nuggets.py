@@ -47,9 +47,9 @@ def test_what_an_answer_leaves_out_is_not_supported() -> None:
     rows = [*ROWS, ("q1", "other", "a", "vital", "support")]
     scores = nugget_recall(rows)
     assert scores.per_query("vital")["other"] == {"q1": 1 / 2, "q2": 0}
-    assert scores.notes() == [
-        "2 queries averaged.",
-        "other: 5 nuggets without an assignment: counted as not supported.",
+    assert [(note.code, note.source, note.count) for note in scores.notes] == [
+        ("queries", None, None),
+        ("unassigned", "other", 5),
     ]
 
 

@@ -27,9 +27,11 @@ from cranfield.run_notes import (
     are_ranks,
     contradicted,
     level_scores,
+    mostly,
     nothing_judged,
     queries_of,
     ranks_as_scores,
+    varied,
 )
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 
@@ -377,6 +379,7 @@ class _Scan:
     level: int = 0  # queries of several documents, all of the same score
     like_ranks: int = 0  # queries of several documents, whose scores are 1, 2, 3, ...
     longest: int = 0  # documents of a query
+    has_ranks: bool = False  # whether the rank column tells documents apart
     infinite: int = 0
     low: float = math.inf  # of the scores, or the ranks
     high: float = -math.inf
@@ -399,6 +402,7 @@ class _Scan:
         self.level += other.level
         self.like_ranks += other.like_ranks
         self.longest = max(self.longest, other.longest)
+        self.has_ranks = self.has_ranks or other.has_ranks
         self.infinite += other.infinite
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.whole = self.whole and other.whole
@@ -454,6 +458,7 @@ def _scanned(load: Load, k: int) -> _Scan:
     scan.infinite = int(np.count_nonzero(np.isinf(scores)))
     _look_for_ties(scan, whole, scores, k)
     if block.rank is not None:
+        scan.has_ranks = varied(whole.group, block.rank)
         wrong = contradicted(whole.group, block.rank, scores)
         scan.against = len(set(whole.group[wrong].tolist()))
         if scan.against:
@@ -500,8 +505,8 @@ def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Note]:
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
         yield _finding("info", "no-scores", file, f"has no scores: it is ranked by {by}")
     tied_line = scan.tied_at()[0] if scan.tied_at else None
-    if scan.level and scan.level == scan.several:
-        level = level_scores(scan.level, "error", file)
+    if mostly(scan.level, scan.several):
+        level = level_scores(scan.level, scan.several, "error", file)
         yield replace(level, line=tied_line, row=scan.tied_row)
     elif scan.tied:
         share = scan.tied / scan.rows
@@ -518,10 +523,8 @@ def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Note]:
         line, text_of = scan.against_at() if scan.against_at else (None, None)
         against = against_ranks(scan.against, scan.several, whole=True, source=file)
         yield replace(against, line=line, row=text_of)
-    elif scan.several and scan.like_ranks == scan.several:
-        like_ranks = ranks_as_scores(scan.like_ranks, scan.longest, file)
-        if like_ranks is not None:
-            yield like_ranks
+    elif not scan.has_ranks:
+        yield from ranks_as_scores(scan.like_ranks, scan.several, scan.longest, file)
     if scan.infinite:
         yield _finding(
             "warning",

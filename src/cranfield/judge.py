@@ -45,10 +45,12 @@ from cranfield.run_notes import (
     are_ranks,
     contradicted,
     level_scores,
+    mostly,
     nothing_judged,
     other_affix,
     queries_of,
     ranks_as_scores,
+    varied,
 )
 from cranfield.runs import Run
 
@@ -213,9 +215,8 @@ class _Match:
     tie_first: list[Ints] = field(default_factory=list)  # as Placed has it, if the ties need it
     tie_size: list[Ints] = field(default_factory=list)
     n_tied: int = 0
-    n_several: int = 0  # queries of several documents, and of these, as Placed has them:
-    n_level: int = 0
-    n_unsorted: int = 0
+    n_level: int = 0  # of the queries of several documents: all of the same score
+    n_unsorted: int = 0  # of these: whose rows do not fall by score
     left_out: LeftOut = field(default_factory=LeftOut)
     regrouped: bool = False  # whether its queries' rows stood apart
     costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
@@ -237,7 +238,6 @@ class _Match:
         self.row.append(part.row)
         self.places(part.placed)
         self.n_tied += part.placed.n_tied
-        self.n_several += part.placed.n_several
         self.n_level += part.placed.n_level
         self.n_unsorted += part.placed.n_unsorted
         self.left_out += part.left_out
@@ -338,7 +338,7 @@ def _assemble(
     def noted() -> tuple[Note, ...]:
         suspicious = list(_suspicions(run, match, order, ties))
         if n_hits == 0 and n_answered:
-            suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole))
+            suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole and not qrels.notes))
         return (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
 
     return Meeting(
@@ -409,14 +409,17 @@ def _hinting(note: Note) -> Note:
 def _suspicions(run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     by = order if run.nested is not None else run.ranked_by(order)
-    if by == "score":
-        by_id = ties in ("document", "ascending")
-        if by_id and match.n_level and match.n_level == _n_several(run, match):
-            yield level_scores(match.n_level)
-        if run.nested is not None:
-            yield from _ranks_in(run.nested)
-        elif match.n_unsorted:
-            yield from _against(run)
+    if by != "score":
+        return
+    n_several = int(np.count_nonzero(match.n_retrieved > 1))
+    rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+    by_id = ties in ("document", "ascending")
+    if by_id and mostly(match.n_level, n_several) and not rarely:
+        yield level_scores(match.n_level, n_several)
+    if run.nested is not None:
+        yield from _ranks_in(run.nested)
+    elif match.n_unsorted:
+        yield from _against(run)
 
 
 def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
@@ -444,24 +447,16 @@ def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> I
 _BLOCKS_LOOKED_AT = 2
 
 
-def _n_several(run: Run, match: _Match) -> int:
-    """Count the judged queries for which the run has several documents."""
-    if run.nested is None:
-        return match.n_several
-    return int(np.count_nonzero(match.n_retrieved > 1))
-
-
 def _ranks_in(nested: Nested) -> Iterator[Note]:
-    """Say whether the scores of a dict are ranks: as a rule its first query shows that not."""
-    n_several = longest = 0
+    """Say whether the scores of a dict are ranks: as a rule its first queries show that not."""
+    n_like, n_several, longest = 0, 0, 0
     for docs in nested.values():
         if len(docs) > 1:
-            if not are_ranks(np.array([*docs.values()], np.float64)):
-                return
             n_several, longest = n_several + 1, max(longest, len(docs))
-    note = ranks_as_scores(n_several, longest)
-    if note is not None:
-        yield note
+            n_like += are_ranks(np.array([*docs.values()], np.float64))
+            if n_several - n_like > 2 and not mostly(n_like, n_several):
+                return
+    yield from ranks_as_scores(n_like, n_several, longest)
 
 
 def _against(run: Run) -> Iterator[Note]:
@@ -472,6 +467,7 @@ def _against(run: Run) -> Iterator[Note]:
     wanted: list[Number] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     n_against = n_queries = n_like_ranks = longest = 0
+    has_ranks = False  # whether the rank column tells documents apart
     for load in loads[:_BLOCKS_LOOKED_AT]:
         block = together(load())
         starts = np.append(block.query.begins(), len(block))
@@ -485,14 +481,13 @@ def _against(run: Run) -> Iterator[Note]:
             group = np.repeat(np.arange(len(counts)), counts)
             wrong = contradicted(group, block.rank, scores)
             n_against += int(np.count_nonzero(np.bincount(group[wrong])))
+            has_ranks = has_ranks or varied(group, block.rank)
         for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             n_like_ranks += end - begin > 1 and are_ranks(scores[begin:end])
     if n_against:
         yield against_ranks(n_against, n_queries, whole=len(loads) <= _BLOCKS_LOOKED_AT)
-    elif n_queries and n_like_ranks == n_queries:
-        note = ranks_as_scores(n_queries, longest)
-        if note is not None:
-            yield note
+    elif not has_ranks:
+        yield from ranks_as_scores(n_like_ranks, n_queries, longest)
 
 
 def affix_of(qrels: Qrels, run: Run) -> str | None:
@@ -781,7 +776,7 @@ def _match_dicts(qrels: Qrels, run: Run, order: Order, scores: Precision, ties: 
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
             n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
             match.n_tied += int(any_tied + n_ties)
-            match.n_level += any_tied == len(equal)
+            match.n_level += int(any_tied == len(equal))
         if len(rows) == 0:
             continue
         found = found.take(rows)

@@ -13,6 +13,7 @@ from cranfield.formats import Path
 from cranfield.formats.frames import ArrowTable
 from cranfield.formats.nuggets import nugget_rows
 from cranfield.ids import encode
+from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats, mean, ratio
 from cranfield.render import Table, text, to_html
 
@@ -65,16 +66,17 @@ class NuggetScores:
             found += [(answer, score, "all", value) for score, value in means.items()]
         return found
 
-    def notes(self) -> list[str]:
-        """Return what to know beside the numbers."""
-        said = [f"{len(self.query_ids):,} {_plural(len(self.query_ids), 'query')} averaged."]
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know beside the numbers."""
+        n_queries = len(self.query_ids)
+        text = f"{n_queries:,} {_plural(n_queries, 'query')} averaged."
+        said = [Note("queries", "info", text, n_queries)]
         for answer, n in zip(self.answers, self.missing, strict=True):
             if n:
-                said.append(
-                    f"{answer}: {n:,} {_plural(n, 'nugget')} without an assignment: counted as not "
-                    "supported."
-                )
-        return said
+                text = f"{n:,} {_plural(n, 'nugget')} without an assignment: counted as not "
+                said.append(Note("unassigned", "info", f"{text}supported.", source=answer, count=n))
+        return tuple(said)
 
     def table(self, *, per_query: bool = False) -> Table:
         """Return the scores as a table to be shown, four decimals each."""
@@ -87,7 +89,7 @@ class NuggetScores:
             means = [mean(values[:, i]) for i in range(len(SCORES))]
             rows.append([*label, *(f"{value:.4f}" for value in means)])
         labels = ["answer", "query_id"] if per_query else ["answer"]
-        return Table([*labels, *SCORES], rows, self.notes(), len(labels))
+        return Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))
 
     def __str__(self) -> str:
         return text(self.table())

@@ -295,8 +295,7 @@ class Placed:
 
     rank: Ints  # (rows,)
     n_tied: int  # of all rows of the groups asked for
-    n_several: int = 0  # of these groups: of several rows
-    n_level: int = 0  # of these: all of the same score
+    n_level: int = 0  # of these groups, of several rows: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
     tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
     tie_size: Ints | None = None  # (rows,) how many documents have that score
@@ -321,7 +320,7 @@ def placed(
     """
     begins = block.starts[block.group[rows]]
     position, in_order, n_tied = rows, scores, 0
-    n_several = n_level = n_unsorted = 0
+    n_level = n_unsorted = 0
     if scores is not None:
         # Most runs stand in order: look for a row that is not below the one above it.
         suspect = np.flatnonzero(scores[1:] >= scores[:-1])
@@ -334,7 +333,6 @@ def placed(
         unsorted[block.group[suspect[wrong]]] = True
         counts = np.diff(block.starts)
         several = counts > 1 if asked is None else (counts > 1) & asked
-        n_several = int(np.count_nonzero(several))
         n_unsorted = int(np.count_nonzero(unsorted & several))
         if len(ties):
             n_equal = np.bincount(block.group[ties], minlength=len(counts))
@@ -352,7 +350,7 @@ def placed(
             in_order = scores.copy()
             in_order[astray] = scores[ordered]
     rank = position - begins + 1
-    found = Placed(rank, n_tied, n_several, n_level, n_unsorted)
+    found = Placed(rank, n_tied, n_level, n_unsorted)
     if rule in ("document", "ascending"):
         return found
     if in_order is None:

@@ -37,6 +37,11 @@ def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
     return found
 
 
+def varied(group: Ints, rank: Ints) -> bool:
+    """Tell whether some rows of a group have different ranks: (rows,) each."""
+    return bool(((group[1:] == group[:-1]) & (rank[1:] != rank[:-1])).any())
+
+
 def are_ranks(scores: Floats) -> bool:
     """Tell whether the scores of a query, in the order of its rows, are 1, 2, 3 or 0, 1, 2, ....
 
@@ -68,31 +73,40 @@ def against_ranks(n: int, of: int, *, whole: bool, source: str | None = None) ->
     )
 
 
-def level_scores(n: int, severity: Severity = "warning", source: str | None = None) -> Note:
-    """Say that all scores of a query are equal, in each of the `n` queries that have several."""
+def mostly(n: int, of: int) -> bool:
+    """Tell whether something holds in so many of the queries that the others are exceptions."""
+    return n > 0 and 10 * n >= 9 * of
+
+
+def level_scores(
+    n: int, of: int, severity: Severity = "warning", source: str | None = None
+) -> Note:
+    """Say in how many of the queries with several documents all scores are equal."""
+    where = f"{n:,} of {queries_of(of)} with several documents"
     return Note(
         "level-scores",
         severity,
-        "all scores of a query are equal, in every query: the ranking is that of the document ids",
+        f"in {where}, all scores are equal: the ranking is that of the document ids",
         n,
         source,
         n,
     )
 
 
-def ranks_as_scores(n: int, longest: int, source: str | None = None) -> Note | None:
-    """Say that scores seem to be ranks, in each of `n` queries, the longest of so many documents.
+def ranks_as_scores(n: int, of: int, longest: int, source: str | None = None) -> Iterator[Note]:
+    """Say that scores seem to be ranks, if they do in most of the queries with several documents.
 
-    None if the lists are too short to tell.
+    `longest`: how many documents the longest query has; lists of two or less tell nothing.
     """
-    if longest < _LIKE_RANKS:
-        return None
-    return Note(
+    if longest < _LIKE_RANKS or not mostly(n, of):
+        return
+    yield Note(
         "ranks-as-scores",
         "warning",
-        "the scores of every query rise by 1 from row to row, as ranks do, and the highest score "
-        "comes first: are they ranks? columns={'rank': ...} (--run-columns rank=...) names a "
-        "column of ranks",
+        f"in {n:,} of {queries_of(of)} with several documents, the scores rise by 1 from row to "
+        "row, as ranks do, and the highest score comes first: are they ranks? order='given' "
+        "(--order given) takes the rows in their order, columns={'rank': ...} (--run-columns "
+        "rank=...) names a column of ranks",
         n,
         source,
         n,
@@ -139,7 +153,8 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
         for kind, n in found.most_common():
             where, shape = kind
             joint = shape[0] if where == "behind" else shape[-1]
-            if n >= _SHARED_AFFIXES or not joint.isalnum():
+            by_sign = not joint.isalnum() and (n > 1 or n == len(outer))
+            if n >= _SHARED_AFFIXES or by_sign:
                 whole, part, affix = example[kind]
                 run, judgment = (whole, part) if side == "run" else (part, whole)
                 return (

@@ -19,7 +19,6 @@ from cranfield.cli.terminal import Format
 from cranfield.comparison import options
 from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.formats.rates import rate_rows
-from cranfield.notes import lines_of
 from cranfield.render import delimited
 
 _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
@@ -90,5 +89,5 @@ def command(
         tables=lambda: found.tables(per_query=per_query),
         document=found.to_dict,
         separated=lambda *how: delimited([_COLUMNS, *found.rows(per_query=per_query)], *how),
-        notes=lines_of([*found.remarks, *found.notes]),
+        notes=[*found.remarks, *found.notes],
     )

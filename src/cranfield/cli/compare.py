@@ -27,7 +27,6 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
-from cranfield.notes import lines_of
 
 
 @click.command("compare")
@@ -171,5 +170,5 @@ def command(
         tables=lambda: found.tables(means=means, changes=changes or 0),
         document=found.to_dict,
         separated=found.to_csv,
-        notes=lines_of(found.every_note()),
+        notes=found.every_note(),
     )

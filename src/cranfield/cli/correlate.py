@@ -26,7 +26,6 @@ from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
-from cranfield.notes import lines_of
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")
@@ -136,5 +135,5 @@ def command(
         tables=found.tables,
         document=found.to_dict,
         separated=lambda *how: delimited([_COLUMNS, *found.rows()], *how),
-        notes=lines_of(found.notes),
+        notes=found.notes,
     )

@@ -116,5 +116,5 @@ def command(
         tables=lambda: found.tables(**shown),
         document=found.to_dict,
         separated=found.separated,
-        notes=(),
+        notes=found.notes,
     )

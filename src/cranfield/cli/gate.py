@@ -175,7 +175,7 @@ def command(
         tables=found.tables,
         document=found.to_dict,
         separated=lambda *how: delimited(_rows(found.verdicts), *how),
-        notes=found.table().notes,
+        notes=found.notes,
     )
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]

@@ -2,7 +2,7 @@
 
 import click
 
-from cranfield.cli.terminal import Format, as_json, format_options, note, say, show
+from cranfield.cli.terminal import Format, as_json, format_options, say, say_notes, show
 from cranfield.nuggets import nugget_recall
 
 _COLUMNS = ("answer", "score", "query_id", "value")
@@ -33,5 +33,4 @@ def command(file: str, per_query: bool, form: Format) -> None:
         say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
     else:
         say(form.separated([_COLUMNS, *rows]))
-    for line in scores.notes():
-        note(line)
+    say_notes(scores.notes)

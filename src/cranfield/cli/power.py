@@ -9,6 +9,7 @@ from cranfield.cli.terminal import Format
 from cranfield.comparison import options
 from cranfield.comparison.power import detectable, power, topics
 from cranfield.errors import OptionError
+from cranfield.notes import Note
 from cranfield.render import Table, delimited
 
 _ASKED = {
@@ -113,7 +114,7 @@ def command(
         tables=lambda: [Table(list(row), [shown], [said], 0)],
         document=lambda: row,
         separated=lambda *how: delimited([list(row), list(row.values())], *how),
-        notes=[said],
+        notes=[Note("power", "info", said)],
     )
 
 

@@ -12,8 +12,8 @@ from cranfield.cli.terminal import (
     Format,
     as_json,
     format_options,
-    note,
     say,
+    say_notes,
     show_tables,
 )
 from cranfield.comparison import options
@@ -23,6 +23,7 @@ from cranfield.errors import OptionError
 from cranfield.formats.scores import WideColumns
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
+from cranfield.notes import Note
 from cranfield.render import Formulas, Table
 
 _FORMATS = ("table", "markdown", "latex", "html", "csv", "tsv", "json")
@@ -185,14 +186,13 @@ def show_report(
     tables: Callable[[], Sequence[Table]],
     document: Callable[[], Any],
     separated: Callable[[str, Formulas], str],
-    notes: Iterable[str],
+    notes: Iterable[Note],
 ) -> None:
     """Print a result as tables, as JSON, or as rows with a delimiter and notes beside them."""
     if form.name == "json":
         say(as_json(document(), indent=2) + "\n")
     elif form.name in DELIMITERS:
         say(separated(DELIMITERS[form.name], form.formulas))
-        for line in notes:
-            note(line)
+        say_notes(notes)
     else:
         show_tables(tables(), form.name)

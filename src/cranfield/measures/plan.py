@@ -5,6 +5,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,9 @@ class Measure:
 
     def _refuse_swapped(self, truth: Any, ranking: Any) -> None:
         """Raise InputError for a list and a dict of whole numbers: these may well be grades."""
-        whole = isinstance(ranking, Mapping) and ranking and all(map(is_whole, ranking.values()))
+        whole = (
+            isinstance(ranking, Mapping) and ranking and all(map(_may_be_grade, ranking.values()))
+        )
         if whole and is_list(truth):
             raise InputError(
                 f"{self}(truth, ranking) got a list, and then a dict of whole numbers: is that the "
@@ -181,13 +184,13 @@ class Measure:
         A list of grades, given as the truth, looks so.
         """
         truth, ranking = list(graded), list(scored)
-        differ = all(map(is_whole, truth)) != all(map(is_whole, ranking))
+        differ = all(map(_is_numeric_id, truth)) != all(map(_is_numeric_id, ranking))
         if truth and ranking and differ and {*map(str, truth)}.isdisjoint(map(str, ranking)):
             raise InputError(
                 f"{self}(truth, ranking): the ids of one are whole numbers, those of the other are "
                 "not, and they share none",
-                hint=f"Both name documents in the same way. Grades in the order of the ranking "
-                f"stand alone, {self}([1, 0]), or with their documents, {{document: grade}}.",
+                hint="Both name documents in the same way. Grades in the order of the ranking are a "
+                f"call of their own, {self}([1, 0]), or come with documents, {{document: grade}}.",
             )
 
     def _misused(self, first: Any, parameters: Mapping[str, Any]) -> str:
@@ -195,7 +198,7 @@ class Measure:
         of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
         if of_grades:
             return (
-                f"{of_grades}: said to cranfield.grades, not to a measure, as in "
+                f"{of_grades}: an argument of cranfield.grades, not of a measure, as in "
                 f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {str(self)!r}); "
             )
         if isinstance(first, str | bytes):
@@ -243,6 +246,16 @@ class Measure:
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""
         return Plan([self]).values(judged)
+
+
+def _may_be_grade(value: object) -> bool:
+    """Tell whether a number is whole, of whatever type."""
+    return isinstance(value, Real | np.bool_) and float(value).is_integer()
+
+
+def _is_numeric_id(doc: object) -> bool:
+    """Tell whether an id is a whole number, or the decimal text of one."""
+    return is_whole(doc) or (isinstance(doc, str) and doc.isdecimal())
 
 
 class Alike:
