@@ -1,4 +1,4 @@
-"""What is said beside numbers: a run read otherwise than it was meant, and one record for all."""
+"""Notes beside numbers: runs that are read otherwise than they were meant, one record for all."""
 
 import json
 import subprocess

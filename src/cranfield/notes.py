@@ -1,4 +1,4 @@
-"""Notes: what is said beside numbers, and how gravely."""
+"""Notes: remarks beside numbers, each with a code and a severity."""
 
 import warnings
 from collections.abc import Iterable

@@ -195,7 +195,7 @@ def _of_rates(
         made = Relabelled(a, list(runs.values()), wanted, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
-    text = "B is made of A by rates: what is said of it is to be expected, not counted."
+    text = "B is made from A by rates: its numbers are expectations, not counts."
     remarks = (Note("expected", "info", text),)
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
     return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, tuple(notes))

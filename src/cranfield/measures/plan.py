@@ -189,7 +189,7 @@ class Measure:
             raise InputError(
                 f"{self}(truth, ranking): the ids of one are whole numbers, those of the other are "
                 "not, and they share none",
-                hint="Both name documents in the same way. Grades in the order of the ranking are a "
+                hint="Both name documents in one way. Grades in the order of the ranking are a "
                 f"call of their own, {self}([1, 0]), or come with documents, {{document: grade}}.",
             )
 
