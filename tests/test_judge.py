@@ -1,5 +1,6 @@
 """judge: one ranking, one tie rule, one rule for queries, whatever form the data has."""
 
+import random
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cranfield.judge as judging
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
 from cranfield.formats import columns as columns_of
 from cranfield.formats import lines as text_lines
@@ -453,3 +455,24 @@ def test_qrels_go_back_to_a_dict(tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text(qrels_text(qrels))
     assert Qrels(qrels).to_dict() == read_qrels(path).to_dict() == qrels
+
+
+def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not each row with all judgments of its query: that would be a million steps here."""
+    seen: list[int] = []
+    matched = judging._hits
+
+    def counted(block: Any, code: Any, qrels: Any) -> Any:
+        seen.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))
+        return matched(block, code, qrels)
+
+    monkeypatch.setattr(judging, "_hits", counted)
+    chance = random.Random(3)
+    docs = [f"d{i}" for i in range(100)]
+    qrels = {f"q{i}": dict.fromkeys(docs, 1) for i in range(100)}
+    rows = [(query, doc, chance.random()) for query in qrels for doc in docs]
+    together = evaluate(qrels, Run(rows), "AP nDCG")
+    chance.shuffle(rows)
+    apart = evaluate(qrels, Run(rows), "AP nDCG")
+    assert apart.to_dict() == together.to_dict()
+    assert sum(seen) < 3 * len(rows)

@@ -534,7 +534,7 @@ def _nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputErro
     return NothingSharedError(
         f"the run {run.name!r} and the qrels share no query: "
         f"the run has for instance {same or theirs[0]!r}, the qrels {first!r}",
-        source=run.source,
+        source=run.source or qrels.source,
         hint=hint,
     )
 
@@ -647,7 +647,10 @@ def _matched_block(
     block = grouped(load(), errors)
     codes = [qrels.codes.get(query, -1) for query in block.queries]
     code = np.array(codes, np.int64)
-    rows, judgments = _hits(block, code, qrels)
+    # Where a query comes back in the block, it is read once more, in whole queries: to match its
+    # rows now would take as many steps as all judgments of a query, for each of its pieces.
+    comes_back = len(set(block.queries)) < len(block.queries)
+    rows, judgments = (np.zeros((2, 0), np.int64)) if comes_back else _hits(block, code, qrels)
     empty = [qrels.codes.get(query, -1) for query in block.block.empty]
     queries = [*zip(block.queries, codes, strict=True), *zip(block.block.empty, empty, strict=True)]
     by = sorting_scores(block.block, order, scores)
