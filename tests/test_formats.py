@@ -1342,3 +1342,46 @@ def test_what_cannot_be_written_names_the_file_that_it_was_for(tmp_path: Path) -
         assert str(caught.value).startswith(said)
     with pytest.raises(InputError, match=r"out\.parquet: there are no rows to write"):
         Run({"q": {}}).write(tmp_path / "out.parquet")
+
+
+# ---- columns as one JSON object -----------------------------------------------------------------
+
+COLUMNS_AS_JSON = {
+    "objects": '{"user": {"0": 1, "1": 1}, "item": {"0": 5, "1": 6}, "score": {"0": 3, "1": 2}}',
+    "objects with texts": '{"user": {"0": "u"}, "item": {"0": "i"}, "score": {"0": 3}}',
+    "numbers first": '{"score": {"0": 3}, "Query ID": {"0": "u"}, "doc-id": {"0": "i"}}',
+    "lists": '{"user": ["u", "v"], "item": ["i", "j"], "score": [3, 2]}',
+}
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("name", COLUMNS_AS_JSON)
+def test_a_json_file_of_columns_is_refused(
+    name: str, size: int, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_blocks(monkeypatch, size)
+    content = COLUMNS_AS_JSON[name]
+    for read in (run_of, qrels_of):
+        for path in (write("a.json", content), write("a", content)):
+            with pytest.raises(InputError, match=r"are they columns, or queries\?") as caught:
+                read(path)
+            assert caught.value.source == path
+    with pytest.raises(InputError, match=r"are they columns, or queries\?"):  # as in memory
+        Run(json.loads(content))
+
+
+def test_queries_called_as_columns_are_read_where_they_are_many(write: Any) -> None:
+    queries = {name: {"d": 1.0} for name in ("user", "item", *map(str, range(49)))}
+    assert len(queries) == 51
+    assert run_of(write("a.json", json.dumps(queries))) == Run(queries).to_dict() == queries
+    one = {"user": {"d": 1.0}, "other": {"d": 2.0}}
+    assert run_of(write("a.json", json.dumps(one))) == one
+
+
+def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user": ["q1", "q1"], "item": ["d1", "d2"], "score": [1.5, 2.0]})
+    frame.to_json(tmp_path / "a.json")
+    with pytest.raises(InputError, match=r"or pandas' to_json\(path, orient='records'\)"):
+        run_of(str(tmp_path / "a.json"))
+    frame.to_json(tmp_path / "a.json", orient="records")
+    assert run_of(str(tmp_path / "a.json")) == TWO
