@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
 from cranfield import (
+    CranfieldWarning,
     InputError,
     OptionError,
     Qrels,
@@ -286,6 +288,102 @@ def test_numbered_columns_of_a_file_with_or_without_header(write: Any) -> None:
     for header in ("", "one,two,three\n"):
         path = write("a.csv", header + "q1,1.5,d1\nq1,2,d2\n")
         assert run_of(path, columns=stated) == TWO
+
+
+RANKS_CALLED_SCORE = [("q", "a", 1), ("q", "b", 2), ("q", "c", 3)]
+AS_ROWS = [
+    dict(zip(("query_id", "doc_id", "score"), row, strict=True)) for row in RANKS_CALLED_SCORE
+]
+
+
+def _in_every_format(folder: Path) -> dict[str, Any]:
+    """Return a table of ranks whose column is called score, in each format that has columns."""
+    frame = pd.DataFrame(AS_ROWS)
+    frame.to_csv(folder / "a.csv", index=False)
+    frame.to_csv(folder / "a.tsv", index=False, sep="\t")
+    frame.to_json(folder / "a.jsonl", orient="records", lines=True)
+    frame.to_json(folder / "a.json", orient="records")
+    frame.to_parquet(folder / "a.parquet")
+    frame.to_feather(folder / "a.arrow")
+    files = {path.name: str(path) for path in sorted(folder.iterdir())}
+    fields = [("query_id", "U1"), ("doc_id", "U1"), ("score", "i8")]
+    array = np.array(RANKS_CALLED_SCORE, fields)
+    return {
+        **files,
+        "pandas": frame,
+        "tuples": RANKS_CALLED_SCORE,
+        "dicts": AS_ROWS,
+        "array": array,
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "a.arrow"),
+        *("pandas", "tuples", "dicts", "array"),
+    ],
+)
+def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> None:
+    data = _in_every_format(tmp_path)[name]
+    qrels = {"q": {"a": 1}}
+
+    def run(columns: Any = None) -> Run:
+        if isinstance(data, str):
+            return read_run(data, columns=columns)
+        return Run(data, columns=columns)
+
+    assert run({"rank": "score"}).numbers == {"rank"}
+    ranked = evaluate(qrels, run({"rank": "score"}), "RR")  # and there is no warning
+    assert ranked["RR"] == 1 / 1
+    with pytest.warns(CranfieldWarning, match="--run-columns rank="):
+        assert evaluate(qrels, run(), "RR")["RR"] == 1 / 3
+    assert run({"rank": 3, "query_id": 1, "doc_id": 2}).numbers == {"rank"}
+    with pytest.raises(InputError, match="has no column for 'doc_id': 'doc_id' is stated as score"):
+        list(run({"score": "doc_id"}).every_row(()))
+    with pytest.raises(OptionError, match="'doc_id' is stated as doc_id and as query_id"):
+        run({"doc_id": "doc_id", "query_id": "doc_id"})
+
+
+@pytest.mark.parametrize(
+    ("what", "stated", "missing"),
+    [
+        ("run", {"doc_id": "query_id"}, "query_id"),
+        ("run", {"score": "doc_id"}, "doc_id"),
+        ("run", {"rank": "doc_id"}, "doc_id"),
+        ("run", {"rank": "query_id"}, "query_id"),
+        ("qrels", {"relevance": "doc_id"}, "doc_id"),
+        ("qrels", {"probability": "relevance"}, "relevance"),
+        ("qrels", {"stratum": "relevance"}, "relevance"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt"])
+def test_a_column_has_one_role(
+    what: str, stated: dict[str, str], missing: str, suffix: str, write: Any
+) -> None:
+    number = "score" if what == "run" else "relevance"
+    content = f"query_id,doc_id,{number}\nq,a,1\nq,b,2\n"
+    path = write(f"a.{suffix}", content.replace(",", "\t") if suffix == "tsv" else content)
+    with pytest.raises(InputError, match=f"no column for '{missing}': '{missing}' is stated as"):
+        (run_of if what == "run" else qrels_of)(path, columns=stated)
+
+
+def test_one_column_stated_for_two_roles_is_refused(write: Any) -> None:
+    path = write("a.csv", "x,doc_id,score\nq,a,1\n")
+    with pytest.raises(OptionError, match="'x' is stated as query_id and as doc_id"):
+        run_of(path, columns={"query_id": "x", "doc_id": "x"})
+    with pytest.raises(OptionError, match="'x' is stated as query_id and as doc_id"):
+        run_of(path, columns={"query_id": 1, "doc_id": "x"})  # the same, by its number
+    with pytest.raises(OptionError, match="1 is stated as query_id and as doc_id"):
+        run_of(path, columns={"query_id": 1, "doc_id": 1})
+
+
+def test_what_is_stated_leaves_another_usual_name_free(write: Any) -> None:
+    path = write("a.csv", "query_id,doc_id,item,score\nq1,x,d1,1.5\nq1,x,d2,2\n")
+    stated: dict[str, str | int] = {"query_id": "query_id", "score": "score", "doc_id": "item"}
+    assert run_of(path, columns=stated) == TWO
+    path = write("b.csv", "qid,docno,relevance,label\nq,a,7,1\nq,b,8,0\n")
+    assert qrels_of(path, columns={"stratum": "relevance"}) == {"q": {"a": 1, "b": 0}}
 
 
 @pytest.mark.parametrize(
@@ -1244,3 +1342,46 @@ def test_what_cannot_be_written_names_the_file_that_it_was_for(tmp_path: Path) -
         assert str(caught.value).startswith(said)
     with pytest.raises(InputError, match=r"out\.parquet: there are no rows to write"):
         Run({"q": {}}).write(tmp_path / "out.parquet")
+
+
+# ---- columns as one JSON object -----------------------------------------------------------------
+
+COLUMNS_AS_JSON = {
+    "objects": '{"user": {"0": 1, "1": 1}, "item": {"0": 5, "1": 6}, "score": {"0": 3, "1": 2}}',
+    "objects with texts": '{"user": {"0": "u"}, "item": {"0": "i"}, "score": {"0": 3}}',
+    "numbers first": '{"score": {"0": 3}, "Query ID": {"0": "u"}, "doc-id": {"0": "i"}}',
+    "lists": '{"user": ["u", "v"], "item": ["i", "j"], "score": [3, 2]}',
+}
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("name", COLUMNS_AS_JSON)
+def test_a_json_file_of_columns_is_refused(
+    name: str, size: int, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_blocks(monkeypatch, size)
+    content = COLUMNS_AS_JSON[name]
+    for read in (run_of, qrels_of):
+        for path in (write("a.json", content), write("a", content)):
+            with pytest.raises(InputError, match=r"are they columns, or queries\?") as caught:
+                read(path)
+            assert caught.value.source == path
+    with pytest.raises(InputError, match=r"are they columns, or queries\?"):  # as in memory
+        Run(json.loads(content))
+
+
+def test_queries_called_as_columns_are_read_where_they_are_many(write: Any) -> None:
+    queries = {name: {"d": 1.0} for name in ("user", "item", *map(str, range(49)))}
+    assert len(queries) == 51
+    assert run_of(write("a.json", json.dumps(queries))) == Run(queries).to_dict() == queries
+    one = {"user": {"d": 1.0}, "other": {"d": 2.0}}
+    assert run_of(write("a.json", json.dumps(one))) == one
+
+
+def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user": ["q1", "q1"], "item": ["d1", "d2"], "score": [1.5, 2.0]})
+    frame.to_json(tmp_path / "a.json")
+    with pytest.raises(InputError, match=r"or pandas' to_json\(path, orient='records'\)"):
+        run_of(str(tmp_path / "a.json"))
+    frame.to_json(tmp_path / "a.json", orient="records")
+    assert run_of(str(tmp_path / "a.json")) == TWO

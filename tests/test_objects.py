@@ -798,7 +798,7 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
     assert str(caught.value) == (
         "the qrels: lists of nothing but whole numbers, as [1, 3, 5]: are they rows, or the "
         "documents of one query each?\n"
-        "Lists of ids are said with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
+        "Write lists of ids with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
         "tuples: (query_id, doc_id, relevance)."
     )
     truth, ranking = (dict(zip("123", lists, strict=True)) for lists in (qrels, run))

@@ -173,6 +173,38 @@ def test_a_relative_path_is_found_from_another_folder(
     assert pickle.loads(sent).to_dict() == SCORES  # noqa: S301 - our own
 
 
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "pickled": lambda one: pickle.loads(pickle.dumps(one)),  # noqa: S301 - our own
+    "deep copy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("is_opened", [False, True])
+@pytest.mark.parametrize("is_url", [False, True])
+def test_a_file_that_changed_since_it_was_copied_is_refused(
+    how: str, is_opened: bool, is_url: bool, write: Any
+) -> None:
+    path = write("a.run", "q1 Q0 d1 1 2.5 t\n")
+    run = read_run(f"file://{path}" if is_url else path)
+    if is_opened:
+        assert run.to_dict() == {"q1": {"d1": 2.5}}
+    found, late = COPIES[how](run), COPIES[how](run)
+    assert found.to_dict() == {"q1": {"d1": 2.5}}
+    write("a.run", "q1 Q0 d2 1 7.5 t\nq1 Q0 d1 2 2.5 t\n")
+    for one in (found, late, COPIES[how](late)):
+        with pytest.raises(InputError, match="the file changed"):
+            one.to_dict()
+
+
+def test_a_worker_refuses_a_file_that_changed(write: Any) -> None:
+    run = read_run(write("a.run", "q1 Q0 d1 1 2.5 t\n"))
+    assert run.to_dict() == {"q1": {"d1": 2.5}}
+    write("a.run", "q1 Q0 d2 1 7.5 t\nq1 Q0 d1 2 2.5 t\n")
+    with a_worker() as work, pytest.raises(InputError, match="the file changed"):
+        work(Qrels({"q1": {"d1": 1}}), run)
+
+
 def test_the_standard_input_is_read_to_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))

@@ -307,6 +307,33 @@ def test_utf16_is_named(write: Any) -> None:
         rows(write("run", RUN.encode("utf-16")))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_utf16_is_told_by_its_mark_or_its_zeros(encoding: str, end: str, write: Any) -> None:
+    content = RUN.replace("\n", end).encode(encoding)
+    with pytest.raises(InputError, match="It looks like UTF-16; save it as UTF-8"):
+        rows(write("run", content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\0\1\2",
+        b"\0\1\2\3\0\1\2\3\nq1 Q0 d1 1 1 t\n",
+        b"\0\1\0\2\0\3",
+        b"q\0\0\1\0\0\0",
+        b"\0\0\0\0",
+        b"\0q1 Q0 d1 1 1 t\n",
+        b"q1\0Q0 d1 1 1 t\n",
+    ],
+)
+def test_binary_files_are_not_taken_for_utf16(content: bytes, write: Any) -> None:
+    for name in ("run", "run.csv", "run.jsonl"):
+        with pytest.raises(InputError, match="is binary, no text: it holds null bytes") as caught:
+            rows(write(name, content))
+        assert "UTF-16" not in str(caught.value)
+
+
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere: cannot be read: No such file"):
         rows(str(tmp_path / "nowhere"))

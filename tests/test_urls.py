@@ -4,8 +4,10 @@ The server answers what Arrow's S3 file system asks to read one object: HEAD for
 for a range of its bytes. Nothing outside this machine is reached.
 """
 
+import copy
 import gzip
 import io
+import pickle
 import re
 import socket
 import sys
@@ -21,7 +23,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs, parquet
 
-from cranfield import CranfieldError, Run, evaluate, read_qrels, read_run
+from cranfield import CranfieldError, InputError, Run, evaluate, read_qrels, read_run
 from cranfield.formats import source
 
 QRELS = {"q1": {"d1": 1}}
@@ -246,6 +248,32 @@ def test_a_run_is_read_from_a_web_server(name: str, folder: str, server: Server)
 )
 def test_what_a_web_server_does_not_give_is_an_error(place: str, said: str, server: Server) -> None:
     assert re.search(said, refusal(f"http://127.0.0.1:{server.server_port}/{place}"))
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_a_web_server_gave_is_sent_along_with_a_run(
+    is_read: bool, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OBJECTS, "once.run", RUN)
+    run = read_run(f"http://127.0.0.1:{server.server_port}/bucket/once.run")
+    if is_read:
+        assert evaluate(QRELS, run, "AP")["AP"] == 0.5
+    copied, sent = copy.deepcopy(run), pickle.dumps(run)
+    monkeypatch.delitem(OBJECTS, "once.run")  # it cannot be fetched again
+    for one in (run, copied, pickle.loads(sent)):  # noqa: S301 - our own
+        assert evaluate(QRELS, one, "AP")["AP"] == 0.5
+
+
+def test_an_object_that_changed_since_the_run_was_sent_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OBJECTS, "other.run", RUN)
+    run = read_run(server.url("other.run"))
+    assert evaluate(QRELS, run, "AP")["AP"] == 0.5
+    sent = pickle.dumps(run)
+    monkeypatch.setitem(OBJECTS, "other.run", RUN + b"q1 Q0 d9 1 99 t\n")
+    with pytest.raises(InputError, match="the file changed"):
+        evaluate(QRELS, pickle.loads(sent), "AP")  # noqa: S301 - our own
 
 
 def test_a_web_server_that_is_not_there_is_an_error(nowhere: int) -> None:

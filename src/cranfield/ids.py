@@ -87,7 +87,7 @@ class Ids:
 
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
-        """Make a column of identifiers; long ones that stand there often are held once."""
+        """Make a column of identifiers; long ones that occur often are held once."""
         once = held_once(ids)
         if once is not None:
             return cls.of(once[0]).take(once[1])
@@ -97,7 +97,7 @@ class Ids:
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
-        """Make a column of texts; long ones that stand there often are held once."""
+        """Make a column of texts; long ones that occur often are held once."""
         once = held_once(texts)
         if once is not None:
             return cls.of_texts(once[0]).take(once[1])
@@ -483,7 +483,7 @@ _Text = TypeVar("_Text", str, bytes)
 def held_once(texts: Sequence[_Text]) -> tuple[list[_Text], Ints] | None:
     """Return texts, each once, and each row's place among them; None if that is not worth it.
 
-    It is worth it for long texts that stand there often: together they may be longer than the
+    It is worth it for long texts that occur often: together they may be longer than the
     memory, when each of them is one object.
     """
     if sum(map(len, texts)) <= 8 * _FEW_WORDS * len(texts):

@@ -388,7 +388,7 @@ class Run:
             return list(in_threads(lambda load: _rows_of(load(), query), loads))
 
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
-            # A fault in the rank column is of no matter, and any other is raised again below.
+            # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
                 return read(self.every_row(sorted(self.numbers), progress))
         return read(self.blocks(order, progress, costs=costs))

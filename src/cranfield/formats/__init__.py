@@ -273,7 +273,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,
-            hint="What is there is not looked at further: take out what stands above the data.",
+            hint="The file is read no further: remove what stands above the data.",
         )
 
 

@@ -79,25 +79,34 @@ def plain_name(name: str) -> str:
 def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -> dict[Role, int]:
     """Return where each role stands among a table's column names; roles may be missing.
 
-    Raises InputError if a stated column is not there, or two have the name that is looked for.
+    A column that is stated for one role is not taken for another by its name. Raises InputError
+    if a stated column is not there, or two have the name that is looked for, OptionError if a
+    column is stated for two roles.
     """
-    found: dict[Role, int] = {}
     given = stated_roles(stated, what)
-    plain = [plain_name(name) for name in names]
+    claimed: dict[int, Role] = {}
+    for role, column in given.items():
+        at = _stated_column(names, column)
+        if at in claimed:
+            raise _two_roles(names[at], claimed[at], role)
+        claimed[at] = role
+    found = {role: at for at, role in claimed.items()}
+    free: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        if at not in claimed:
+            free.setdefault(plain_name(name), []).append(at)
     for role in _OF[what]:
-        if role in given:
-            found[role] = _stated_column(names, given[role])
+        usual = next((name for name in NAMES[role] if name in free), None)
+        if role in found or usual is None:
             continue
-        name = next((name for name in NAMES[role] if name in plain), None)
-        if name is None or any(plain.index(name) == at for at in found.values()):
-            continue
-        if plain.count(name) > 1:
+        if len(free[usual]) > 1:
             raise InputError(
-                f"has {plain.count(name)} columns named {name!r}",
+                f"has {len(free[usual])} columns named {usual!r}",
                 hint=state_columns(what),
                 kind="columns",
             )
-        found[role] = plain.index(name)
+        found[role] = free[usual][0]
+    found = {role: found[role] for role in _OF[what] if role in found}
     if "weight" in found and "group" not in found:
         if "weight" in given:
             raise OptionError("columns: a weight is a subtopic's: state the column subtopic, too")
@@ -119,10 +128,17 @@ def stated_roles(stated: ColumnsLike | None, what: What) -> dict[Role, str | int
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
             )
-        if column in found.values():
-            raise OptionError(f"columns: {column!r:.40} is stated twice")
+        for other, taken in found.items():
+            if taken == column:
+                raise _two_roles(column, other, roles[name])
         found[roles[name]] = column
     return found
+
+
+def _two_roles(column: str | int, *roles: Role) -> OptionError:
+    first, second = (PUBLIC.get(role, role) for role in roles)
+    shown = f"{column!r:.40}"
+    return OptionError(f"columns: {shown} is stated as {first} and as {second}, and has one role")
 
 
 def _stated_column(names: Sequence[str], column: str | int) -> int:
@@ -153,8 +169,13 @@ def _need_columns(found: Mapping[Role, int], names: Sequence[str], what: What) -
     for role in needed:
         if role not in found:
             name = PUBLIC.get(role, role)
+            missing = f"has no column {name!r}"
+            for other, at in found.items():
+                if plain_name(names[at]) in NAMES[role]:  # it would have been taken by its name
+                    as_other = f"{names[at]!r:.40} is stated as {PUBLIC.get(other, other)}"
+                    missing = f"has no column for {name!r}: {as_other}"
             raise InputError(
-                f"has no column {name!r}; {_listed(names)}",
+                f"{missing}; {_listed(names)}",
                 hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
                 f"and relevance, or what other tools call them. {state_columns(what)}",
                 kind="columns",

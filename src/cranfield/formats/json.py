@@ -14,7 +14,13 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Block, Errors, Faults, Load, Number, Progress
 from cranfield.formats.columns import BLOCK_ROWS, What
 from cranfield.formats.lines import BYTE_ORDER_MARK, LONGEST_LINE
-from cranfield.formats.objects import grades_of, is_number
+from cranfield.formats.objects import (
+    MOST_COLUMNS,
+    grades_of,
+    is_number,
+    may_be_columns,
+    refuse_columns,
+)
 from cranfield.formats.source import Source
 from cranfield.ids import Ids, encode
 from cranfield.ranked import Floats, Ints
@@ -22,6 +28,7 @@ from cranfield.ranked import Floats, Ints
 _PIECE = 1 << 20
 _AROUND = 100  # bytes of a line that are shown before a name, and behind it
 _BLANK = re.compile(r"[ \t\n\r]*")
+_AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object whose first value is a list.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
 
@@ -72,13 +79,17 @@ class JsonNested:
         role = next(iter(wanted), None)
         queries: list[tuple[int, str, Any]] = []
         n_rows, empty = 0, True
+        names: list[str] = []  # of the first queries: are they columns?
         for line, query, docs in self._queries(progress):
             empty = False
+            if len(names) <= MOST_COLUMNS:
+                names.append(query)
             queries.append((line, query, docs))
             n_rows += len(docs) if isinstance(docs, dict | list) else 1
-            if n_rows >= BLOCK_ROWS:
+            if n_rows >= BLOCK_ROWS and not may_be_columns(names):
                 yield partial(self._block, queries, role, errors)
                 queries, n_rows = [], 0
+        refuse_columns(names, self.source.name, _AS_TABLE)
         if queries or empty:
             if empty:
                 raise InputError("holds no query", source=self.source.name)

@@ -443,11 +443,25 @@ def refuse_binary(source: Source, start: bytes) -> None:
     """Raise InputError if the first bytes of a file are no text."""
     if b"\0" not in start:
         return
-    hint = None
-    marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if marked or (b"\0" in start[:4] and start.strip(b"\0")):
-        hint = "It looks like UTF-16; save it as UTF-8."
-    raise InputError("is no text file: it holds null bytes", source=source.name, hint=hint)
+    if _is_utf16(start):
+        problem, hint = "is no text in UTF-8: it holds null bytes", "It looks like UTF-16"
+        raise InputError(problem, source=source.name, hint=f"{hint}; save it as UTF-8.")
+    raise InputError("is binary, no text: it holds null bytes", source=source.name)
+
+
+def _is_utf16(start: bytes) -> bool:
+    """Tell by a byte order mark, or by zeros in every other byte of the first line."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    line = start.partition(b"\n")[0]
+    for zeros, texts in ((line[1::2], line[::2]), (line[::2], line[1::2])):
+        # Below a tab there are only bytes that text has not.
+        if len(texts) > 1 and not zeros.strip(b"\0") and min(texts) >= _TAB:
+            return True
+    return False
+
+
+_TAB = 9
 
 
 def at_lines(data: Bytes) -> int:

@@ -5,7 +5,7 @@ import struct
 import sys
 from array import array
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -49,7 +49,7 @@ def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
                 f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
                 "documents of one query each?",
                 source=called(what),
-                hint=f"Lists of ids are said with their queries: {{{ids}{more}}}; rows are tuples: "
+                hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
                 f"(query_id, doc_id, {number}).",
                 kind="columns",
             )
@@ -58,23 +58,38 @@ def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
 _SHOWN = 2
 
 
-def refuse_columns(data: Mapping[Any, Any], what: What) -> None:
-    """Raise InputError for a dict of columns, which could be read as one of queries."""
-    if len(data) > _MOST_COLUMNS:
+_AS_TABLE = "pyarrow.table(...), pandas.DataFrame(...), polars.DataFrame(...)"
+
+
+def refuse_columns(names: Collection[Any], source: str, hint: str = _AS_TABLE) -> None:
+    """Raise InputError for the keys of a dict of columns, which could be read as queries.
+
+    `hint` says how to write columns.
+    """
+    if len(names) > MOST_COLUMNS:
         return
-    plain = {plain_name(name) for name in data if isinstance(name, str)}
+    plain = _plain_names(names)
     if not plain.isdisjoint(NAMES["query"]) and not plain.isdisjoint(NAMES["doc"]):
-        names = ", ".join(repr(name) for name in data)
+        shown = ", ".join(repr(name) for name in names)
         raise InputError(
-            f"a dict with the keys {names:.200}: are they columns, or queries?",
-            source=called(what),
-            hint="Columns are said as a table: pyarrow.table(...), pandas.DataFrame(...), "
-            "polars.DataFrame(...). A dict has the queries as its keys.",
+            f"a dict with the keys {shown:.200}: are they columns, or queries?",
+            source=source,
+            hint=f"Write columns as a table: {hint}. A dict has the queries as its keys.",
             kind="columns",
         )
 
 
-_MOST_COLUMNS = 50
+def may_be_columns(names: Collection[Any]) -> bool:
+    """Tell whether the first keys of a dict may be those of columns: few, one a column of ids."""
+    usual = {*NAMES["query"], *NAMES["doc"]}
+    return len(names) <= MOST_COLUMNS and not usual.isdisjoint(_plain_names(names))
+
+
+def _plain_names(names: Collection[Any]) -> set[str]:
+    return {plain_name(name) for name in names if isinstance(name, str)}
+
+
+MOST_COLUMNS = 50
 
 
 def called(what: What) -> str:
@@ -98,7 +113,7 @@ def nested_run(data: Mapping[Any, Any]) -> Nested:
     are text already is returned as it is, not copied.
     """
     data = _as_dict(data, "the run")
-    refuse_columns(data, "a run")
+    refuse_columns(data, "the run")
     if all(isinstance(ranking, Mapping) for ranking in data.values()):
         return _text_ids(data, "the run")
     ranked = {query: by_position(query, ranking) for query, ranking in data.items()}
@@ -108,7 +123,7 @@ def nested_run(data: Mapping[Any, Any]) -> Nested:
 def nested_qrels(data: Mapping[Any, Any]) -> Nested:
     """Return {query: {document: grade}} with text ids; a query may have a set of documents."""
     data = _as_dict(data, "the qrels")
-    refuse_columns(data, "qrels")
+    refuse_columns(data, "the qrels")
     graded = {
         query: docs if isinstance(docs, Mapping) else graded_one(docs)
         for query, docs in data.items()
@@ -250,7 +265,7 @@ def _are_ids(keys: Mapping[Any, Any]) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether it holds no half of a surrogate pair but those that stand for bytes."""
+    """Tell whether every surrogate in it stands for a byte: a text holds no other."""
     try:
         return text.isascii() or bool(encode(text))
     except InputError:

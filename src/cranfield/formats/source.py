@@ -61,8 +61,8 @@ class Source:
     standard input, an answer of a server) is kept while it is read, so that an error found late can
     still show its line: see `Pipe`.
 
-    Every reading is of the same bytes: a file whose size or time of modification changes after it
-    was first opened is an InputError.
+    Every reading is of the same bytes, also by a copy: a file whose size or time of modification
+    changes after it was first opened, or copied, is an InputError.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -75,15 +75,18 @@ class Source:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy, also one in another process, needs to read the same bytes.
 
-        A pipe is read to its end for it; a file is opened anew, wherever the copy is.
+        A pipe, or a web server's answer, is read to its end for it; a file is opened anew, wherever
+        the copy is, and refused if it is another than it is now.
         """
-        state = {**self.__dict__, "_version": None}
-        if not self.is_url:
-            if self.path != "-":
-                state["path"] = os.path.abspath(self.path)
-            with contextlib.suppress(OSError, ValueError):  # why it cannot be read is said later
-                if self._comes_once():
-                    return {**state, "_is_pipe": True}
+        state = dict(self.__dict__)
+        if not self.is_url and self.path != "-":
+            state["path"] = os.path.abspath(self.path)
+        with contextlib.suppress(OSError, ValueError):  # why it cannot be read is said later
+            if self._comes_once():
+                return {**state, "_is_pipe": True}
+            place = self._place()
+            if self._version is None and place is not None:
+                state["_version"] = _version_of(os.stat(place))
         del state["_pipe"]
         return state
 
@@ -268,11 +271,14 @@ class Source:
 def _version(file: IO[bytes]) -> Version | None:
     """Return what changes if the file that is read changes, None if that cannot be known."""
     if isinstance(file, io.FileIO):
-        status = os.fstat(file.fileno())
-        return status.st_size, status.st_mtime_ns
+        return _version_of(os.fstat(file.fileno()))
     if isinstance(file, PipeReader):
         return None
     return cast("pa.NativeFile", file).size(), 0  # an object on a server
+
+
+def _version_of(status: os.stat_result) -> Version:
+    return status.st_size, status.st_mtime_ns
 
 
 def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
