@@ -49,8 +49,8 @@ _PATIENCE = 60  # seconds without an answer, after which a web server is taken t
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
-# The size of a file in bytes, and when it was last modified, in nanoseconds.
-Version = tuple[int, int]
+# The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
+Version = tuple[int, int, int]
 
 
 class Source:
@@ -62,7 +62,7 @@ class Source:
     still show its line: see `Pipe`.
 
     Every reading is of the same bytes: a file whose size or time of modification changes after it
-    was first opened is an InputError.
+    was first opened, or that another takes the place of, is an InputError.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -269,10 +269,10 @@ def _version(file: IO[bytes]) -> Version | None:
     """Return what changes if the file that is read changes, None if that cannot be known."""
     if isinstance(file, io.FileIO):
         status = os.fstat(file.fileno())
-        return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns, status.st_ino
     if isinstance(file, PipeReader):
         return None
-    return cast("pa.NativeFile", file).size(), 0  # an object on a server
+    return cast("pa.NativeFile", file).size(), 0, 0  # an object on a server
 
 
 def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
@@ -557,7 +557,10 @@ def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
     if kind == "gzip":
         import gzip
 
-        return cast(IO[bytes], gzip.open(stored))
+        # It asks for the zeros that may follow byte by byte; what holds them ready for it closes
+        # what it reads from: here that is not the file.
+        ready = io.BufferedReader(_Heard(stored, lambda n: None), io.DEFAULT_BUFFER_SIZE)
+        return cast(IO[bytes], gzip.open(ready))
     if kind == "bz2":
         import bz2
 
