@@ -160,6 +160,19 @@ def test_a_file_that_was_put_in_the_place_of_another_is_a_change(tmp_path: Path)
     assert evaluate(QRELS, read_run(path), "RR")["RR"] == 1 / 2
 
 
+def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.run", tmp_path / "b.run"
+    path.write_bytes(b"q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n")
+    other.write_bytes(b"q1 Q0 d1 2 1 t\nq1 Q0 d2 1 2 t\n")
+    for file in (path, other):
+        os.utime(file, ns=(1, 1))
+    run = read_run(path)
+    assert evaluate(QRELS, run, "RR")["RR"] == 1
+    os.replace(other, path)
+    with pytest.raises(InputError, match="open it anew"):
+        evaluate(QRELS, run, "RR")
+
+
 def test_a_file_that_stays_is_read_as_often_as_wanted(tmp_path: Path) -> None:
     path = tmp_path / "a.run.gz"
     path.write_bytes(gzip.compress(b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"))

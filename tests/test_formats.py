@@ -29,8 +29,9 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.formats import columnar, columns, lines, objects
+from cranfield.formats import columnar, columns, lines, objects, source
 from cranfield.formats import json as json_format
+from cranfield.ids import Ids
 
 Found = dict[str, dict[str, float]]
 
@@ -903,6 +904,27 @@ def test_streams_one_behind_the_other_are_one_file(kind: str, write: Any) -> Non
     assert run_of(write("run.csv", b"".join(packed(part, kind) for part in parts))) == TWO
 
 
+@pytest.mark.parametrize("by_pipe", [False, True])
+def test_zeros_behind_a_gzip_file_are_read_in_pieces(
+    by_pipe: bool, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"readings": 0}
+    readinto = source._Heard.readinto
+
+    def counted(self: Any, buffer: Any) -> int:
+        counts["readings"] += 1
+        return readinto(self, buffer)
+
+    monkeypatch.setattr(source._Heard, "readinto", counted)
+    path = write("run.gz", gzip.compress(b"q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n") + bytes(1 << 20))
+    found = source.Source(path)
+    if by_pipe:
+        found._is_pipe = True
+    with found.open(lambda n: None) as stream:
+        assert stream.read().count(b"\n") == 2
+    assert 1 <= counts["readings"] <= 2 * (1 << 20) / 4096
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_cut_or_broken_is_refused(kind: str, write: Any) -> None:
     rows = "".join(f"q{i},d{i * 7919 % 1000},{i}\n" for i in range(3000))
@@ -964,6 +986,71 @@ def test_dictionaries_of_any_index(suffix: str, index: pa.DataType, tmp_path: Pa
     table = pa.table({"qid": queries, "docno": docs, "score": [1.0, 2.0, 3.0]})
     expected = {"q": {"y": 1, "x": 2}, "r": {"y": 3}}
     assert run_of(save(table, tmp_path / f"run{suffix}")) == expected
+
+
+@pytest.mark.parametrize("kind", [*TYPES[:6], pa.int64(), pa.binary(4)], ids=str)
+def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> None:
+    entries: list[Any] = list(range(1000, 1200))
+    if not pa.types.is_integer(kind):
+        entries = [str(entry).encode() for entry in entries]
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        entries = [entry.decode() for entry in entries]
+    codes = pa.array([7, 3, None, 199, 7, 5], pa.int16())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(entries, kind))
+    ids, missing = columns.ids_of(column.slice(1))
+    assert ids.take(np.array([0, 2, 3, 4])).to_list() == [b"1003", b"1199", b"1007", b"1005"]
+    assert missing is not None
+    assert missing.tolist() == [False, True, False, False, False]
+    assert len(ids._data) < 16 * len(ids) + 100, "200 entries would be 800 bytes, or more"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("long", ["", "x" * 40])
+def test_a_missing_entry_of_a_large_dictionary_is_missing(kind: pa.DataType, long: str) -> None:
+    entries = pa.array(["0", "a", None, "b" + long, *"cdefg"], kind).slice(1)
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 1, 0]), entries)
+    ids, missing = columns.ids_of(column)
+    assert (ids[0], ids[2]) == (b"b" + long.encode(), b"a")
+    assert missing is not None
+    assert missing.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".arrows"])
+def test_a_dictionary_that_many_batches_share_is_read_once(suffix: str, tmp_path: Path) -> None:
+    """The whole of it, once a batch, would be 200 times 4 MB."""
+    n, n_batches = 200_000, 200
+    entries = pa.array([f"doc{i:017d}" for i in range(n)])
+    docs = pa.DictionaryArray.from_arrays(pa.array(range(n_batches), pa.int32()), entries)
+    scores = [float(-i) for i in range(n_batches)]
+    table = pa.table({"qid": ["q"] * n_batches, "docno": docs, "score": scores})
+    path = save(table, tmp_path / f"run{suffix}", rows=1)
+    tracemalloc.start()
+    try:
+        scores_of = evaluate({"q": {entries[3].as_py(): 1}}, path, "RR")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert scores_of["RR"] == 1 / 4
+    assert peak < 10 * 20 * n
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".arrows"])
+def test_each_dictionary_of_a_file_is_checked(suffix: str, tmp_path: Path) -> None:
+    """Its texts, and every batch's places in it."""
+    codes = pa.array([0, 1, 2], pa.int8())
+    docs = pa.DictionaryArray.from_arrays(codes, pa.array(["one of these", "two", "three"]))
+    table = pa.table({"qid": ["q"] * 3, "docno": docs, "score": [4.0, 3.0, 2.0]})
+    path = Path(save(table, tmp_path / f"run{suffix}", rows=1))
+    good = path.read_bytes()
+    assert run_of(str(path)) == {"q": {"one of these": 4.0, "two": 3.0, "three": 2.0}}
+    path.write_bytes(good.replace(b"one of these", b"one of \xfe\xffese"))
+    with pytest.raises(InputError, match="cannot be read as arrow"):
+        run_of(str(path))
+    last = good.rfind(b"\x02" + bytes(7))  # the index of the last batch, and what pads it
+    for wrong in (b"\x03", b"\xff"):
+        path.write_bytes(good[:last] + wrong + good[last + 1 :])
+        with pytest.raises(InputError, match="cannot be read as arrow"):
+            run_of(str(path))
 
 
 @columnar_files
@@ -1183,6 +1270,18 @@ def damaged(data: bytes, chance: random.Random) -> Iterator[bytes]:
         at = chance.randrange(len(data))
         yield data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
         yield data[:at] + chance.choice(PIECES) + data[at:]
+
+
+@pytest.mark.parametrize("more", [1, 2, 3])
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
+def test_offsets_may_end_within_one_that_is_not_needed(kind: pa.DataType, more: int) -> None:
+    """As Arrow's own check allows, where a bit of a buffer's length is wrong."""
+    _, offsets, data = pa.array([b"a", b"bc", b"d"], kind).buffers()
+    width = 8 if kind == pa.large_binary() else 4
+    longer = pa.py_buffer(offsets.to_pybytes()[: 4 * width] + bytes(more))
+    column = pa.Array.from_buffers(kind, 3, [None, longer, data])
+    column.validate(full=True)
+    assert Ids.of_arrow(column.slice(1)).to_list() == [b"bc", b"d"]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", *(f"a{s}" for s in COLUMNAR)])

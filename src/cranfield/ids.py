@@ -115,8 +115,9 @@ class Ids:
         if len(column) == 0:
             return cls.of([])
         wide = str(column.type).startswith("large")
-        bounds = np.frombuffer(offsets, np.int64 if wide else np.int32)
-        bounds = bounds[column.offset : column.offset + len(column) + 1]
+        # Counted, since the buffer of a damaged file may end within an offset that is not needed.
+        count = column.offset + len(column) + 1
+        bounds = np.frombuffer(offsets, np.int64 if wide else np.int32, count)[column.offset :]
         low, high = int(bounds[0]), int(bounds[-1])
         if data is not None and data.size >= high + 8:  # a word may be read at its last byte
             shared = np.frombuffer(data, np.uint8)[low : high + 8]

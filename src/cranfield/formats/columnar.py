@@ -120,24 +120,50 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
                 at = [i for i, name in enumerate(opened.schema.names) if name in names]
                 options = pa.ipc.IpcReadOptions(included_fields=at)
                 with pa.ipc.open_file(file, options=options) as narrow:
-                    for i in range(narrow.num_record_batches):
-                        yield _checked(narrow.get_batch(i).select(names))
+                    every = (narrow.get_batch(i) for i in range(narrow.num_record_batches))
+                    yield from _checked(batch.select(names) for batch in every)
 
             yield opened.schema, None, read_file
         return
     with pa.ipc.open_stream(file) as stream:
 
         def read_stream(names: list[str]) -> "Iterator[pa.RecordBatch]":
-            for batch in stream:
-                yield _checked(batch.select(names))
+            yield from _checked(batch.select(names) for batch in stream)
 
         yield stream.schema, None, read_stream
 
 
-def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """Return a batch of which no offset leads outside of it, as one from anywhere may."""
-    batch.validate(full=True)
-    return batch
+def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """Yield batches of which no offset leads outside of them, as one from anywhere may.
+
+    A dictionary that a batch shares with the one before is not looked through again.
+    """
+    import pyarrow as pa
+
+    known: dict[int, pa.Array] = {}  # the last dictionary of each column
+    for batch in batches:
+        batch.validate()  # that its buffers are as long as they must be
+        for at, column in enumerate(batch.columns):
+            if not pa.types.is_dictionary(column.type):
+                column.validate(full=True)
+                continue
+            entries = column.dictionary
+            if at not in known or not _same_memory(entries, known[at]):
+                entries.validate(full=True)
+                known[at] = entries
+            # Any entries will do to look through the places in them.
+            places = pa.DictionaryArray.from_arrays(column.indices, pa.nulls(len(entries)))
+            places.validate(full=True)
+        yield batch
+
+
+def _same_memory(one: "pa.Array", other: "pa.Array") -> bool:
+    """Tell whether two arrays of one type, both of which are there, are the same bytes."""
+    mine, theirs = (
+        [buffer and (buffer.address, buffer.size) for buffer in array.buffers()]
+        for array in (one, other)
+    )
+    return mine == theirs and (len(one), one.offset) == (len(other), other.offset)
 
 
 def _heard(

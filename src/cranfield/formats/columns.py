@@ -458,8 +458,11 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
         entries = column.dictionary
         if len(entries) == 0:
             return Ids.of([b""] * len(column)), missing
-        ids, none = ids_of(entries)
         rows = np.from_dlpack(codes.cast(pa.int64()))
+        if len(entries) > len(column):  # which many small batches may share
+            used, rows = np.unique(rows, return_inverse=True)
+            entries = _taken(entries, used)
+        ids, none = ids_of(entries)
         if none is not None:
             missing = none[rows] if missing is None else none[rows] | missing
         return ids.take(rows), missing
@@ -473,6 +476,23 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.large_binary())
     return Ids.of_arrow(column), missing
+
+
+def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":
+    """Return the entries of a dictionary at `rows`."""
+    import pyarrow as pa
+
+    places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+    if entries.type not in (pa.string_view(), pa.binary_view()):
+        return entries.take(places)
+    # Arrow takes no views, each of which has 16 bytes.
+    _, views, *texts = entries.buffers()
+    taken = np.frombuffer(views, np.uint8, 16 * len(entries), 16 * entries.offset)
+    buffers = [None, pa.py_buffer(taken.reshape(-1, 16)[rows]), *texts]
+    if entries.null_count:
+        valid = entries.is_valid().take(places)
+        buffers[0] = valid.buffers()[1]
+    return pa.Array.from_buffers(entries.type, len(rows), buffers)
 
 
 def _missing(column: "pa.Array") -> Bools:

@@ -49,8 +49,8 @@ _PATIENCE = 60  # seconds without an answer, after which a web server is taken t
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
-# The size of a file in bytes, and when it was last modified, in nanoseconds.
-Version = tuple[int, int]
+# The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
+Version = tuple[int, int, int]
 
 
 class Source:
@@ -62,7 +62,8 @@ class Source:
     still show its line: see `Pipe`.
 
     Every reading is of the same bytes, also by a copy: a file whose size or time of modification
-    changes after it was first opened, or copied, is an InputError.
+    changes after it was first opened, or copied, or that another takes the place of, is an
+    InputError.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -87,6 +88,8 @@ class Source:
             place = self._place()
             if self._version is None and place is not None:
                 state["_version"] = _version_of(os.stat(place))
+            if state["_version"] is not None:  # the number of the file is another elsewhere
+                state["_version"] = (*state["_version"][:2], 0)
         del state["_pipe"]
         return state
 
@@ -183,7 +186,7 @@ class Source:
         try:
             with self._open_stored() as stored:
                 found = _version(stored)
-                if found != (self._version or found):
+                if found is not None and _is_another(found, self._version or found):
                     raise self.changed()
                 self._version = found
                 start = stored.read(10)
@@ -274,11 +277,15 @@ def _version(file: IO[bytes]) -> Version | None:
         return _version_of(os.fstat(file.fileno()))
     if isinstance(file, PipeReader):
         return None
-    return cast("pa.NativeFile", file).size(), 0  # an object on a server
+    return cast("pa.NativeFile", file).size(), 0, 0  # an object on a server
+
+
+def _is_another(found: Version, known: Version) -> bool:
+    return found[:2] != known[:2] or (known[2] != 0 and found[2] != known[2])
 
 
 def _version_of(status: os.stat_result) -> Version:
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
@@ -563,7 +570,10 @@ def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
     if kind == "gzip":
         import gzip
 
-        return cast(IO[bytes], gzip.open(stored))
+        # It asks for the zeros that may follow byte by byte; what holds them ready for it closes
+        # what it reads from: here that is not the file.
+        ready = io.BufferedReader(_Heard(stored, lambda n: None), io.DEFAULT_BUFFER_SIZE)
+        return cast(IO[bytes], gzip.open(ready))
     if kind == "bz2":
         import bz2
 
