@@ -340,7 +340,7 @@ def _judged_notes(result: Result) -> list[str]:
 def _ideal_moves(result: Result) -> str:
     """Return a sentence on a measure of which any mean may fall if more is found relevant."""
     known = any(one.unjudged_low is not None for one in result.pairs)
-    moves = known and parse(result.measure).linear == "fixed ideal"
+    moves = known and parse(result.measure).linear == "ratio"
     return " New grades change the ideal ranking, and with it both means." if moves else ""
 
 
