@@ -11,6 +11,7 @@ import json
 import math
 import re
 import warnings
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from scipy.special import fdtrc
 from vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 
 from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
+from cranfield.comparison import comparing
 from cranfield.comparison.anova import Anova, randomised_tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -759,6 +761,29 @@ def test_identical_systems_are_said_apart() -> None:
     assert found["score"]["new"].changed == 0
 
 
+@pytest.mark.parametrize(("n", "n_systems"), [(50, 1), (8, 1), (30, 4)])
+def test_a_pair_has_the_queries_that_differ_where_these_are_few(n: int, n_systems: int) -> None:
+    given = changing(n, -0.4, 0.1, 0.25)
+    systems = {"old": given["old"], **{f"s{i}": given["new"] for i in range(n_systems)}}
+    found = compare(systems, test="t")
+    expected = [
+        {"query_id": "q0000", "other_score": 0.5, "score": 0.5 - 0.4},
+        {"query_id": "q0001", "other_score": 0.5, "score": 0.5 + 0.1},
+        {"query_id": "q0002", "other_score": 0.5, "score": 0.5 + 0.25},
+    ]
+    for pair in found["score"].pairs:
+        assert [asdict(one) for one in pair.changes] == expected
+    shown = json.loads(json.dumps(found.to_dict()))["results"][0]["pairs"]
+    assert [one["changes"] for one in shown] == [expected] * n_systems
+    assert "changes" not in found.to_csv().splitlines()[0].split(",")
+    assert "changes" not in found.rows()[0]
+
+
+@pytest.mark.parametrize("gains", [[], [0.1, -0.1] * 5])
+def test_a_pair_lists_no_query_where_none_or_many_differ(gains: list[float]) -> None:
+    assert compare(changing(50, *gains), test="t")["score"]["new"].changes == ()
+
+
 def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
     given = {f"s{i}": changing(30, *[0.1] * (i + 1))["new"] for i in range(4)}
     found = compare({"old": changing(30)["old"], **given})
@@ -860,6 +885,19 @@ def test_a_table_of_ratios_says_so() -> None:
     ratios = every.tables()[1]
     assert ratios.title == ["GMAP   ratios"]
     assert float(ratios.rows[0][1]) == pytest.approx(means[1] / means[0], abs=5e-5)
+
+
+def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query's value counts as 1e-5 at least; where it is 1 at most, so are means and ratios."""
+    given = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
+    for one in compare(given, test="t")["GMAP"].systems:
+        assert one.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
+    monkeypatch.setattr(comparing, "range_of", lambda measure, values: (0.0, 1.0))
+    result = compare(given, test="t")["GMAP"]
+    assert [one.high for one in result.systems] == [1.0, 1.0]
+    pair = result["new"]
+    assert pair.ratio_low == pytest.approx(1e-5, rel=1e-12)
+    assert pair.ratio_high == pytest.approx(1e5, rel=1e-12)
 
 
 def test_sums_are_compared_by_their_means() -> None:
@@ -1087,9 +1125,9 @@ def test_a_probability_marks_as_many_as_a_test_does() -> None:
 
 def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
     given = many(30, 3, 2)
-    assert "it may leave out 0 without a mark" in str(compare(given))
-    assert "without a mark" not in str(compare(given, correction="none"))
-    assert "without a mark" not in str(compare({name: given[name] for name in ("s0", "s1")}))
+    assert "it may exclude 0 although the pair has no mark" in str(compare(given))
+    assert "although the pair has no mark" not in str(compare(given, correction="none"))
+    assert "although the pair has no mark" not in str(compare({name: given[name] for name in ("s0", "s1")}))
 
 
 # ---- what so many queries find ------------------------------------------------------------------

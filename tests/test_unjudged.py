@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from test_measures import variants
 
 import cranfield.pairs.unjudged as unjudged
 from cranfield import (
+    CranfieldWarning,
     JointBounds,
     Measure,
     MeasureError,
@@ -28,8 +30,11 @@ from cranfield import (
     read_run,
 )
 from cranfield.errors import NothingSharedError
+from cranfield.judged import Judged
+from cranfield.measures import measure as register
+from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS
 from cranfield.pairs.unjudged import PairBounds, judged_measure, pair_bounds
-from cranfield.ranked import Floats
+from cranfield.ranked import Floats, ratio
 
 OF_USERS = (
     "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "
@@ -45,7 +50,7 @@ LINEAR = [
     *parse_all(OF_USERS),
 ]
 EXACT = [one for one in LINEAR if one.linear == "exact"]
-FIXED = [one for one in LINEAR if one.linear == "fixed ideal"]
+FIXED = [one for one in LINEAR if one.linear == "ratio"]
 RATIOS = [
     *(one for one in FIXED if one.bounds == "ratio"),
     *parse_all("nDCG(gain={0: 1, 1: 3})@2 nDCG(gain={1: 2, 2: 1, -1: 1}) nDCG(gain='exp2')@3"),
@@ -192,38 +197,78 @@ def test_a_linear_measure_is_the_sum_of_what_its_documents_add(one: Measure) -> 
         assert value - none == pytest.approx(sum(part - none for part in each), abs=1e-12)
 
 
-SEPARATE = parse_all(
-    "P@R P@min(2,R) Success@3 Success@1 RR RR@2 ERR ERR@2 R@9 AP Rprec F@3 Bpref R@3 LastRel "
-    "AUC NumRel"
-)
+SEPARATE = [
+    *parse_all("P@R P@min(2,R) Success@3 RR@2 ERR@2 R@9 F@3 R@3 SetF(beta=2) SetR(rel=2)"),
+    *(
+        one
+        for definition in definitions()
+        for one in variants(definition.name)
+        if one.linear == "no" and not (definition.is_text or definition.takes_groups)
+        if one.bounds not in ("none", "refused")
+    ),
+]
 
 
-def test_separate_bounds_hold_whatever_either_run_retrieved() -> None:
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     """Over every way to grade the unjudged documents of both; a measure has none, or these hold."""
-    bounded = set()
-    for seed in range(60):
-        case = small(4_000 + seed, 1 + seed % 2)
-        top = 1 + seed % 2
-        qrels, left, right = together([case], top)
-        systems = evaluate(qrels, {"left": left, "right": right}, SEPARATE)
-        found = pair_bounds(
-            qrels,
-            {"left": left, "right": right},
-            systems,
-            np.array([0]),
-            np.array([1]),
-            query_ids=["q000000"],
-        )
-        for measure, bounds in zip(SEPARATE, found, strict=True):
-            if bounds is None:
-                continue
-            bounded.add(str(measure))
-            for grades, a, b in completed(case, top):
-                judged = {**grades, "top": {"d": top}}
-                both = [evaluate(judged, run, measure).per_query(measure)["q"] for run in (a, b)]
-                assert bounds.low[0] - 1e-12 <= both[0] - both[1] <= bounds.high[0] + 1e-12
-    assert {"Success@3", "RR", "ERR@2"} <= bounded
-    assert not {"R@9", "AP", "Rprec", "F@3", "Bpref", "R@3"} & bounded
+    cases = [small(4_000 * top + i, top) for i in range(80)]
+    qrels, left, right = together(cases, top)
+    runs = {"left": left, "right": right}
+    pair = np.array([0]), np.array([1])
+    measures = list(dict.fromkeys(SEPARATE))
+    systems = evaluate(qrels, runs, measures)
+    found = pair_bounds(qrels, runs, systems, *pair, per_query=True)
+    kept = [i for i, one in enumerate(found) if one is not None]
+    every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
+    owner = np.array([i for i, _ in every] + [len(cases)])
+    wanted = [measures[i] for i in kept]
+    values = differences(*together([one for _, one in every], top), wanted)
+    for i, measure, column in zip(kept, wanted, values.T, strict=True):
+        one = found[i]
+        assert one is not None
+        assert one.method == "separate"
+        assert one.of_queries is not None
+        low, high = (end[owner, 0] for end in one.of_queries)
+        assert (low - 1e-12 <= column).all(), measure
+        assert (column <= high + 1e-12).all(), measure
+    names = {str(one) for one in wanted}
+    assert {"Success@3", "RR", "RR@2", "ERR", "ERR@2", "LastRel"} <= names
+    assert not {"R@9", "AP", "Rprec", "F@3", "Bpref", "R@3", "NumRel"} & names
+    assert not {"SetF", "SetR", "SetAP", "SetRelP", "SetF(beta=2)", "SetRelP(rel=0)"} & names
+
+
+def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found() -> None:
+    """Where left has all that is relevant, and right has what nobody judged."""
+    qrels, left, right = {"q": {"d0": 0, "d1": 1}}, {"q": ["d1"]}, {"q": ["d3", "d4"]}
+    graded = {"q": {**qrels["q"], "d3": 1, "d4": 1}}
+    values = [evaluate(graded, run, "SetF")["SetF"] for run in (left, right)]
+    p, r = (1 / 1, 2 / 2), (1 / 3, 2 / 3)
+    fs = [2 * a * b / (a + b) for a, b in zip(p, r, strict=True)]
+    assert values == pytest.approx(fs)
+    assert fs[0] - fs[1] == pytest.approx(-0.3)  # left was said to be the better one in any case
+    for name in ("SetF", "SetR", "SetAP", "SetRelP"):
+        with pytest.raises(MeasureError, match=f"{name}: there are no bounds"):
+            joint_bounds(qrels, left, right, name)
+    result = compare((qrels, [left, right]), "SetF SetP", bounds=True, test="t")
+    assert [one.pairs[0].unjudged_low is None for one in result.results] == [True, False]
+
+
+@pytest.fixture
+def _own_measure() -> Iterator[None]:
+    @register("FoundOf", formula="found / all", source="this test", bounds="extremes")
+    def found_of(judged: Judged) -> Floats:
+        """What was found, of all there is."""
+        return ratio(judged.hits.relevant(1).count(), judged.n_relevant(1))
+
+    yield
+    del DEFINITIONS["FoundOf"], _EXACT["FoundOf"], VARIANTS["foundof"]
+
+
+@pytest.mark.usefixtures("_own_measure")
+def test_a_measure_of_ones_own_that_depends_on_what_was_not_found() -> None:
+    with pytest.raises(MeasureError, match="no bounds of the difference"):
+        joint_bounds(JUDGED, A, B, "FoundOf")
 
 
 def test_it_is_never_wider_than_the_separate_bounds() -> None:
@@ -465,7 +510,7 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
             assert (high <= most - least).all(), measure
             assert (bounds.low >= least - most).all(), measure
             assert (bounds.high <= most - least).all(), measure
-        if measure.linear != "fixed ideal" and unjudged_is_0 and (least, most) == (0.0, 1.0):
+        if measure.linear != "ratio" and unjudged_is_0 and (least, most) == (0.0, 1.0):
             # Where new grades only add, the other run's mean is the least that it may be.
             others: Floats = values[:, right, m].mean(axis=0)
             assert (bounds.high <= 1 - others + 1e-12).all(), measure
@@ -544,6 +589,39 @@ def test_bounds_of_some_queries_are_of_those_that_were_kept() -> None:
     assert one is not None
     with pytest.raises(ValueError, match="per_query=True"):
         one.among(np.array([0]))
+
+
+IDS = [f"q{i}" for i in range(4)]
+UPSIDE_DOWN = Run({q: {"a": 1, "b": 2, "u": 3} for q in IDS}, "upside down")  # ranks for scores
+OTHER, GRADED = Run({q: ["u", "b"] for q in IDS}, "other"), {q: {"a": 1, "b": 0} for q in IDS}
+
+
+def test_compare_with_bounds_warns_once_from_where_it_was_called() -> None:
+    with pytest.warns(CranfieldWarning) as given:
+        compare((GRADED, [UPSIDE_DOWN, OTHER]), "RR P@2", bounds=True)
+    assert [one.category for one in given] == [CranfieldWarning]
+    assert [one.filename for one in given] == [__file__]
+
+
+def test_joint_bounds_warn_once_and_say_so() -> None:
+    with pytest.warns(CranfieldWarning) as given:
+        found = joint_bounds(GRADED, UPSIDE_DOWN, OTHER, "RR P@2")
+    assert [one.category for one in given] == [CranfieldWarning]
+    assert [one.filename for one in given] == [__file__]
+    assert "ranks-as-scores" in {note.code for note in found.notes if note.is_grave}
+    codes = [note.code for note in found.notes]
+    assert [note["code"] for note in found.to_dict()["notes"]] == codes
+    assert all(str(note) in str(found) for note in found.notes)
+
+
+@pytest.mark.parametrize("bounds", [False, True])
+def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
+    qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
+    runs = [Run(dict.fromkeys(qrels, list(docs)), docs) for docs in ("ab", "ua")]
+    found = str(compare((qrels, runs), "nDCG@2", bounds=bounds, test="t"))
+    assert "Whatever the unjudged documents are, diff lies in: ua" in found
+    assert ("unjudged: where diff may lie" in found) == bounds
+    assert found.count("New grades change the ideal ranking, and with it both means.") == 1
 
 
 # ---- what is unjudged, and where --------------------------------------------------------------

@@ -17,6 +17,8 @@ from cranfield.measures import Measure, parse
 from cranfield.notes import Note
 from cranfield.render import Formulas, Table, delimited, text, to_html, to_latex, to_markdown
 
+_COLUMNS = [one.name for one in fields(Pair) if one.name != "changes"]
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -164,14 +166,17 @@ class Comparison:
         return "\n".join(map(to_latex, self.tables()))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each measure, slice and pair; what does not exist is None."""
+        """Return a row for each measure, slice and pair; what does not exist is None.
+
+        A row has all that a Pair has but `changes`, which is a list.
+        """
         return [
             {
                 "measure": result.measure,
                 "label": result.label,
                 "slice": result.slice,
                 "comparisons": result.comparisons,
-                **asdict(pair),
+                **{name: getattr(pair, name) for name in _COLUMNS},
             }
             for result in self.results
             for pair in result.pairs
@@ -182,7 +187,7 @@ class Comparison:
 
         formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
         """
-        names = ["measure", "label", "slice", "comparisons", *(one.name for one in fields(Pair))]
+        names = ["measure", "label", "slice", "comparisons", *_COLUMNS]
         cells = [["" if cell is None else cell for cell in row.values()] for row in self.rows()]
         return delimited([names, *cells], delimiter, formulas)
 

@@ -32,8 +32,9 @@ from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
 from cranfield.comparison.ranges import cut, range_of
-from cranfield.comparison.remarks import Changes, remarks_on
+from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import (
+    Change,
     Correction,
     Family,
     Outcome,
@@ -167,9 +168,10 @@ def compare(
         a Comparison, which shows itself as tables.
 
     Warns:
-        CranfieldWarning: one, of what makes tests and intervals doubtful: fewer than 10 queries, or
-            fewer than 10 on which two systems differ; skewed differences. It is in the `remarks` of
-            the results, too.
+        CranfieldWarning: once, of all that makes tests and intervals doubtful (fewer than 10
+            queries, or fewer than 10 on which two systems differ; skewed differences), and of what
+            `evaluate` warns of (ranks that contradict the scores, ids that do not match). The
+            `remarks` of the results, and `notes`, say so, too.
 
     Raises:
         InputError: scores that are missing or are no numbers; a baseline that is not there.
@@ -415,7 +417,7 @@ def _result(
         query for query, of_slice in zip(aligned.query_ids, cell.rows, strict=True) if of_slice
     ]
     n, freedom = paired.n_queries, paired.n_queries > 1
-    least, most = range_of(known, paired.values)
+    least, most = logs(known, np.array(range_of(known, scores)))
     low, high = cut(*cell.interval[:2], least - most, most - least)
     effects = effects_of(paired, moments)
     deltas = cliff(paired, settings.tie)
@@ -445,7 +447,6 @@ def _result(
     if by_ratio:
         means = list(map(math.exp, means))
     pairs = []
-    changes: dict[tuple[str, str], Changes] = {}
     for i, (a, b) in enumerate(zip(paired.left.tolist(), paired.right.tolist(), strict=True)):
         difference = float(moments.mean[i])
         p, adjusted, sd = or_none(cell.p[i]), or_none(p_adjusted[i]), or_none(moments.sd[i])
@@ -461,11 +462,7 @@ def _result(
         exact = drawn and settings.test != "bootstrap" and flips.exact
         error = math.sqrt(p * (1 - p) / flips.drawn) if p and drawn and not exact else 0.0
         names = aligned.names[a], aligned.names[b]
-        if changed[i] < FEW:
-            changes[names] = [
-                (query_ids[row], *scores[row, [a, b]].tolist())
-                for row in np.flatnonzero(differs[:, i]).tolist()
-            ]
+        few = np.flatnonzero(differs[:, i]).tolist() if changed[i] < FEW else []
         ends = or_none(low[i]), or_none(high[i])
         ratio, ratio_low, ratio_high = (
             math.exp(one) if by_ratio and one is not None else None for one in (difference, *ends)
@@ -500,6 +497,7 @@ def _result(
                 d_av=or_none(effects.d_av[i]),
                 es_e=or_none(effects.es_e[i]),
                 changed=int(changed[i]),
+                changes=tuple(Change(query_ids[q], *scores[q, [b, a]].tolist()) for q in few),
                 wins=int(wins[i]),
                 ties=int(ties[i]),
                 losses=int(losses[i]),
@@ -532,7 +530,7 @@ def _result(
         pairs,
         family.comparisons,
         shared,
-        remarks_on(known, pairs, changes, flips, settings, family.comparisons, rising),
+        remarks_on(known, pairs, flips, settings, family.comparisons, rising),
     )
 
 
@@ -553,9 +551,10 @@ def _systems(aligned: Aligned, cell: _Cell, means: Sequence[float], alpha: float
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, alpha) if alone.n > 1 else (alone.sd, alone.sd)
     measure = aligned.known(aligned.measures[cell.measure])
+    scores = aligned.values[cell.measure][cell.rows]
+    low, high = cut(low, high, *logs(measure, np.array(range_of(measure, scores))).tolist())
     if is_geometric(measure):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
-    low, high = cut(low, high, *range_of(measure, cell.paired.values))
     shares = judged_shares(aligned, cell.measure, cell.rows)
     judged: Sequence[float | None] = shares or [None] * len(means)
     little = little_judged(shares) or [False] * len(means)

@@ -1,7 +1,7 @@
 """What a reader should know of a comparison before believing it."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from cranfield.comparison.doubts import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
@@ -33,23 +33,16 @@ _SO_FEW = (
     "more false alarms"
 )
 
-# (query_id, score of the system, score of the other), of the queries that differ
-Changes = Sequence[tuple[str, float, float]]
-
 
 def remarks_on(
     measure: Measure | None,
     pairs: Sequence[Pair],
-    changes: Mapping[tuple[str, str], Changes],
     flips: Flips,
     settings: Settings,
     comparisons: int,
     rising: bool,
 ) -> tuple[Note, ...]:
-    """Return what to know of the comparison of some systems under one measure.
-
-    `changes` has the queries that differ, for the pairs of (system, other) where few do.
-    """
+    """Return what to know of the comparison of some systems under one measure."""
     n, alpha = flips.n_queries, settings.alpha
     if n == 1:
         one = "One query shows a difference, but not whether it is chance: there is no test."
@@ -57,11 +50,11 @@ def remarks_on(
     said = []
     if pairs:
         said += _of_so_few(flips, settings, comparisons)
-        said += _doubts(pairs, changes, settings)
+        said += _doubts(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         said.append(Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test]))
     if comparisons > 1 and settings.test == "bayes":
-        one = "The probabilities are those of each pair by itself, not corrected for their number."
+        one = "The probabilities are uncorrected, however many pairs there are."
         said.append(Note("correction", "info", one))
     elif comparisons > 1 and settings.correction in _OF_CORRECTIONS:
         said.append(Note("correction", "info", _OF_CORRECTIONS[settings.correction]))
@@ -154,9 +147,7 @@ def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]
     return said
 
 
-def _doubts(
-    pairs: Sequence[Pair], changes: Mapping[tuple[str, str], Changes], settings: Settings
-) -> list[Note]:
+def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
     """Return the pairs of which a test and an interval may not keep their promise."""
     of: dict[Doubt | None, list[Pair]] = {}
     for pair in pairs:
@@ -175,8 +166,8 @@ def _doubts(
         name = _named(pair, settings)
         differ = "differs" if pair.changed == 1 else "differ"
         shown = [
-            f"{query} {number(theirs)} to {number(ours)}"
-            for query, ours, theirs in changes[pair.system, pair.other]
+            f"{one.query_id} {number(one.other_score)} to {number(one.score)}"
+            for one in pair.changes
         ]
         text = f"only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
         said.append(Note("few-changes", "warning", text, pair.changed, name))

@@ -56,10 +56,22 @@ class System:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A query on which two systems differ, with both scores."""
+
+    query_id: str
+    other_score: float
+    score: float
+
+
+@dataclass(frozen=True)
 class Pair:
     """One system compared with another, over the same queries. What does not exist is None.
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
+
+    `changes` are the queries on which the two differ, in the order of their ids, where these are
+    fewer than 10; else empty (`Comparison.changes` has any number). CSV is without it.
 
     Where the measure has a geometric mean, such as GMAP, `scale` is "ratio": natural logarithms of
     the queries' values are compared, below 0.00001 that of 0.00001. Then `difference`, its ends,
@@ -103,6 +115,7 @@ class Pair:
     d_av: float | None  # difference / root of the mean variance of the two systems' scores
     es_e: float | None  # difference / root of the residual variance of all systems
     changed: int  # queries on which the two differ, by more than rounding
+    changes: tuple[Change, ...]  # these queries, if they are fewer than 10
     wins: int
     ties: int
     losses: int
@@ -135,7 +148,7 @@ class Result:
     systems: Sequence[System]  # as they were given
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
-    letters: Sequence[str] | None  # systems that share one are not told apart; of all pairs
+    letters: Sequence[str] | None  # systems that share one are not found to differ; of all pairs
     remarks: tuple[Note, ...]
 
     @cached_property

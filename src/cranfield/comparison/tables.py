@@ -205,14 +205,15 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     said = []
     if settings.baseline is None:
         said.append(
-            f"better than, worse than: the number of systems that it is told apart from, by {sure}."
+            f"better than, worse than: the number of systems that it is found to differ from, "
+            f"by {sure}."
         )
-        said.append("letters: systems that share a letter are not told apart.")
+        said.append("letters: systems that share a letter are not found to differ.")
     elif len(unmarked) < len(pairs):
         said.append(f"^ better, v worse than {than}: {sure}.")
     if unmarked:
         where = "No mark" if len(unmarked) < len(pairs) else "No system is marked"
-        where = "Not told apart" if settings.baseline is None else where
+        where = "Not found to differ" if settings.baseline is None else where
         said.append(
             f"{where}: no evidence of a difference, which is not evidence that there is none."
         )
@@ -220,7 +221,7 @@ def _legend(results: Sequence[Result], settings: Settings, bounds: bool) -> list
     said += _meanings(results, settings, bounds)
     of_slices: dict[str, list[str]] = {}
     for result in results:
-        for one in _judged_notes(result):
+        for one in _judged_notes(result, bounds):
             of_slices.setdefault(one, []).append(str(result.slice))
     for one, names in of_slices.items():
         more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
@@ -292,7 +293,10 @@ def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> li
     said = [f"{change} {settings.baseline}, and {ends}."]
     if _corrected(result, settings):
         none = "1" if _by_ratio(result) else "0"
-        said[0] += f" Each is of one pair by itself: it may leave out {none} without a mark."
+        said[0] += (
+            f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
+            "has no mark."
+        )
     if settings.test != "bayes":
         said.append("p: how often chance alone gives a difference as large, to either side.")
     if _corrected(result, settings):
@@ -317,7 +321,8 @@ def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> li
     return [*said, *judged_too]
 
 
-def _judged_notes(result: Result) -> list[str]:
+def _judged_notes(result: Result, bounds: bool) -> list[str]:
+    """Return what is said of systems with little judged; `bounds`: there is a column of these."""
     if not any(one.little_judged for one in result.systems):
         return []
     said = ["! more than 0.05 below the share of another system."]
@@ -333,14 +338,15 @@ def _judged_notes(result: Result) -> list[str]:
         ]
         more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
         lead = "Whatever the unjudged documents are, diff lies in"
-        said.append(f"{lead}: {', '.join(shown)}{more}.{_ideal_moves(result)}")
+        moves = "" if bounds else _ideal_moves(result)  # the column's line says it
+        said.append(f"{lead}: {', '.join(shown)}{more}.{moves}")
     return said
 
 
 def _ideal_moves(result: Result) -> str:
     """Return a sentence on a measure of which any mean may fall if more is found relevant."""
     known = any(one.unjudged_low is not None for one in result.pairs)
-    moves = known and parse(result.measure).linear == "fixed ideal"
+    moves = known and parse(result.measure).linear == "ratio"
     return " New grades change the ideal ranking, and with it both means." if moves else ""
 
 

@@ -233,7 +233,7 @@ def _bounded(parameters: Parameters) -> Bounded:
 
 def _linear(parameters: Parameters) -> Linear:
     """The ideal of the top grade hangs on no judgment; that of what was retrieved on each run."""
-    ways: dict[str, Linear] = {"judged": "fixed ideal", "top": "exact"}
+    ways: dict[str, Linear] = {"judged": "ratio", "top": "exact"}
     return ways.get(parameters["ideal"], "no")
 
 

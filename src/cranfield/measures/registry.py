@@ -25,9 +25,9 @@ Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
 # Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
 Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
-# Whether the value is a sum over documents of what a grade is worth times a weight of the rank: as
-# it is, or once the ideal ranking is held fixed.
-Linear = Literal["no", "exact", "fixed ideal"]
+# Whether the value is a sum over documents of what a grade is worth times a weight of the rank, or
+# the ratio of such a sum to that of the ideal ranking.
+Linear = Literal["no", "exact", "ratio"]
 Kernel = Callable[..., Any]
 # Whether grades rank equal scores from best to worst; or, of a run and the parameters, why not.
 ByGrade = bool | Callable[..., str]
@@ -213,10 +213,10 @@ def measure(
     Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
     takes more than grades.
 
-    `linear` says whether a document adds what its grade is worth, times a weight that hangs on its
-    rank, on how many documents were retrieved and on the parameters, and on nothing else: "exact";
-    "fixed ideal", if that is so only once the ideal ranking is what it is. Then the difference of
-    two runs has bounds of its own (see `cranfield.pairs.unjudged`).
+    `linear` says whether a document adds what its grade is worth, times a weight that depends on
+    its rank, on how many documents were retrieved and on the parameters, and on nothing else:
+    "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
+    Then the difference of two runs has bounds of its own (see `cranfield.pairs.unjudged`).
 
     `by_grade` says that of all orders of equal scores, the one by falling grade has the best value
     and the one by rising grade the worst (what is unjudged comes last, or first); ties="best" and

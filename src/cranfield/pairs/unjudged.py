@@ -30,7 +30,7 @@ import numpy as np
 
 from cranfield.bounds import check_bounded
 from cranfield.errors import MeasureError, NothingSharedError, one_of
-from cranfield.evaluation import MeasuresLike, evaluate
+from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
 from cranfield.formats.block import Errors, Load, Order
 from cranfield.ids import Ids, keyed
 from cranfield.judge import Queries
@@ -38,6 +38,7 @@ from cranfield.judged import Judged
 from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth
+from cranfield.notes import Note, lines_of, warn_of
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked, mean, means, ratio
 from cranfield.ranking import Precision, Ties, grouped, in_threads, ranks, regrouped, sorting_scores
@@ -51,6 +52,8 @@ _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 _ROUNDING = 1e-12  # a bound so near to 0 may be 0
 _ROWS = 1 << 16  # of the pseudo-queries in one Judged
 _ENDLESS = 2**62
+_SOME_GRADES = 20
+_MORE = (1, 2, 5, 20, 100)  # documents that were not retrieved, to see whether they matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,7 @@ class JointBounds:
     query_high: Floats
     top_grade: int  # the highest grade that an unjudged document may have
     recipe: Mapping[str, Any]  # how the runs were judged
+    notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
 
     def table(self) -> Table:
         """Return the bounds as a table to be shown, a row for each measure."""
@@ -143,7 +147,9 @@ class JointBounds:
             f"0 to {self.top_grade}.",
             *(_NOTES[method] for method in _NOTES if method in self.methods),
             "robust: the sign is the same in every way; open: it is not, or may not be.",
+            *lines_of(note for note in self.notes if not note.is_grave),
         ]
+        notes = [*lines_of(note for note in self.notes if note.is_grave), *notes]
         header = ["measure", "difference", "low", "high", "bounds", "sign"]
         return Table(header, rows, notes)
 
@@ -162,6 +168,7 @@ class JointBounds:
                 for measure, row in zip(self.measures, rows, strict=True)
             },
             "recipe": dict(self.recipe),
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     def __str__(self) -> str:
@@ -199,11 +206,14 @@ def joint_bounds(
     stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. They are for nDCG,
     too: new grades make the ideal ranking better, so that a run's own nDCG may fall.
 
-    For other measures that no document moves but those of the run itself, as Success, RR and ERR,
-    they are "separate": the lowest value of the one less the highest of the other. Measures that
-    hang on how much there is to be found, as R and AP, have none.
+    For other measures that depend on no document but those that the run itself retrieved, such as
+    Success, RR and ERR, they are "separate": the lowest value of the one less the highest of the
+    other. Measures that depend on how much there is to be found, such as R, AP and SetF, have none.
 
     The options are those of `evaluate`; `ties` are by id, "document" or "ascending".
+
+    Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
+    result's `notes` say so, too.
 
     Raises MeasureError for a measure that has no bounds, InputError and OptionError as `evaluate`
     does.
@@ -218,18 +228,16 @@ def joint_bounds(
     names = first.name, second.name if second.name != first.name else f"{second.name} (2)"
     runs = dict(zip(names, (first, second), strict=True))
     one_of("ties", ties, ("document", "ascending"))
-    systems = evaluate(
+    systems = score_runs(
         judgments,
         runs,
-        measures,
+        measures_of(measures),
         queries=queries,
         order=order,
         scores=scores,
         ties=ties,
         depth=depth,
-        errors=errors,
     )
-    assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
     query_ids = _shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {names[0]!r} and {names[1]!r} share no query")
@@ -239,12 +247,13 @@ def joint_bounds(
     if without:
         raise MeasureError(
             f"{', '.join(without)}: there are no bounds of the difference; there are of P, DCG, "
-            "nDCG, RBP, AP, RR, R, and others that evaluate(bounds=True) calls bounds"
+            "nDCG, RBP, SetP, Success, RR, ERR, and others to which what a run did not retrieve "
+            "does not matter"
         )
     have = [one for one in found if one is not None]
     each = [one.of_queries for one in have if one.of_queries is not None]
     values = _values(systems, query_ids).astype(np.float64)
-    return JointBounds(
+    bounds = JointBounds(
         *names,
         systems.measures,
         query_ids,
@@ -257,7 +266,10 @@ def joint_bounds(
         np.hstack([high for _, high in each]),
         _top_grade(judgments),
         {**systems[names[0]].recipe, "run": [systems[name].recipe["run"] for name in names]},
+        systems.notes,
     )
+    warn_of(systems.notes)
+    return bounds
 
 
 def judged_measure(measure: Measure) -> Measure:
@@ -324,7 +336,7 @@ def pair_bounds(
 
 def _is_ratio(measure: Measure) -> bool:
     """Return whether a measure is an nDCG of which the ends are known."""
-    known = measure.linear == "fixed ideal" and measure.bounds == "ratio"
+    known = measure.linear == "ratio" and measure.bounds == "ratio"
     return known and not _at_relevant(measure)
 
 
@@ -568,8 +580,8 @@ class _Ratio:
     The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
     document u in the one run less that in the other, and I, the ideal ranking's DCG, depends only
     on how many documents have each gain. So of the completions with so many documents of each gain,
-    the highest has the higher gains where d_u is greater; it is told by how many documents have at
-    least each gain, s_1 <= s_2 <= ... Then D - t I is a sum of terms, each of one s, of which a
+    the highest has the higher gains where d_u is greater; what matters is how many documents have
+    at least each gain, s_1 <= s_2 <= ... Then D - t I is a sum of terms, each of one s, of which a
     pass over s for each gain finds the greatest; t is the ratio found before, until it rises no
     more (Dinkelbach, Management Science 1967), as in `cranfield.bounds`. Documents of which d_u is
     0 are all taken or none: they change the ideal alone.
@@ -792,13 +804,12 @@ def _separate(
         check_bounded([measure], recipe["judged_only"], recipe["ties"])
     except MeasureError:
         return None
-    # What only the other run retrieved may be relevant, too, which changes how much there is to be
-    # found: a run's own bounds know nothing of it. Measures that this moves are not "extremes".
     if measure.bounds != "extremes" or _at_relevant(measure):
         return None
-    options = {key: recipe[key] for key in ("order", "scores", "ties", "depth")}
-    systems = evaluate(qrels, runs, measure, bounds=True, **options)
-    assert isinstance(systems, Systems)  # noqa: S101 - of a dict of runs
+    if _depends_on_the_others(measure, _top_grade(qrels)):
+        return None
+    options: Judging = {key: recipe[key] for key in ("order", "scores", "ties", "depth")}  # type: ignore[assignment]
+    systems = score_runs(qrels, runs, [measure], bounds=True, **options)
     ends = [one.bounds for one in systems.values() if one.bounds is not None]
     if not all(one.proved.all() for one in ends):
         return None
@@ -807,3 +818,32 @@ def _separate(
     lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
     low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
     return PairBounds.of("separate", low, high)
+
+
+def _depends_on_the_others(measure: Measure, top_grade: int) -> bool:
+    """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
+
+    What only the other run retrieved may be relevant, too, which changes how much there is to be
+    found, and a run's own bounds do not know of it. The measure is asked: some rankings are
+    measured with no other document in the judgments, and with more and more of each grade.
+    """
+    cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
+    rankings = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]
+    rankings += [np.full(n, grade) for n in (1, 3, 8) for grade in (0, 1, top_grade)]
+    rankings += [np.append(np.full(n, grade), top_grade) for n in (1, 3, 8) for grade in (-1, 0)]
+    grades = {*range(-1, min(top_grade, _SOME_GRADES) + 1), top_grade}
+    others = [np.zeros(0, np.int64)]
+    others += [np.full(n, grade) for grade in sorted(grades) for n in _MORE]
+    hits = [ranking for ranking in rankings for _ in others]
+    ideal = [-np.sort(-np.append(ranking, more)) for ranking in rankings for more in others]
+    n_retrieved = np.array([[len(one)] for one in hits])
+    values = measure.values(Judged(_ranked(hits), _ranked(ideal), n_retrieved, top_grade))
+    values = values[:, 0].reshape(len(rankings), len(others))
+    return bool((np.abs(values - values[:, :1]) > _ROUNDING).any())
+
+
+def _ranked(grades: Sequence[Ints]) -> Ranked:
+    """Return rankings of documents of these grades, the first at rank 1."""
+    n = [len(one) for one in grades]
+    rank = np.concatenate([np.arange(1, one + 1) for one in n])
+    return Ranked(len(n), np.repeat(np.arange(len(n)), n), rank, np.concatenate(grades))
