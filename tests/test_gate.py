@@ -801,15 +801,73 @@ def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
             bounds = np.concatenate((bounds, finite))
 
 
-def test_a_share_of_a_mean_that_varies_too_much_is_not_shown_by_t() -> None:
-    """One query of twelve has all of the baseline's mean: t of that mean alone is 1."""
-    old = [1.0] + [0.0] * 11
-    new = [0.9] + [0.01 * i for i in range(1, 12)]
-    data = {"old": named(old), "new": named(new)}
-    one = gate(data, baseline="old", margin="50%", test="t", range=(0, 1)).verdicts[0]
-    assert (one.lower, one.upper, one.better) == (None, None, False)
-    assert one.p is not None
-    assert one.p > 0.05
+def test_what_is_plainly_better_passes_where_the_baseline_varies_much() -> None:
+    """Fieller's limits do not exist, as t of the baseline's mean alone is 1.45."""
+    old = [float(i < 2) for i in range(20)]
+    assert stats.ttest_1samp(old, 0).statistic < stats.t.ppf(0.95, 19)
+    data = {"old": named(old), "new": named([1.0] * 20)}
+    one = gate(data, baseline="old", margin="2%", test="t").verdicts[0]
+    theirs = stats.ttest_1samp([1 - 0.98 * x for x in old], 0, alternative="greater")
+    assert str(one) == "PASS, better"
+    assert one.p == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert one.lower is not None
+    assert one.lower > 0
+
+
+@pytest.mark.parametrize("equivalence", [False, True])
+def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
+    equivalence: bool,
+) -> None:
+    chance = np.random.default_rng(47)
+    without_fieller = 0
+    for _ in range(400):
+        n, share = int(chance.integers(3, 30)), float(chance.choice([0.02, 0.1, 0.5, 0.9]))
+        old = chance.uniform(0, 1, n) ** chance.integers(1, 20)
+        new = np.abs(old * chance.choice([0, 0.4, 0.9, 1]) + chance.normal(0, 0.2, n))
+        old *= chance.random(n) < chance.choice([0.3, 1])
+        if not old.any() or np.count_nonzero(np.abs(new - old) > 1e-9) < 3:
+            continue
+        data = {"old": named(old), "new": named(new)}
+        options: dict[str, Any] = {"margin": f"{100 * share:g}%", "equivalence": equivalence}
+        one = gate(data, baseline="old", test="t", **options).verdicts[0]
+        assert one.lower is not None
+        assert one.upper is not None
+        assert one.p is not None
+        assert one.p_worse is not None
+        flat = stats.ttest_1samp(old, 0).statistic <= stats.t.ppf(0.95, n - 1)
+        without_fieller += flat
+        p = stats.ttest_1samp(new - (1 - share) * old, 0, alternative="greater").pvalue
+        worse = stats.ttest_1samp(new - old, 0, alternative="less").pvalue
+        if equivalence:
+            within = stats.ttest_1samp(new - (1 + share) * old, 0, alternative="less").pvalue
+            p = max(p, within)
+            assert (p <= 0.05) == (-one.margin < one.lower and one.upper < one.margin)
+            assert (one.outcome == "FAIL") == (one.upper < -one.margin or one.lower > one.margin)
+            if not flat:
+                assert one.p_worse == pytest.approx(worse, rel=1e-6)
+        else:
+            assert one.p_worse == pytest.approx(worse, rel=1e-6)
+            assert (p <= 0.05) == (one.lower > -one.margin)
+            failed = p > 0.05 and worse <= 0.05
+            assert (one.outcome == "FAIL") == failed
+        assert one.p == pytest.approx(p, rel=1e-6)
+        assert (one.p_worse <= 0.05) == (one.upper < 0) == one.worse
+        assert one.better == (one.lower > 0)
+        if one.changed >= 10:
+            assert (one.outcome == "PASS") == (p <= 0.05)
+    assert without_fieller > 40
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("margin", [0.02, "2%"])
+def test_few_differences_that_do_not_vary_show_nothing_whatever_the_margin(
+    margin: Any, n: int
+) -> None:
+    old = np.linspace(0.3, 0.9, n)
+    data = {"old": named(old), "new": named(old - 0.1)}
+    one = gate(data, baseline="old", margin=margin, test="t").verdicts[0]
+    assert (one.outcome, one.worse, one.p_worse) == ("UNDECIDED", False, None)
+    assert one.upper is None or one.upper >= 0
 
 
 def test_shares_need_scores_of_one_sign() -> None:
