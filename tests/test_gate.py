@@ -941,7 +941,7 @@ def test_geometric_means_have_no_margin_in_units() -> None:
         ("nDCG@10", 0.46, r"nDCG@10 of bm25 is 0.4523"),
         ("nDCG@10", "100%", r"less than 100%"),
         ("GMAP", "150%", r"less than 100%"),
-        ("Unjudged@10", 1, r"cannot rise by more than"),
+        ("Unjudged@10", 1.1, r"cannot rise by more than"),
     ],
 )
 def test_a_margin_that_lets_every_system_pass_is_refused(
@@ -952,6 +952,46 @@ def test_a_margin_that_lets_every_system_pass_is_refused(
             gate(data, measure, baseline="bm25", margin=margin)
 
 
+@pytest.mark.parametrize(
+    ("measure", "value", "margin", "ends", "said"),
+    [
+        ("Unjudged@10", 0.8, "30%", None, "cannot rise by more than 0.2,"),  # .3 * .8 = .24
+        ("rating", 1.2, "20%", (1, 5), "cannot fall by more than 0.2,"),  # .2 * 1.2 = .24
+        ("GMAP", 1.1e-5, "20%", None, "cannot fall to less than 0.9091 of it,"),  # 1e-5 / 1.1e-5
+    ],
+)
+def test_a_share_that_lets_every_system_pass_is_refused(
+    measure: str, value: float, margin: str, ends: Any, said: str
+) -> None:
+    data = {name: {measure: named([value] * 30)} for name in ("old", "new")}
+    with pytest.raises(OptionError, match=said) as refused:
+        gate(data, baseline="old", margin=margin, range=ends)
+    assert str(refused.value).endswith("so that every system would pass")
+    gate(data, baseline="old", margin="5%", range=ends)
+
+
+@pytest.mark.parametrize(
+    ("margin", "hint"), [(0.999, False), (0.6, False), (2, True), (200, False)]
+)
+def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> None:
+    data = {name: {"nDCG@10": named([0.3] * 30)} for name in ("old", "new")}
+    with pytest.raises(OptionError, match="every system would pass") as refused:
+        gate(data, baseline="old", margin=margin)
+    assert ("did you mean" in str(refused.value)) == hint
+    unknown = {name: named([0.3] * 30) for name in ("old", "new")}
+    (note, *_) = [one for one in gate(unknown, baseline="old", margin=margin).notes if one.is_grave]
+    assert note.code == "wide-margin"
+    assert ("did you mean" in note.text) == hint
+
+
+def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
+    """To lose just the margin is not to be above it."""
+    for measure in ("nDCG@10", "score"):
+        data = {"old": {measure: named([0.0001] * 30)}, "new": {measure: named([0.0] * 30)}}
+        found = gate(data, baseline="old", margin=0.0001)
+        assert (found.outcome, codes(found)) == ("FAIL", [])
+
+
 def test_margins_below_that_are_taken() -> None:
     gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.45)
     gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=2)  # of no known end
@@ -959,7 +999,7 @@ def test_margins_below_that_are_taken() -> None:
 
 def test_a_margin_may_be_too_wide_for_scores_of_an_unknown_measure() -> None:
     assert codes(judged(A, B, 2)) == ["wide-margin"]
-    assert "Did you mean '2%'?" in judged(A, B, 2).notes[0].text
+    assert "did you mean '2%'?" in judged(A, B, 2).notes[0].text
     assert codes(judged(A, B, 0.05)) == []
     with pytest.raises(OptionError, match="so that every system would pass"):
         judged(A, B, 2, range=(0, 1))

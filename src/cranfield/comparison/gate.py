@@ -25,7 +25,14 @@ from cranfield.comparison.doubts import FEW, doubt_of
 from cranfield.comparison.effects import skewness
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
 from cranfield.comparison.geometric import is_geometric
-from cranfield.comparison.margins import Contrast, Margin, contrast_of, over_all, range_given
+from cranfield.comparison.margins import (
+    Contrast,
+    Margin,
+    contrast_of,
+    exceeds,
+    over_all,
+    range_given,
+)
 from cranfield.comparison.noninferiority import (
     Asked,
     GateTest,
@@ -34,6 +41,7 @@ from cranfield.comparison.noninferiority import (
     hold,
     outcome_of,
 )
+from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.result import Scale
 from cranfield.comparison.shown import number, or_none, probability, signed
@@ -337,6 +345,9 @@ def _verdict(
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin = contrast.question.margin
     outcome = outcome_of(tested, i, asked)
+    # A margin may be larger only where the baseline cannot be worse.
+    most = math.inf if contrast.most is None else max(contrast.most, margin)
+    lower, upper = cut(tested.lower[[i]], tested.upper[[i]], -most, most)
     p = tested.p_above[0, i]
     if asked.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
@@ -360,8 +371,8 @@ def _verdict(
         difference=float(tested.moments.mean[i]) + 0.0,
         sd=sd,
         margin=margin,
-        lower=None if silent else or_none(tested.lower[i]),
-        upper=None if silent else or_none(tested.upper[i]),
+        lower=None if silent else or_none(lower[0]),
+        upper=None if silent else or_none(upper[0]),
         p=None if silent else or_none(p),
         p_worse=None if silent else or_none(tested.p_below[1, i]),
         queries_needed=needed,
@@ -428,12 +439,12 @@ def _notes(
                     "be worse: no system can fail.",
                     source=baseline,
                 )
-        elif unknown and not contrast.margin.percent and size >= value:
+        elif unknown and not contrast.margin.percent and exceeds(size, value):
             yield Note(
                 "wide-margin",
                 "warning",
                 f"{contrast.measure} of {baseline} is {value:.4g}: if no score can be below 0, a "
-                f"margin of {stated} lets every system pass. Did you mean '{size:g}%'?",
+                f"margin of {stated} lets every system pass{contrast.margin.meant or '.'}",
             )
         if not is_geometric(contrast.known):
             yield from on_its_mean(contrast.known)
