@@ -744,6 +744,32 @@ def test_bounded_where_less_is_better() -> None:
     assert (one.turned, other.turned) == (False, True)
 
 
+def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
+    """A flip of two queries has all of the baseline's mean: its share has no upper limit."""
+    old = [float(i < 2) for i in range(20)]
+    data = {"old": named(old), "new": named([1.0] * 20)}
+    for test, limits in (("randomization", (False, True)), ("t", (False, False))):
+        found = gate(data, baseline="old", margin="2%", test=test)
+        one = found.verdicts[0]
+        assert (one.lower is None, one.upper is None) == limits
+        assert ("the baseline's scores vary so much" in str(found)) == any(limits)
+        assert "so few" not in str(found)
+    assert "so few queries, or flips, cannot" in str(judged([51] * 3, [50] * 3, "2%"))
+    assert "do not vary, show nothing" in str(judged([51] * 3, [50] * 3, "2%", test="t"))
+    bounded = str(judged([51] * 3, [50] * 3, "2%", test="bounded", range=(0, 1)))
+    assert ("so few queries cannot" in bounded) == ("-: no limit" in bounded)
+
+
+def test_equivalence_says_what_few_changes_mean_for_it() -> None:
+    gains = dict.fromkeys(range(3), 0.2)
+    found, same = (changing(30, gains, 0.1, equivalence=same) for same in (False, True))
+    assert "no system with a lower mean passes" in str(found)
+    assert "a rare, large loss is not ruled out" in str(found)
+    assert "no system with another mean passes" in str(same)
+    assert "a rare, large difference is not ruled out" in str(same)
+    assert "lower mean" not in str(same)
+
+
 # ---- a share of the baseline's mean -------------------------------------------------------------
 
 
@@ -926,6 +952,28 @@ def test_geometric_means_show_what_evaluate_shows() -> None:
     }
 
 
+def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
+    """From .02 to 0, which counts as .00001, is a larger fall than from .9 to .3."""
+    old = [0.02, 0.9] + [0.5] * 20
+    new = [0.0, 0.3] + [0.5] * 20
+    data = {name: {"GMAP": named(x), "AP": named(x)} for name, x in (("old", old), ("new", new))}
+    found = gate(data, "GMAP", baseline="old", margin="2%")
+    rows = [list(row) for row in found.tables()[1].rows]
+    assert [row[2] for row in rows] == ["q000", "q001"]
+    assert [row[-1] for row in rows] == [f"x{0.00001 / 0.02:.2g}", f"x{0.3 / 0.9:.4f}"]
+    shown = str(found)
+    assert "PASS: lower > x0.98:" in shown
+    assert "upper < x1:" in shown
+    assert "if the true ratio is x0.98 or less" in shown
+    assert "-margin" not in shown
+    both = gate(data, "GMAP AP", baseline="old", margin="2%")
+    assert "PASS: lower > -margin:" in str(both)
+    assert "Their bounds are ratios, too" in str(both)
+    assert [list(row)[2] for row in both.tables()[1].rows] == ["q000", "q001", "q001", "q000"]
+    same = gate(data, "GMAP", baseline="old", margin="2%", equivalence=True)
+    assert f"PASS: lower > x0.98 and upper < x{1 / 0.98:.6g}." in str(same)
+
+
 def test_geometric_means_have_no_margin_in_units() -> None:
     with pytest.raises(OptionError, match=r"GMAP is a geometric mean.* as in '2%'"):
         gate((QRELS, [BM25, DENSE]), "GMAP", baseline="bm25", margin=0.02)
@@ -1049,6 +1097,19 @@ def test_a_baseline_that_is_no_file_is_said_to_be_none(tmp_path: Path, name: str
     assert "The systems are new." in said
     _, _, said = run_gate("--saved", new, "--baseline", "old", "--margin", "2%")
     assert "there is no system 'old' to be the baseline" in said
+
+
+def test_saved_scores_may_come_through_a_pipe(tmp_path: Path) -> None:
+    """A baseline that has a dot in its name, and no file, is a system of what is piped."""
+    lines = [f"{name},q{i},0.{i}" for name in ("bm25.v2", "dense") for i in range(3)]
+    piped = "\n".join(["system,query_id,nDCG@10", *lines]) + "\n"
+    for name, status in (("bm25.v2", 0), ("bm25.v3", 2)):
+        done = CliRunner().invoke(
+            cli, ["gate", "-", "--saved", "--baseline", name, "--margin", ".01"], input=piped
+        )
+        assert done.exit_code == status, done.output
+    assert "bm25.v3: cannot be read: no such file, and no system of this name" in done.stderr
+    assert "The systems are bm25.v2, dense." in done.stderr
 
 
 def test_queries_that_changed_are_listed_on_the_command_line() -> None:

@@ -110,7 +110,7 @@ class Contrast:
             return math.inf
         ends = np.array([self.base_mean, self.range[0 if self.rising else 1]])
         value, worst = logs(self.known, ends).tolist()
-        return abs(value - worst)
+        return float(abs(value - worst))
 
 
 def exceeds(margin: float, most: float) -> bool:
