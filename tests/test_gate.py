@@ -19,7 +19,7 @@ from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, ga
 from cranfield.cli import cli
 from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
-from cranfield.comparison.noninferiority import Asked, Question, hold
+from cranfield.comparison.noninferiority import Asked, GateTest, Question, hold
 from cranfield.notes import CranfieldWarning
 
 # What is said of a verdict is asserted by its code, where it matters.
@@ -748,7 +748,9 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
     """A flip of two queries has all of the baseline's mean: its share has no upper limit."""
     old = [float(i < 2) for i in range(20)]
     data = {"old": named(old), "new": named([1.0] * 20)}
-    for test, limits in (("randomization", (False, True)), ("t", (False, False))):
+    limits_of: dict[GateTest, tuple[bool, bool]]
+    limits_of = {"randomization": (False, True), "t": (False, False)}
+    for test, limits in limits_of.items():
         found = gate(data, baseline="old", margin="2%", test=test)
         one = found.verdicts[0]
         assert (one.lower is None, one.upper is None) == limits
@@ -756,8 +758,15 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
         assert "so few" not in str(found)
     assert "so few queries, or flips, cannot" in str(judged([51] * 3, [50] * 3, "2%"))
     assert "do not vary, show nothing" in str(judged([51] * 3, [50] * 3, "2%", test="t"))
-    bounded = str(judged([51] * 3, [50] * 3, "2%", test="bounded", range=(0, 1)))
-    assert ("so few queries cannot" in bounded) == ("-: no limit" in bounded)
+
+
+def test_the_least_p_value_of_so_many_queries() -> None:
+    for n in (1, 3, 20):
+        assert Asked(False, 0.05, "randomization", Flips(n)).least(n) == 2.0**-n
+        # Every query wins as much as was put on it.
+        made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
+        assert Asked(False, 0.05, "bounded").least(n) == pytest.approx(1 / made)
+    assert Asked(False, 0.05, "randomization", Flips(30, 99)).least(30) == 1 / 100
 
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:
