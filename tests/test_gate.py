@@ -19,7 +19,7 @@ from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, ga
 from cranfield.cli import cli
 from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
-from cranfield.comparison.noninferiority import Asked, Question, hold
+from cranfield.comparison.noninferiority import Asked, GateTest, Question, hold
 from cranfield.notes import CranfieldWarning
 
 # What is said of a verdict is asserted by its code, where it matters.
@@ -744,6 +744,41 @@ def test_bounded_where_less_is_better() -> None:
     assert (one.turned, other.turned) == (False, True)
 
 
+def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
+    """A flip of two queries has all of the baseline's mean: its share has no upper limit."""
+    old = [float(i < 2) for i in range(20)]
+    data = {"old": named(old), "new": named([1.0] * 20)}
+    limits_of: dict[GateTest, tuple[bool, bool]]
+    limits_of = {"randomization": (False, True), "t": (False, False)}
+    for test, limits in limits_of.items():
+        found = gate(data, baseline="old", margin="2%", test=test)
+        one = found.verdicts[0]
+        assert (one.lower is None, one.upper is None) == limits
+        assert ("the baseline's scores vary so much" in str(found)) == any(limits)
+        assert "so few" not in str(found)
+    assert "so few queries, or flips, cannot" in str(judged([51] * 3, [50] * 3, "2%"))
+    assert "do not vary, show nothing" in str(judged([51] * 3, [50] * 3, "2%", test="t"))
+
+
+def test_the_least_p_value_of_so_many_queries() -> None:
+    for n in (1, 3, 20):
+        assert Asked(False, 0.05, "randomization", Flips(n)).least(n) == 2.0**-n
+        # Every query wins as much as was put on it.
+        made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
+        assert Asked(False, 0.05, "bounded").least(n) == pytest.approx(1 / made)
+    assert Asked(False, 0.05, "randomization", Flips(30, 99)).least(30) == 1 / 100
+
+
+def test_equivalence_says_what_few_changes_mean_for_it() -> None:
+    gains = dict.fromkeys(range(3), 0.2)
+    found, same = (changing(30, gains, 0.1, equivalence=same) for same in (False, True))
+    assert "no system with a lower mean passes" in str(found)
+    assert "a rare, large loss is not ruled out" in str(found)
+    assert "no system with another mean passes" in str(same)
+    assert "a rare, large difference is not ruled out" in str(same)
+    assert "lower mean" not in str(same)
+
+
 # ---- a share of the baseline's mean -------------------------------------------------------------
 
 
@@ -801,15 +836,73 @@ def test_limits_of_shares_and_p_values_never_contradict_each_other() -> None:
             bounds = np.concatenate((bounds, finite))
 
 
-def test_a_share_of_a_mean_that_varies_too_much_is_not_shown_by_t() -> None:
-    """One query of twelve has all of the baseline's mean: t of that mean alone is 1."""
-    old = [1.0] + [0.0] * 11
-    new = [0.9] + [0.01 * i for i in range(1, 12)]
-    data = {"old": named(old), "new": named(new)}
-    one = gate(data, baseline="old", margin="50%", test="t", range=(0, 1)).verdicts[0]
-    assert (one.lower, one.upper, one.better) == (None, None, False)
-    assert one.p is not None
-    assert one.p > 0.05
+def test_what_is_plainly_better_passes_where_the_baseline_varies_much() -> None:
+    """Fieller's limits do not exist, as t of the baseline's mean alone is 1.45."""
+    old = [float(i < 2) for i in range(20)]
+    assert stats.ttest_1samp(old, 0).statistic < stats.t.ppf(0.95, 19)
+    data = {"old": named(old), "new": named([1.0] * 20)}
+    one = gate(data, baseline="old", margin="2%", test="t").verdicts[0]
+    theirs = stats.ttest_1samp([1 - 0.98 * x for x in old], 0, alternative="greater")
+    assert str(one) == "PASS, better"
+    assert one.p == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert one.lower is not None
+    assert one.lower > 0
+
+
+@pytest.mark.parametrize("equivalence", [False, True])
+def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
+    equivalence: bool,
+) -> None:
+    chance = np.random.default_rng(47)
+    without_fieller = 0
+    for _ in range(400):
+        n, share = int(chance.integers(3, 30)), float(chance.choice([0.02, 0.1, 0.5, 0.9]))
+        old = chance.uniform(0, 1, n) ** chance.integers(1, 20)
+        new = np.abs(old * chance.choice([0, 0.4, 0.9, 1]) + chance.normal(0, 0.2, n))
+        old *= chance.random(n) < chance.choice([0.3, 1])
+        if not old.any() or np.count_nonzero(np.abs(new - old) > 1e-9) < 3:
+            continue
+        data = {"old": named(old), "new": named(new)}
+        options: dict[str, Any] = {"margin": f"{100 * share:g}%", "equivalence": equivalence}
+        one = gate(data, baseline="old", test="t", **options).verdicts[0]
+        assert one.lower is not None
+        assert one.upper is not None
+        assert one.p is not None
+        assert one.p_worse is not None
+        flat = stats.ttest_1samp(old, 0).statistic <= stats.t.ppf(0.95, n - 1)
+        without_fieller += flat
+        p = stats.ttest_1samp(new - (1 - share) * old, 0, alternative="greater").pvalue
+        worse = stats.ttest_1samp(new - old, 0, alternative="less").pvalue
+        if equivalence:
+            within = stats.ttest_1samp(new - (1 + share) * old, 0, alternative="less").pvalue
+            p = max(p, within)
+            assert (p <= 0.05) == (-one.margin < one.lower and one.upper < one.margin)
+            assert (one.outcome == "FAIL") == (one.upper < -one.margin or one.lower > one.margin)
+            if not flat:
+                assert one.p_worse == pytest.approx(worse, rel=1e-6)
+        else:
+            assert one.p_worse == pytest.approx(worse, rel=1e-6)
+            assert (p <= 0.05) == (one.lower > -one.margin)
+            failed = p > 0.05 and worse <= 0.05
+            assert (one.outcome == "FAIL") == failed
+        assert one.p == pytest.approx(p, rel=1e-6)
+        assert (one.p_worse <= 0.05) == (one.upper < 0) == one.worse
+        assert one.better == (one.lower > 0)
+        if one.changed >= 10:
+            assert (one.outcome == "PASS") == (p <= 0.05)
+    assert without_fieller > 40
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("margin", [0.02, "2%"])
+def test_few_differences_that_do_not_vary_show_nothing_whatever_the_margin(
+    margin: Any, n: int
+) -> None:
+    old = np.linspace(0.3, 0.9, n)
+    data = {"old": named(old), "new": named(old - 0.1)}
+    one = gate(data, baseline="old", margin=margin, test="t").verdicts[0]
+    assert (one.outcome, one.worse, one.p_worse) == ("UNDECIDED", False, None)
+    assert one.upper is None or one.upper >= 0
 
 
 def test_shares_need_scores_of_one_sign() -> None:
@@ -868,6 +961,28 @@ def test_geometric_means_show_what_evaluate_shows() -> None:
     }
 
 
+def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
+    """From .02 to 0, which counts as .00001, is a larger fall than from .9 to .3."""
+    old = [0.02, 0.9] + [0.5] * 20
+    new = [0.0, 0.3] + [0.5] * 20
+    data = {name: {"GMAP": named(x), "AP": named(x)} for name, x in (("old", old), ("new", new))}
+    found = gate(data, "GMAP", baseline="old", margin="2%")
+    rows = [list(row) for row in found.tables()[1].rows]
+    assert [row[2] for row in rows] == ["q000", "q001"]
+    assert [row[-1] for row in rows] == [f"x{0.00001 / 0.02:.2g}", f"x{0.3 / 0.9:.4f}"]
+    shown = str(found)
+    assert "PASS: lower > x0.98:" in shown
+    assert "upper < x1:" in shown
+    assert "if the true ratio is x0.98 or less" in shown
+    assert "-margin" not in shown
+    both = gate(data, "GMAP AP", baseline="old", margin="2%")
+    assert "PASS: lower > -margin:" in str(both)
+    assert "Their bounds are ratios, too" in str(both)
+    assert [list(row)[2] for row in both.tables()[1].rows] == ["q000", "q001", "q001", "q000"]
+    same = gate(data, "GMAP", baseline="old", margin="2%", equivalence=True)
+    assert f"PASS: lower > x0.98 and upper < x{1 / 0.98:.6g}." in str(same)
+
+
 def test_geometric_means_have_no_margin_in_units() -> None:
     with pytest.raises(OptionError, match=r"GMAP is a geometric mean.* as in '2%'"):
         gate((QRELS, [BM25, DENSE]), "GMAP", baseline="bm25", margin=0.02)
@@ -883,7 +998,7 @@ def test_geometric_means_have_no_margin_in_units() -> None:
         ("nDCG@10", 0.46, r"nDCG@10 of bm25 is 0.4523"),
         ("nDCG@10", "100%", r"less than 100%"),
         ("GMAP", "150%", r"less than 100%"),
-        ("Unjudged@10", 1, r"cannot rise by more than"),
+        ("Unjudged@10", 1.1, r"cannot rise by more than"),
     ],
 )
 def test_a_margin_that_lets_every_system_pass_is_refused(
@@ -894,6 +1009,46 @@ def test_a_margin_that_lets_every_system_pass_is_refused(
             gate(data, measure, baseline="bm25", margin=margin)
 
 
+@pytest.mark.parametrize(
+    ("measure", "value", "margin", "ends", "said"),
+    [
+        ("Unjudged@10", 0.8, "30%", None, "cannot rise by more than 0.2,"),  # .3 * .8 = .24
+        ("rating", 1.2, "20%", (1, 5), "cannot fall by more than 0.2,"),  # .2 * 1.2 = .24
+        ("GMAP", 1.1e-5, "20%", None, "cannot fall to less than 0.9091 of it,"),  # 1e-5 / 1.1e-5
+    ],
+)
+def test_a_share_that_lets_every_system_pass_is_refused(
+    measure: str, value: float, margin: str, ends: Any, said: str
+) -> None:
+    data = {name: {measure: named([value] * 30)} for name in ("old", "new")}
+    with pytest.raises(OptionError, match=said) as refused:
+        gate(data, baseline="old", margin=margin, range=ends)
+    assert str(refused.value).endswith("so that every system would pass")
+    gate(data, baseline="old", margin="5%", range=ends)
+
+
+@pytest.mark.parametrize(
+    ("margin", "hint"), [(0.999, False), (0.6, False), (2, True), (200, False)]
+)
+def test_a_share_is_suggested_for_what_may_be_one(margin: float, hint: bool) -> None:
+    data = {name: {"nDCG@10": named([0.3] * 30)} for name in ("old", "new")}
+    with pytest.raises(OptionError, match="every system would pass") as refused:
+        gate(data, baseline="old", margin=margin)
+    assert ("did you mean" in str(refused.value)) == hint
+    unknown = {name: named([0.3] * 30) for name in ("old", "new")}
+    (note, *_) = [one for one in gate(unknown, baseline="old", margin=margin).notes if one.is_grave]
+    assert note.code == "wide-margin"
+    assert ("did you mean" in note.text) == hint
+
+
+def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
+    """To lose just the margin is not to be above it."""
+    for measure in ("nDCG@10", "score"):
+        data = {"old": {measure: named([0.0001] * 30)}, "new": {measure: named([0.0] * 30)}}
+        found = gate(data, baseline="old", margin=0.0001)
+        assert (found.outcome, codes(found)) == ("FAIL", [])
+
+
 def test_margins_below_that_are_taken() -> None:
     gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.45)
     gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=2)  # of no known end
@@ -901,7 +1056,7 @@ def test_margins_below_that_are_taken() -> None:
 
 def test_a_margin_may_be_too_wide_for_scores_of_an_unknown_measure() -> None:
     assert codes(judged(A, B, 2)) == ["wide-margin"]
-    assert "Did you mean '2%'?" in judged(A, B, 2).notes[0].text
+    assert "did you mean '2%'?" in judged(A, B, 2).notes[0].text
     assert codes(judged(A, B, 0.05)) == []
     with pytest.raises(OptionError, match="so that every system would pass"):
         judged(A, B, 2, range=(0, 1))
@@ -951,6 +1106,19 @@ def test_a_baseline_that_is_no_file_is_said_to_be_none(tmp_path: Path, name: str
     assert "The systems are new." in said
     _, _, said = run_gate("--saved", new, "--baseline", "old", "--margin", "2%")
     assert "there is no system 'old' to be the baseline" in said
+
+
+def test_saved_scores_may_come_through_a_pipe(tmp_path: Path) -> None:
+    """A baseline that has a dot in its name, and no file, is a system of what is piped."""
+    lines = [f"{name},q{i},0.{i}" for name in ("bm25.v2", "dense") for i in range(3)]
+    piped = "\n".join(["system,query_id,nDCG@10", *lines]) + "\n"
+    for name, status in (("bm25.v2", 0), ("bm25.v3", 2)):
+        done = CliRunner().invoke(
+            cli, ["gate", "-", "--saved", "--baseline", name, "--margin", ".01"], input=piped
+        )
+        assert done.exit_code == status, done.output
+    assert "bm25.v3: cannot be read: no such file, and no system of this name" in done.stderr
+    assert "The systems are bm25.v2, dense." in done.stderr
 
 
 def test_queries_that_changed_are_listed_on_the_command_line() -> None:

@@ -7,8 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from cranfield import compare, parse
-from cranfield.comparison.ranges import cut, range_of
+from cranfield import compare, gate, parse
+from cranfield.comparison.noninferiority import GateTest
+from cranfield.comparison.ranges import cut, range_of, size_of
 from cranfield.comparison.result import Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
@@ -38,7 +39,8 @@ def test_of_scores_beyond_the_range_and_of_names_that_are_no_measure_nothing_is_
     assert range_of(parse("nDCG@10"), percent) == infinite
     assert range_of(parse("nDCG@10"), percent / 100) == (0, 1)
     assert range_of(parse("DCG"), percent) == (0, math.inf)
-    assert range_of(parse("GMAP"), percent / 100) == infinite
+    assert range_of(parse("GMAP"), percent / 100) == (0, 1)
+    assert range_of(parse("GMAP"), percent) == infinite
     assert range_of(None, percent) == infinite
     plain, cut_off = (
         compare(
@@ -66,3 +68,39 @@ def test_what_is_no_end_stays_none() -> None:
                 assert after == min(max(before, -1), 1)
             else:
                 assert np.array_equal(before, after, equal_nan=True)
+
+
+def test_values_of_a_geometric_mean_differ_by_their_logarithms() -> None:
+    """Values below 0.00001 count as 0.00001: log(1) - log(0.00001)."""
+    assert size_of(parse("GMAP"), 0, 1) == pytest.approx(5 * math.log(10))
+    assert size_of(parse("AP"), 0, 1) == 1
+    assert size_of(parse("DCG"), 0, math.inf) == math.inf
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
+@pytest.mark.parametrize("test", get_args(GateTest))
+@pytest.mark.parametrize("margin", [0.02, "2%"])
+@pytest.mark.parametrize("measure", ["nDCG@10", "Unjudged@10", "GMAP"])
+def test_no_limit_of_the_gate_is_beyond_what_a_difference_can_be(
+    measure: str, margin: float | str, test: GateTest
+) -> None:
+    if measure == "GMAP":
+        margin = "2%"
+    most = 5 * math.log(10) if measure == "GMAP" else 1.0
+    at_end = 0
+    for seed, n in [(k, n) for k in range(8) for n in (3, 17)]:
+        chance = np.random.default_rng(seed)
+        old, new = ((chance.random((2, n)) < 0.3) * 1.0).tolist()
+        old[0] = 0.5
+        data = {
+            name: {measure: {f"q{i}": x for i, x in enumerate(column)}}
+            for name, column in (("old", old), ("new", new))
+        }
+        (one,) = gate(data, baseline="old", margin=margin, test=test).verdicts
+        assert one.p is not None
+        for limit in (one.lower, one.upper):
+            assert limit is None or abs(limit) <= most * (1 + 1e-12)
+            at_end += limit is not None and abs(limit) >= most * (1 - 1e-12)
+        assert (one.p <= 0.05) == (one.lower is not None and one.lower > -one.margin)
+    # Without a share, only the t test does not know where differences end.
+    assert at_end or (test != "t" and (margin == 0.02 or measure == "GMAP"))

@@ -1,6 +1,5 @@
 """`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
 
-import os
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -26,10 +25,9 @@ from cranfield.cli.report import (
 )
 from cranfield.cli.terminal import Format
 from cranfield.comparison import Missing, options
-from cranfield.comparison.alignment import DEFAULT_MEASURES, align
+from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import Verdict, gate
 from cranfield.comparison.noninferiority import GateTest
-from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.scores import WideColumns
 from cranfield.render import delimited
@@ -154,14 +152,6 @@ def command(
         if not named:
             refuse_two_inputs(*files, baseline)  # for its name, and for its scores
             baseline = saved_system(baseline, measures, columns)
-        elif os.path.splitext(baseline)[1] or os.path.dirname(baseline):  # a file's name
-            systems = align(files, measures, missing="zero", columns=columns).names
-            if baseline not in systems:
-                raise InputError(
-                    "cannot be read: no such file, and no system of this name in the other files",
-                    source=baseline,
-                    hint=f"The systems are {', '.join(systems)}.",
-                )
     else:
         refuse_two_inputs(qrels, *files)
         measures, options = measures_of(names, DEFAULT_MEASURES, rel), dict(judging)

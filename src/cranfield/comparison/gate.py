@@ -8,10 +8,12 @@ Pharmacokinetics and Biopharmaceutics 15, 1987).
 A margin that is a share of the baseline's mean is held against each query in proportion to the
 baseline's score: that a system keeps 98 % of the mean is to say that the mean of new - 0.98 * old
 is above 0. So the baseline's mean is not taken as known. Limits are those of the ratio of the two
-means (Fieller, JRSS-B 16, 1954), in the unit of the difference.
+means (Fieller, JRSS-B 16, 1954), in the unit of the difference; the t test, where these do not
+exist, takes those of new - 0.98 * old.
 """
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack, get_args
@@ -25,7 +27,14 @@ from cranfield.comparison.doubts import FEW, doubt_of
 from cranfield.comparison.effects import skewness
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
 from cranfield.comparison.geometric import is_geometric
-from cranfield.comparison.margins import Contrast, Margin, contrast_of, over_all, range_given
+from cranfield.comparison.margins import (
+    Contrast,
+    Margin,
+    contrast_of,
+    exceeds,
+    over_all,
+    range_given,
+)
 from cranfield.comparison.noninferiority import (
     Asked,
     GateTest,
@@ -34,6 +43,7 @@ from cranfield.comparison.noninferiority import (
     hold,
     outcome_of,
 )
+from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.result import Scale
 from cranfield.comparison.shown import number, or_none, probability, signed
@@ -42,6 +52,7 @@ from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.notes import Note, lines_of, warn_of
+from cranfield.ranked import floored_log
 from cranfield.render import Shown, Table
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
@@ -115,6 +126,13 @@ class Verdict:
             return "PASS, better"
         return self.outcome
 
+    def compared(self, change: Change) -> float:
+        """Return a query's difference as it is compared: of logarithms if `scale` is "ratio"."""
+        if self.scale == "difference":
+            return change.difference
+        old, new = floored_log(np.array([change.baseline, change.score])).tolist()
+        return float(old - new if self.turned else new - old)
+
     def row(self) -> dict[str, Any]:
         """Return all but the queries, by name: a row of a table for programs."""
         return {name: value for name, value in vars(self).items() if name != "changes"}
@@ -185,7 +203,7 @@ class Gate(Shown):
             for change in one.changes:
                 scores = number(change.baseline), number(change.score)
                 row = [*(one.system, one.measure, change.query_id), *scores]
-                rows.append([*row, signed(change.difference)])
+                rows.append([*row, _shown(one, one.compared(change))])
         if not rows:
             return [self.table()]
         header = ["system", "measure", "query_id", self.baseline, "score", "difference"]
@@ -259,13 +277,19 @@ def gate(
         columns: of a table of saved scores: whether they are "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
+    Returns:
+        A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
+
+    Warns:
+        CranfieldWarning: once, if a verdict may not mean what it seems to: few queries differ, a
+            few large differences decide, the margin is too wide, or the baseline cannot be worse.
+            `found.notes` says so, too.
+
     Raises:
         InputError: scores that are missing, or out of the range; no such baseline, or no system
             but it.
-        OptionError: a margin of no size, or as large as anything that can be lost; an option with
+        OptionError: a margin of no size, or larger than anything that can be lost; an option with
             a value out of its range; the test "bounded" of a measure whose range is not known.
-
-    Gives a CranfieldWarning if a verdict may not mean what it seems to.
 
     >>> old = {f"q{i}": 0.5 for i in range(15)}
     >>> new = {f"q{i}": 0.5 + 0.01 * (i % 3) for i in range(15)}
@@ -285,10 +309,7 @@ def gate(
     ends = None if range is None else range_given(range)
     aligned = align(data, measures, missing=missing, columns=columns, **judging)
     if baseline not in aligned.names:
-        raise InputError(
-            f"there is no system {baseline!r:.80} to be the baseline",
-            hint=f"There are {', '.join(aligned.names)}.",
-        )
+        raise _no_baseline(baseline, aligned.names)
     if len(aligned.names) == 1:
         raise InputError(f"there is no system but the baseline, {baseline}")
     drawn = Flips(len(aligned.query_ids), flips, seed) if test == "randomization" else None
@@ -322,6 +343,17 @@ def gate(
     return Gate(tuple(verdicts), baseline, notes, recipe)
 
 
+def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:
+    """Return the error of a baseline that is not among the systems."""
+    hint = f"The systems are {', '.join(names)}."
+    name = str(baseline)
+    if os.path.splitext(name)[1] or os.path.dirname(name):  # a file's name
+        return InputError(
+            "cannot be read: no such file, and no system of this name", source=name, hint=hint
+        )
+    return InputError(f"there is no system {name!r:.80} to be the baseline", hint=hint)
+
+
 # ---- what is found ------------------------------------------------------------------------------
 
 
@@ -337,6 +369,9 @@ def _verdict(
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin = contrast.question.margin
     outcome = outcome_of(tested, i, asked)
+    # A margin may be larger only where the baseline cannot be worse.
+    most = math.inf if contrast.most is None else max(contrast.most, margin)
+    lower, upper = cut(tested.lower[[i]], tested.upper[[i]], -most, most)
     p = tested.p_above[0, i]
     if asked.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
@@ -360,8 +395,8 @@ def _verdict(
         difference=float(tested.moments.mean[i]) + 0.0,
         sd=sd,
         margin=margin,
-        lower=None if silent else or_none(tested.lower[i]),
-        upper=None if silent else or_none(tested.upper[i]),
+        lower=None if silent else or_none(lower[0]),
+        upper=None if silent else or_none(upper[0]),
         p=None if silent else or_none(p),
         p_worse=None if silent else or_none(tested.p_below[1, i]),
         queries_needed=needed,
@@ -428,12 +463,12 @@ def _notes(
                     "be worse: no system can fail.",
                     source=baseline,
                 )
-        elif unknown and not contrast.margin.percent and size >= value:
+        elif unknown and not contrast.margin.percent and exceeds(size, value):
             yield Note(
                 "wide-margin",
                 "warning",
                 f"{contrast.measure} of {baseline} is {value:.4g}: if no score can be below 0, a "
-                f"margin of {stated} lets every system pass. Did you mean '{size:g}%'?",
+                f"margin of {stated} lets every system pass{contrast.margin.meant or '.'}",
             )
         if not is_geometric(contrast.known):
             yield from on_its_mean(contrast.known)
@@ -471,11 +506,12 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
         yield Note("identical", "info", said, one.n, named)
     elif one.changed < FEW and asked.test != "bounded":
         verb = "differs" if one.changed == 1 else "differ"
+        rare = "difference" if asked.equivalence else "loss"
         yield Note(
             "few-changes",
             "warning",
             f"only {one.changed} of {_queries(one.n)} {verb}: the limits do not hold, and "
-            "a rare, large loss is not ruled out.",
+            f"a rare, large {rare} is not ruled out.",
             one.changed,
             named,
         )
@@ -513,20 +549,10 @@ def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
 def _legend(found: Gate) -> list[str]:
     """Return what the columns mean."""
     recipe, verdicts = found.recipe, found.verdicts
-    said = [
-        "PASS: lower > -margin: a loss of the margin is ruled out.",
-        "FAIL: not so, and upper < 0: significantly worse. UNDECIDED: neither.",
-        "p: how likely so good a result is at most, if the true difference is -margin or less.",
-    ]
-    if recipe["equivalence"]:
-        said = [
-            "PASS: lower > -margin and upper < margin. FAIL: upper < -margin or lower > margin.",
-            "UNDECIDED: neither.",
-            "p: how likely so small a difference is at most, if the true one is at least the "
-            "margin, up or down.",
-        ]
+    said = _rule(found)
     if any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded":
-        said.append(f"Where fewer than {FEW} queries differ, no system with a lower mean passes.")
+        such = "another" if recipe["equivalence"] else "a lower"
+        said.append(f"Where fewer than {FEW} queries differ, no system with {such} mean passes.")
     turned = list(dict.fromkeys(one.measure for one in verdicts if one.turned))
     if turned:
         said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
@@ -536,22 +562,61 @@ def _legend(found: Gate) -> list[str]:
             f"{', '.join(ratios)}: a geometric mean; difference, lower and upper are ratios (x): "
             "above 1 is better."
         )
+    if ratios and any(one.scale == "difference" for one in verdicts):
+        said[-1] += " Their bounds are ratios, too: that of the margin, and 1 in the place of 0."
     if len({one.measure for one in verdicts}) > 1:
         said.append("all: every measure must pass; that needs no correction for their number.")
     if any(one.queries_needed is not None for one in verdicts):
         said.append(
             f"needed: queries, so that a system as good as {found.baseline} passes 4 times in 5."
         )
-    if any(one.lower is None and one.changed for one in verdicts):
-        said.append(
-            f"-: no limit: so few queries, or flips, cannot give a p of {recipe['alpha']:g} or "
-            "less, whatever the differences."
-        )
+    if any(None in (one.lower, one.upper) and one.changed for one in verdicts):
+        said.append(_no_limit(recipe))
     if any(one.lower is None and not one.changed for one in verdicts):
         said.append("-: no query differs, so that there is nothing to test.")
     if any(one.p is None and one.lower is not None for one in verdicts):
         said.append("p -: differences that do not vary have no t test; their limits are the mean.")
     return said
+
+
+def _rule(found: Gate) -> list[str]:
+    """Return when a system passes and fails, and what p is."""
+    least, most, none, true = "-margin", "margin", "0", "difference"
+    if all(one.scale == "ratio" for one in found.verdicts):
+        margin = found.verdicts[0].margin
+        least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
+        none, true = "x1", "ratio"
+    if found.recipe["equivalence"]:
+        beyond = f"{least} or less, or {most} or more"
+        return [
+            f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}.",
+            "UNDECIDED: neither.",
+            f"p: how likely so small a difference is at most, if the true {true} is {beyond}.",
+        ]
+    return [
+        f"PASS: lower > {least}: a loss of the margin is ruled out.",
+        f"FAIL: not so, and upper < {none}: significantly worse. UNDECIDED: neither.",
+        f"p: how likely so good a result is at most, if the true {true} is {least} or less.",
+    ]
+
+
+def _no_limit(recipe: Mapping[str, Any]) -> str:
+    """Return why a limit is missing."""
+    n, test = recipe["n_queries"], recipe["test"]
+    if test == "t":
+        return "-: no limit: so few differences, which do not vary, show nothing to a t test."
+    drawn = Flips(n, recipe["flips"]) if test == "randomization" else None
+    asked = Asked(recipe["equivalence"], recipe["alpha"], test, drawn)
+    if asked.least(n) > asked.alpha:
+        few = "queries, or flips," if drawn else "queries"
+        return (
+            f"-: no limit: so few {few} cannot give a p of {recipe['alpha']:g} or less, whatever "
+            "the differences."
+        )
+    return (
+        "-: no limit: the baseline's scores vary so much that no share of its mean, however "
+        "different, is ruled out on this side."
+    )
 
 
 def _title(found: Gate) -> list[str]:
@@ -580,12 +645,16 @@ def _title(found: Gate) -> list[str]:
     ]
 
 
+def _shown(one: Verdict, difference: float | None) -> str:
+    """Return a difference as the tables show it: a ratio of geometric means and their scores."""
+    if one.scale == "difference" or difference is None:
+        return signed(difference)
+    ratio = math.exp(difference)
+    return f"x{ratio:.4f}" if ratio >= 0.001 else f"x{ratio:.2g}"
+
+
 def _row(one: Verdict, needed: bool) -> list[str]:
-    differences = [one.difference, one.lower, one.upper]
-    if one.scale == "ratio":
-        shown = [f"x{math.exp(d):.4f}" if d is not None else "-" for d in differences]
-    else:
-        shown = list(map(signed, differences))
+    shown = [_shown(one, value) for value in (one.difference, one.lower, one.upper)]
     queries = [f"{one.queries_needed:,}" if one.queries_needed else ""] if needed else []
     changed = f"{one.changed:,} of {one.n:,}"
     return [

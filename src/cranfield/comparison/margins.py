@@ -11,6 +11,7 @@ from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.bounded import Reach
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.noninferiority import GateTest, Question
+from cranfield.comparison.ranges import outside, possible, size_of
 from cranfield.errors import InputError, OptionError
 from cranfield.measures import Measure
 from cranfield.ranked import Floats, mean
@@ -22,6 +23,12 @@ class Margin(NamedTuple):
     stated: float | str
     size: float
     percent: bool
+
+    @property
+    def meant(self) -> str:
+        """A question whether a share was meant, of a number that is like one of percent."""
+        share = not self.percent and 1 <= self.size < 100
+        return f": did you mean '{self.size:g}%'?" if share else ""
 
     @classmethod
     def of(cls, margin: object) -> "Margin":
@@ -82,10 +89,7 @@ class Contrast:
     @property
     def most(self) -> float | None:
         """The most that a query's difference may be, None if that is not known."""
-        if self.range is None:
-            return None
-        low, high = logs(self.known, np.array(self.range)).tolist()
-        return float(high - low)
+        return None if self.range is None else size_of(self.known, *self.range)
 
     @property
     def at_worst(self) -> bool:
@@ -93,7 +97,25 @@ class Contrast:
         if self.range is None:
             nowhere_below = not (self.scores < 0).any()
             return self.rising and nowhere_below and not self.base.any()
-        return bool((self.base == self.range[0 if self.rising else 1]).all())
+        worst = np.array([self.range[0 if self.rising else 1]])
+        return bool((logs(self.known, self.base) == logs(self.known, worst)).all())
+
+    @property
+    def losable(self) -> float:
+        """The most that the mean may be worse, in the unit of the question's margin.
+
+        Infinite if that is not known.
+        """
+        if self.range is None:
+            return math.inf
+        ends = np.array([self.base_mean, self.range[0 if self.rising else 1]])
+        value, worst = logs(self.known, ends).tolist()
+        return float(abs(value - worst))
+
+
+def exceeds(margin: float, most: float) -> bool:
+    """Whether a margin is larger than the most that can be lost, by more than rounding."""
+    return margin > most * (1 + 1e-9)
 
 
 def over_all(known: Measure | None, scores: Floats) -> float:
@@ -117,7 +139,7 @@ def contrast_of(
     at = aligned.names.index(baseline)
     values, known = aligned.column(measure), aligned.known(measure)
     rising = aligned.rising[aligned.measures.index(measure)]
-    ends = _range_of(aligned, measure, stated, test)
+    ends = _ends(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
     base = values[:, at]
@@ -144,40 +166,36 @@ def contrast_of(
                 "and above 0 for others, which has no shares; state a number"
             )
         question = replace(question, margin=margin.size * abs(whole), weights=base / whole)
-    else:
-        _refuse_all_of_it(contrast, baseline)
+    contrast = replace(contrast, question=question)
+    _refuse_all_of_it(contrast, baseline)
     if test == "bounded":
         question = replace(question, reach=_reach(contrast, margin))
-    return replace(contrast, question=question)
+        contrast = replace(contrast, question=question)
+    return contrast
 
 
-def _range_of(
+def _ends(
     aligned: Aligned, measure: str, stated: tuple[float, float] | None, test: GateTest
 ) -> tuple[float, float] | None:
     """Return the least and the greatest score of a query; None if that is not known."""
-    known = aligned.known(measure)
-    ends = stated
-    if ends is None and known is not None:
-        low, high = known.definition.range
-        ends = (low, high) if high is not None and math.isfinite(high - low) else None
-    if ends is None:
+    known, values = aligned.known(measure), aligned.column(measure)
+    low, high = stated or possible(known)
+    if not math.isfinite(high - low):
         if test == "bounded":
             raise OptionError(
                 f"test='bounded': the least and the greatest {measure} of a query are not known; "
                 "state them: range=(0, 1), --range 0,1"
             )
         return None
-    values = aligned.column(measure)
-    slack = 1e-9 * (ends[1] - ends[0])
-    outside = np.argwhere((values < ends[0] - slack) | (values > ends[1] + slack))
-    if not len(outside):
-        return ends
+    wrong = outside(values, low, high)
+    if not len(wrong):
+        return low, high
     if stated is None and test != "bounded":  # in another unit: in percent, for one
         return None
-    query, system = outside[0].tolist()
+    query, system = wrong[0].tolist()
     raise InputError(
         f"{aligned.names[system]}: {measure} of query {aligned.query_ids[query]!r} is "
-        f"{values[query, system]:g}: expected a score from {ends[0]:g} to {ends[1]:g}",
+        f"{values[query, system]:g}: expected a score from {low:g} to {high:g}",
         hint="Scores in another unit have another range: range=(0, 100), --range 0,100.",
     )
 
@@ -196,16 +214,15 @@ def _reach(contrast: Contrast, margin: Margin) -> Reach:
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
-    """Raise OptionError for a margin as large as anything that this baseline can lose."""
-    margin, ends = contrast.margin, contrast.range
-    if ends is None or contrast.at_worst:
+    """Raise OptionError for a margin larger than anything that this baseline can lose."""
+    margin, most = contrast.margin, contrast.losable
+    if contrast.at_worst or not exceeds(contrast.question.margin, most):
         return
-    value = contrast.base_mean
-    most = value - ends[0] if contrast.rising else ends[1] - value
-    if margin.size >= most:
-        way = "fall" if contrast.rising else "rise"
-        raise OptionError(
-            f"margin={margin.stated!r}: {contrast.measure} of {baseline} is {value:.4g}, and "
-            f"cannot {way} by more than {most:.4g}, so that every system would pass: did you mean "
-            f"'{margin.size:g}%'?"
-        )
+    way = "fall" if contrast.rising else "rise"
+    far = f"by more than {most:.4g}"
+    if is_geometric(contrast.known):
+        far = f"to less than {math.exp(-most):.4g} of it"
+    raise OptionError(
+        f"margin={margin.stated!r}: {contrast.measure} of {baseline} is {contrast.base_mean:.4g}, "
+        f"and cannot {way} {far}, so that every system would pass{margin.meant}"
+    )

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cranfield.comparison.bounded import Reach, bounded
+from cranfield.comparison.bounded import Reach, bounded, wealth
 from cranfield.comparison.doubts import FEW
 from cranfield.comparison.flips import Flips, Paired, one_sided
 from cranfield.comparison.power import topics
@@ -33,6 +33,14 @@ class Asked(NamedTuple):
         n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
         # With fewer, not even the only flip of as large a mean would be rare enough.
         return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
+
+    def least(self, n: int) -> float:
+        """Return the least p-value that n queries can give, whatever their differences."""
+        if self.test == "bounded":
+            return math.exp(-wealth(np.ones(n), -1.0))
+        if self.flips is None or self.flips.exact:
+            return 2.0**-n
+        return 1 / (self.flips.drawn + 1)
 
     def unchanged(self, margin: float, most: float) -> int:
         """Return how many queries without a change rule out a mean loss of the margin.
@@ -79,7 +87,7 @@ def hold(question: Question, asked: Asked) -> Held:
         none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
         return Held(moments, changed, none[0], none[0], no, no, none, none)
     elif asked.flips is None:
-        return Held(moments, changed, *_t(question, moments, bounds, asked.alpha))
+        return Held(moments, changed, *_t(question, moments, bounds, asked))
     else:
         shown = one_sided(gains, bounds, asked.flips, asked.alpha, question.weights)
     lower, upper, p_above, p_below = shown
@@ -88,11 +96,14 @@ def hold(question: Question, asked: Asked) -> Held:
 
 
 def _t(
-    question: Question, moments: Moments, bounds: Floats, alpha: float
+    question: Question, moments: Moments, bounds: Floats, asked: Asked
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return the limits of the mean, and on which side of the bounds it is, by the t test.
 
-    Without variance there is no p-value, and both limits are the mean.
+    Where the bounds are shares, p is that of the queries' differences less the bound's share of the
+    baseline. The limits are Fieller's; where the baseline's scores vary so much that these do not
+    exist, the limits of the same differences that have p. Without variance there is no p-value, and
+    both limits are the mean; of fewer queries than could show anything to the sign flips, none.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -104,32 +115,57 @@ def _t(
     if question.weights is not None:
         shifted = [Paired.of(question.gains - np.outer(weights, bound)) for bound in bounds[:, 0]]
         error = np.array([Moments.of(one).error for one in shifted])
-    far = float(stdtrit(df, 1 - alpha))
-    # Far from all scores only the weights matter; where they vary too much, nothing is ever shown.
-    spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
-    most = math.sqrt(n) / spread if spread > 1e-12 else math.inf
-    t = np.where(error > 0, student(over, error), np.nan)
+    far = float(stdtrit(df, 1 - asked.alpha))
+    t = student(over, error)
     least = np.finfo(float).tiny  # no p-value is 0
-    p_above = np.maximum(stdtr(df, -np.minimum(t, most)), least)
-    p_below = np.maximum(stdtr(df, np.maximum(t, -most)), least)
-    above, below = (over > far * error) & (most > far), (-over > far * error) & (most > far)
-    # The bounds at which t is just far: the roots of a quadratic equation (Fieller 1954).
-    low, high = np.full((2, bounds.shape[1]), math.inf) * [[-1], [1]]
-    if most > far:
-        k = far**2 / n
-        centred = weights - 1
-        together = (centred[:, None] * (question.gains - moments.mean)).sum(axis=0) / df
-        at_mean = Moments.of(Paired.of(question.gains - np.outer(centred, moments.mean))).sd
-        flat = 1 - k * spread**2
-        root = np.sqrt(
-            np.maximum(0, k * at_mean**2 - k**2 * (spread**2 * moments.sd**2 - together**2))
-        )
-        middle = moments.mean - k * together
-        low, high = (middle - root) / flat, (middle + root) / flat
+    p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
+    # A t test would be sure of two queries that do not vary.
+    enough = (error > 0) | (2.0**-n <= asked.alpha)
+    above, below = (over > far * error) & enough, (-over > far * error) & enough
+    # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
+    # not. The bound that the verdict depends on decides.
+    at = 2 if asked.equivalence else 1
+    for farther, nearer in ((0, 1), (1, 2)):
+        _agree(p_above, above, farther, nearer)
+    for farther, nearer in ((2, 1), (1, 0)) if asked.equivalence else ((1, 0),):
+        _agree(p_below, below, farther, nearer)
+    below[2] |= below[at]
+    spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
+    flat = 1 - far**2 / n * spread**2
+    low, high = moments.mean - far * error, moments.mean + far * error
+    if flat > 0:
+        low, high = _fieller(question.gains, weights, moments, far)
+    else:
+        low = np.where(above.any(axis=0), np.where(above, low, -np.inf).max(axis=0), low[0])
+        high = np.where(below.any(axis=0), np.where(below, high, np.inf).min(axis=0), high[at])
     # The limits, but for rounding.
     lower = np.minimum(low, np.where(above, np.inf, bounds).min(axis=0)) + 0.0
     upper = np.maximum(high, np.where(below, -np.inf, bounds).max(axis=0)) + 0.0
+    some = enough.any(axis=0)
+    lower, upper = np.where(some, lower, -np.inf), np.where(some, upper, np.inf)
     return lower, upper, above, below, p_above, p_below
+
+
+def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
+    """Let the mean be beyond the nearer of two bounds only if it is beyond the farther one."""
+    p[nearer] = np.where(shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
+    shown[nearer] &= shown[farther]
+
+
+def _fieller(gains: Floats, weights: Floats, moments: Moments, far: float) -> tuple[Floats, Floats]:
+    """Return the bounds at which t is just `far`: the roots of a quadratic equation.
+
+    Fieller 1954. They exist where the weights' spread is less than sqrt(n) / far.
+    """
+    n = moments.n
+    k, centred = far**2 / n, weights - weights.mean()
+    variance = float((centred**2).sum()) / (n - 1)
+    together = (centred[:, None] * (gains - moments.mean)).sum(axis=0) / (n - 1)
+    at_mean = Moments.of(Paired.of(gains - np.outer(centred, moments.mean))).sd
+    flat = 1 - k * variance
+    root = np.sqrt(np.maximum(0, k * at_mean**2 - k**2 * (variance * moments.sd**2 - together**2)))
+    middle = moments.mean - k * together
+    return (middle - root) / flat, (middle + root) / flat
 
 
 def outcome_of(tested: Held, i: int, asked: Asked) -> Outcome:
@@ -142,9 +178,6 @@ def outcome_of(tested: Held, i: int, asked: Asked) -> Outcome:
         changed, difference = tested.changed[i], tested.moments.mean[i]
         if not changed:
             return "PASS"
-        # A t test would be sure of two queries that do not vary.
-        if math.isnan(tested.p_above[0, i]) and 2.0**-tested.moments.n > asked.alpha:
-            return "UNDECIDED"
         doubtful = difference != 0 if asked.equivalence else difference < 0
         if passed and changed < FEW and doubtful:
             return "UNDECIDED"

@@ -1,26 +1,59 @@
-"""Intervals end where the range of a measure does."""
+"""Ranges: what a query's score can be, and where intervals end for it."""
 
 import math
 
 import numpy as np
 
+from cranfield.comparison.geometric import logs
 from cranfield.measures import Measure
-from cranfield.ranked import Floats
+from cranfield.ranked import Floats, Ints
+
+_SLACK = 1e-9  # times the range: a score this far outside is rounding
+
+
+def possible(measure: Measure | None) -> tuple[float, float]:
+    """Return the least and the greatest value that a query may have, infinite if not known.
+
+    Nothing is known of a name that is no measure here (None).
+
+    >>> from cranfield.measures import parse
+    >>> possible(parse("nDCG@10")), possible(parse("DCG")), possible(None)
+    ((0.0, 1.0), (0.0, inf), (-inf, inf))
+    """
+    if measure is None:
+        return -math.inf, math.inf
+    low, high = measure.definition.range
+    return float(low), math.inf if high is None else float(high)
+
+
+def outside(values: Floats, least: float, most: float) -> Ints:
+    """Return the indices of the values that are below `least` or above `most`, a row for each."""
+    slack = _SLACK * (most - least) if math.isfinite(most - least) else 0.0
+    return np.argwhere((values < least - slack) | (values > most + slack))
 
 
 def range_of(measure: Measure | None, values: Floats) -> tuple[float, float]:
-    """Return the least and the greatest value that a query may have, infinite if not known.
+    """Return `possible(measure)`, infinite if some of the values are outside of it.
 
-    Of a name that is no measure here, of scores beyond the range (a file's may be percentages), and
-    of a measure with a geometric mean, which is compared by logarithms, nothing is known.
+    A file's may be: percentages, for one.
     """
-    if measure is None or measure.definition.aggregation == "geometric":
-        return -math.inf, math.inf
-    low, high = measure.definition.range
-    most = math.inf if high is None else float(high)
-    if values.size and not (low <= values.min() and values.max() <= most):
-        return -math.inf, math.inf
-    return float(low), most
+    least, most = possible(measure)
+    return (-math.inf, math.inf) if len(outside(values, least, most)) else (least, most)
+
+
+def size_of(measure: Measure | None, least: float, most: float) -> float:
+    """Return how far two queries' values in this range can differ, as they are compared.
+
+    The difference of logarithms where the measure's mean over the queries is geometric.
+
+    >>> from cranfield.measures import parse
+    >>> size_of(parse("AP"), 0, 1), round(math.exp(size_of(parse("GMAP"), 0, 1)))
+    (1.0, 100000)
+    """
+    if not math.isfinite(most - least):
+        return math.inf
+    low, high = logs(measure, np.array([least, most], np.float64)).tolist()
+    return float(high - low)
 
 
 def cut(low: Floats, high: Floats, least: float, most: float) -> tuple[Floats, Floats]:
