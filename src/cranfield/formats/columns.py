@@ -483,16 +483,10 @@ def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":
     import pyarrow as pa
 
     places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
-    if entries.type not in (pa.string_view(), pa.binary_view()):
-        return entries.take(places)
-    # Arrow takes no views, each of which has 16 bytes.
-    _, views, *texts = entries.buffers()
-    taken = np.frombuffer(views, np.uint8, 16 * len(entries), 16 * entries.offset)
-    buffers = [None, pa.py_buffer(taken.reshape(-1, 16)[rows]), *texts]
-    if entries.null_count:
-        valid = entries.is_valid().take(places)
-        buffers[0] = valid.buffers()[1]
-    return pa.Array.from_buffers(entries.type, len(rows), buffers)
+    if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow cannot take these
+        wide = pa.large_binary() if entries.type == pa.binary_view() else pa.large_string()
+        entries = entries.cast(wide)
+    return entries.take(places)
 
 
 def _missing(column: "pa.Array") -> Bools:
