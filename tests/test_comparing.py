@@ -1127,7 +1127,9 @@ def test_intervals_are_said_to_be_of_one_pair_by_itself() -> None:
     given = many(30, 3, 2)
     assert "it may exclude 0 although the pair has no mark" in str(compare(given))
     assert "although the pair has no mark" not in str(compare(given, correction="none"))
-    assert "although the pair has no mark" not in str(compare({name: given[name] for name in ("s0", "s1")}))
+    assert "although the pair has no mark" not in str(
+        compare({name: given[name] for name in ("s0", "s1")})
+    )
 
 
 # ---- what so many queries find ------------------------------------------------------------------
