@@ -641,7 +641,7 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
     assert "can be read only once" in done.stderr
 
 
-@pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")  # so few queries
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     old, new, wide = saved(tmp_path)
     expected = cranfield.gate([old, new], "map", baseline="old", margin=0.1)
@@ -660,7 +660,7 @@ def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, str(expected_order))
 
 
-@pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")  # so few queries
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
     _, qrels, old, new = comparing(tmp_path)
     judged = ["gate", "-m", "RR", "--margin", "0.1", "--baseline"]
@@ -673,7 +673,7 @@ def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
     assert "PASS, identical on all 8 queries" in done.stdout
 
 
-@pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")  # so few queries
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
     _, qrels, old, new = comparing(tmp_path)
     for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"], ["correlate"]):

@@ -45,7 +45,7 @@ from cranfield.comparison.significance import (
     bootstrap_test,
     t_interval,
 )
-from cranfield.notes import CranfieldWarning
+from cranfield.errors import CranfieldWarning
 
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
 

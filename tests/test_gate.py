@@ -20,10 +20,10 @@ from cranfield.cli import cli
 from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
 from cranfield.comparison.noninferiority import Asked, GateTest, Question, hold
-from cranfield.notes import CranfieldWarning
+from cranfield.errors import CranfieldWarning
 
 # What is said of a verdict is asserted by its code, where it matters.
-pytestmark = pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 
 A, B, C = CASE_A.values()
 PAIRS = {"a-b": (A, B), "a-c": (A, C), "b-c": (B, C)}

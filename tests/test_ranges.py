@@ -77,7 +77,7 @@ def test_values_of_a_geometric_mean_differ_by_their_logarithms() -> None:
     assert size_of(parse("DCG"), 0, math.inf) == math.inf
 
 
-@pytest.mark.filterwarnings("ignore::cranfield.notes.CranfieldWarning")
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 @pytest.mark.parametrize("test", get_args(GateTest))
 @pytest.mark.parametrize("margin", [0.02, "2%"])
 @pytest.mark.parametrize("measure", ["nDCG@10", "Unjudged@10", "GMAP"])

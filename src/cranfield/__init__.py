@@ -22,7 +22,7 @@ _HOME = {
     "DiscriminativePower": "comparison.discrimination",
     "Difference": "explanation.difference",
     "Explanation": "explanation.query",
-    "CranfieldWarning": "notes",
+    "CranfieldWarning": "errors",
     "Note": "notes",
     "Gate": "comparison.gate",
     "Graded": "graded",
@@ -183,7 +183,7 @@ if TYPE_CHECKING:
     from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
-    from cranfield.notes import CranfieldWarning, Note
+    from cranfield.notes import Note
     from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.pairs import RBO, JointBounds, RunRBO, joint_bounds, rbo
     from cranfield.qrels import Qrels, read_qrels

@@ -27,6 +27,23 @@ class CranfieldError(Exception):
     """Everything that cranfield refuses; catch this to catch all of it."""
 
 
+class CranfieldWarning(UserWarning):
+    """A result that holds a number which may not mean what it seems to.
+
+    Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
+    values are computed all the same. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
+    off.
+
+    >>> import warnings
+    >>> from cranfield import evaluate
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", CranfieldWarning)
+    ...     scores = evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "y": 2.0}}, "AP")
+    >>> [note.code for note in scores.notes if note.is_grave]
+    ['level-scores', 'nothing-judged']
+    """
+
+
 class InputError(CranfieldError, ValueError):
     """Input that cannot be scored.
 

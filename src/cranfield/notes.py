@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
-from cranfield.errors import printable
+from cranfield.errors import CranfieldWarning, printable
 
 Severity = Literal["error", "warning", "info"]
 _GRAVEST_FIRST: tuple[Severity, ...] = get_args(Severity)
@@ -64,23 +64,6 @@ def gravest_first(notes: Iterable[Note]) -> list[Note]:
 def lines_of(notes: Iterable[Note]) -> list[str]:
     """Return what to print of the notes: a line each, the gravest first."""
     return list(map(str, gravest_first(notes)))
-
-
-class CranfieldWarning(UserWarning):
-    """A result that holds a number which may not mean what it seems to.
-
-    Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
-    values are computed all the same. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
-    off.
-
-    >>> import warnings
-    >>> from cranfield import evaluate
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", CranfieldWarning)
-    ...     scores = evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "y": 2.0}}, "AP")
-    >>> [note.code for note in scores.notes if note.is_grave]
-    ['level-scores', 'nothing-judged']
-    """
 
 
 def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:

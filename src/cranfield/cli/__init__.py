@@ -10,15 +10,13 @@ import io
 import os
 import signal
 import sys
-import threading
 import warnings
 from importlib import import_module
 from typing import Any
 
 import click
 
-from cranfield.errors import CranfieldError, printable
-from cranfield.notes import CranfieldWarning
+from cranfield.errors import CranfieldError, CranfieldWarning, printable
 from cranfield.version import __version__
 
 _COMMANDS = {
@@ -188,13 +186,12 @@ def _listen() -> dict[int, Any]:
 
     Those that are ignored stay so, as with nohup.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return {}
     before = {}
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            before[number] = signal.signal(number, _end)
+            with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
+                before[number] = signal.signal(number, _end)
     return before
 
 
