@@ -3,7 +3,6 @@
 import io
 import os
 import select
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
@@ -102,6 +101,8 @@ class Pipe:
             if self._stream is None or self._file is None:
                 self._stream, close = self._begin()
                 weakref.finalize(self, close)
+                import tempfile  # 5 ms, which a file on disk need not pay
+
                 self._file = tempfile.TemporaryFile(prefix="cranfield-")  # noqa: SIM115 - see below
                 weakref.finalize(self, self._file.close)
             self._failed = True  # unless what follows is done
