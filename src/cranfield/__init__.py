@@ -170,6 +170,7 @@ if TYPE_CHECKING:
     from cranfield.comparison.power import detectable, power, topics
     from cranfield.errors import (
         CranfieldError,
+        CranfieldWarning,
         InputError,
         LibraryError,
         MeasureError,
