@@ -278,9 +278,13 @@ def test_a_measure_refuses_what_is_no_list_of_grades() -> None:
 @pytest.mark.parametrize(
     ("lists", "parameters", "problem"),
     [
-        ([1, 0], {"collection": [1, 1, 0]}, "collection: said to cranfield.grades, not to a measu"),
-        ([1, 0], {"top": 3}, "top: said to cranfield.grades, not to a measure, as in evaluate(*gr"),
-        ([1, 0], {"top": 3, "collection": [1, 0]}, "collection and top: said to cranfield.grades"),
+        ([1, 0], {"collection": [1, 1, 0]}, "collection: an argument of cranfield.grades"),
+        ([1, 0], {"top": 3}, "top: an argument of cranfield.grades"),
+        (
+            [1, 0],
+            {"top": 3, "collection": [1, 0]},
+            "collection and top: an argument of cranfield.grades",
+        ),
         ("1 0", {}, "'1 0' is a text, no list of grades such as [1, 0]; nDCG@5(truth, ranking)"),
         ([1, 0], {"rel": 2}, "nDCG@5(truth, ranking), or nDCG@5(grades), scores one list"),
     ],
