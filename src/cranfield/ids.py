@@ -88,23 +88,23 @@ class Ids:
     @classmethod
     def of(cls, ids: Sequence[bytes]) -> "Ids":
         """Make a column of identifiers; long ones that occur often are held once."""
-        once = held_once(ids)
+        length = np.fromiter(map(len, ids), np.int64, len(ids))
+        once = held_once(ids, int(length.sum()))
         if once is not None:
             return cls.of(once[0]).take(once[1])
-        length = np.fromiter(map(len, ids), np.int64, len(ids))
         data = np.frombuffer(b"".join(ids) + bytes(8), np.uint8)
         return cls(data, np.cumsum(length) - length, length, adjacent=True)
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ids":
         """Make a column of texts; long ones that occur often are held once."""
-        once = held_once(texts)
+        length = np.fromiter(map(len, texts), np.int64, len(texts))
+        once = held_once(texts, int(length.sum()))
         if once is not None:
             return cls.of_texts(once[0]).take(once[1])
         joined = "".join(texts)
         if not joined.isascii():
             return cls.of([encode(text) for text in texts])
-        length = np.fromiter(map(len, texts), np.int64, len(texts))
         data = np.frombuffer(joined.encode() + bytes(8), np.uint8)
         return cls(data, np.cumsum(length) - length, length, adjacent=True)
 
@@ -481,13 +481,13 @@ def _digest(rest: bytes, keys: Words) -> np.uint64:
 _Text = TypeVar("_Text", str, bytes)
 
 
-def held_once(texts: Sequence[_Text]) -> tuple[list[_Text], Ints] | None:
+def held_once(texts: Sequence[_Text], size: int) -> tuple[list[_Text], Ints] | None:
     """Return texts, each once, and each row's place among them; None if that is not worth it.
 
-    It is worth it for long texts that occur often: together they may be longer than the
-    memory, when each of them is one object.
+    It is worth it for long texts that occur often: together, which is `size` characters, they may
+    be longer than the memory, when each of them is one object.
     """
-    if sum(map(len, texts)) <= 8 * _FEW_WORDS * len(texts):
+    if size <= 8 * _FEW_WORDS * len(texts):
         return None
     once = dict.fromkeys(texts)
     if 2 * len(once) > len(texts):

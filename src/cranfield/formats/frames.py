@@ -196,7 +196,7 @@ def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa
 def _texts(texts: Sequence[str]) -> "pa.Array":
     import pyarrow as pa
 
-    once = held_once(texts)
+    once = held_once(texts, sum(map(len, texts)))
     if once is None:
         return Ids.of_texts(texts).to_arrow()
     rows = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(once[1])])
