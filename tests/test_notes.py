@@ -210,6 +210,11 @@ def test_a_dict_of_equal_scores() -> None:
     assert grave(evaluate(qrels, {**single, "q3": {"b": 1, "c": 1}}, "RR").notes) == {}
 
 
+def test_scores_of_queries_without_judgments_are_not_looked_at() -> None:
+    run: Any = {"q0": {"a": "x", "b": "y"}, "q1": {"a": 2.0, "b": 1.0}}
+    assert evaluate({"q1": {"a": 1}}, run, "RR")["RR"] == 1
+
+
 def test_notes_are_plain_values() -> None:
     level = {"q1": {"a": 1.0, "b": 1.0}}
     scores = evaluate({"q1": {"a": 1}}, level, "AP")

@@ -336,7 +336,7 @@ def _assemble(
     left_out = match.left_out.count + qrels.left_out.count
 
     def noted() -> tuple[Note, ...]:
-        suspicious = list(_suspicions(run, match, order, ties))
+        suspicious = list(_suspicions(qrels, run, match, order, ties))
         if n_hits == 0 and n_answered:
             suspicious.append(nothing_judged(affix_of(qrels, run), whole=whole and not qrels.notes))
         return (*map(_hinting, suspicious), *_notes(qrels, run, match, order, ties))
@@ -406,7 +406,7 @@ def _hinting(note: Note) -> Note:
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspicions(run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
+def _suspicions(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     by = order if run.nested is not None else run.ranked_by(order)
     if by != "score":
@@ -417,7 +417,7 @@ def _suspicions(run: Run, match: _Match, order: Order, ties: Ties) -> Iterator[N
     if by_id and mostly(match.n_level, n_several) and not rarely:
         yield level_scores(match.n_level, n_several)
     if run.nested is not None:
-        yield from _ranks_in(run.nested)
+        yield from _ranks_in(run.nested, qrels)
     elif match.n_unsorted:
         yield from _against(run)
 
@@ -447,11 +447,14 @@ def _notes(qrels: Qrels, run: Run, match: _Match, order: Order, ties: Ties) -> I
 _BLOCKS_LOOKED_AT = 2
 
 
-def _ranks_in(nested: Nested) -> Iterator[Note]:
-    """Say whether the scores of a dict are ranks: as a rule its first queries show that not."""
+def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
+    """Say whether the scores of a dict are ranks: as a rule its first queries show that not.
+
+    The scores of queries without judgments are not looked at: nobody has checked them.
+    """
     n_like, n_several, longest = 0, 0, 0
-    for docs in nested.values():
-        if len(docs) > 1:
+    for docs in map(nested.get, qrels.query_ids):
+        if docs is not None and len(docs) > 1:
             n_several, longest = n_several + 1, max(longest, len(docs))
             n_like += are_ranks(np.array([*docs.values()], np.float64))
             if n_several - n_like > 2 and not mostly(n_like, n_several):
