@@ -194,7 +194,8 @@ def test_a_dict_of_ranks() -> None:
     one_of_4 = {**upside_down, "q3": {"a": 1, "b": 2, "c": 4}}
     assert grave(evaluate(qrels, one_of_4, "RR").notes) == {}
     many: Any = {f"q{q}": upside_down["q0"] for q in range(39)} | {"odd": one_of_4["q3"]}
-    assert grave(evaluate(qrels, many, "RR").notes) == {"ranks-as-scores": 39}
+    judged: Any = {query: {"b": 1} for query in many}
+    assert grave(evaluate(judged, many, "RR").notes) == {"ranks-as-scores": 39}
     two = {f"q{q}": {"a": 1, "b": 2} for q in range(4)}
     assert grave(evaluate(qrels, two, "RR").notes) == {}, "lists of two may well rise"
 

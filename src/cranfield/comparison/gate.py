@@ -84,7 +84,7 @@ class Verdict:
     they are fewer than 10, else some.
 
     `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
-    where there is none. `p` is of a true difference beyond the margin: at most -margin, or, of
+    where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
     equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
     no test. The limits and the p-values never contradict each other.
 
@@ -433,7 +433,7 @@ def _worst(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
-# ---- what is said -------------------------------------------------------------------------------
+# ---- notes and legends -------------------------------------------------------------------------------
 
 
 def _notes(

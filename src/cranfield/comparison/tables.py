@@ -322,7 +322,7 @@ def _meanings(results: Sequence[Result], settings: Settings, bounds: bool) -> li
 
 
 def _judged_notes(result: Result, bounds: bool) -> list[str]:
-    """Return what is said of systems with little judged; `bounds`: there is a column of these."""
+    """Return notes on systems with little judged; `bounds`: there is a column of these."""
     if not any(one.little_judged for one in result.systems):
         return []
     said = ["! more than 0.05 below the share of another system."]

@@ -82,7 +82,7 @@ class Source:
         state = dict(self.__dict__)
         if not self.is_url and self.path != "-":
             state["path"] = os.path.abspath(self.path)
-        with contextlib.suppress(OSError, ValueError):  # why it cannot be read is said later
+        with contextlib.suppress(OSError, ValueError):  # reading it will say why it cannot be
             if self._comes_once():
                 return {**state, "_is_pipe": True}
             place = self._place()
