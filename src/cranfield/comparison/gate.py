@@ -433,7 +433,7 @@ def _worst(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
-# ---- notes and legends -------------------------------------------------------------------------------
+# ---- notes and legends --------------------------------------------------------------------------
 
 
 def _notes(
