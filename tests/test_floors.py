@@ -65,6 +65,8 @@ FLOORS = [
     "measures.groups",
     "measures.diversity",
     "measures",
+    "variants",
+    "completions",
     "bounds",
     "scores",
     "evaluation",

@@ -24,7 +24,6 @@ from cranfield.explanation.whatif import (
     moved,
     ties,
     unjudged,
-    values,
 )
 from cranfield.measures import example_of
 
@@ -189,7 +188,7 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
             now = one.values(scene.judged)[0, 0]
         except MeasureError:  # of judgments in groups
             continue
-        assert values(scene, one, documents, rankings).tolist() == [now] * 3, one
+        assert one.values(documents.judged(rankings))[:, 0].tolist() == [now] * 3, one
 
 
 @pytest.mark.parametrize("order", ["expected", "best", "worst"])
@@ -199,7 +198,7 @@ def test_of_other_orders_of_ties(order: str) -> None:
     documents = Documents.of(scene, scene.docs)
     ranking = np.arange(len(scene.docs))[None]
     for one in case.measures():
-        assert values(scene, one, documents, ranking) == one.values(scene.judged)[:, 0], one
+        assert one.values(documents.judged(ranking)) == one.values(scene.judged), one
 
 
 def swapped(order: Order, i: int, j: int) -> list[str]:
@@ -239,7 +238,7 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
             scores = {**case.scores, one: case.scores[other], other: case.scores[one]}
             real = case.measured(case.qrels(), case.run(scores), ties="expected")
             for measure, value in real.items():
-                assert values(scene, measure, documents, ranking[None])[0] == value, measure
+                assert measure.values(documents.judged(ranking[None]))[0, 0] == value, measure
 
 
 def test_only_the_first_hundred_ranks_are_swapped() -> None:
@@ -494,6 +493,6 @@ def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) ->
         case = cases()[name]
         whole = every_answer(case)
         with monkeypatch.context() as patch:
-            patch.setattr(whatif, "_ROWS", 70)
+            patch.setattr("cranfield.variants.ROWS", 70)
             parts = every_answer(case)
         assert parts == whole

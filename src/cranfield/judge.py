@@ -288,7 +288,7 @@ def _assemble(
     if ties not in ("document", "ascending"):
         first, size = _joined(match.tie_first), _joined(match.tie_size)
     if ties in ("best", "worst"):
-        rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
+        rank = dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
     ordered = row[by_key]
@@ -370,7 +370,7 @@ def without_unjudged(
     return hits, hits.count(), cost
 
 
-def _dealt_by_grade(
+def dealt_by_grade(
     ties: Ties, query: Ints, rank: Ints, grade: Ints, first: Ints, size: Ints
 ) -> Ints:
     """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.

@@ -240,13 +240,21 @@ class Groups:
 
 @dataclass(eq=False, repr=False)
 class Parts:
-    """What is needed to look at groups and preferences, if a measure asks for them."""
+    """What is needed to look at groups and preferences, if a measure asks for them.
+
+    `levels` may have the judgments of the qrels several times over: see `variants`.
+    """
 
     n_queries: int
     levels: Levels  # of these queries
     rank: Ints  # (rows of levels,) 0: not retrieved
     judged_only: bool
-    qrels: Qrels  # for names
+    qrels: Qrels
+
+    @property
+    def _document(self) -> Ints:
+        """The row in the qrels of the document of each row of `levels`."""
+        return self.levels.row % max(len(self.qrels), 1)
 
     def groups(self, judged: Judged) -> Groups:
         """Return each group as a query of its own; MeasureError if grades are not whole."""
@@ -281,7 +289,7 @@ class Parts:
         in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
         def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
-            return ranked(order(self.qrels)[levels.row])
+            return ranked(order(self.qrels)[self._document])
 
         return Groups(in_groups, levels.query, levels.weight, ideally)
 
@@ -289,15 +297,16 @@ class Parts:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""
         if not self.judged_only:
             return judged.groups
-        rank = np.zeros(len(self.qrels), np.int64)
-        rank[self.levels.row] = self.rank
-        kept = np.flatnonzero((rank > 0) & (self.qrels.grade >= 0))
-        kept = kept[np.lexsort((rank[kept], self.qrels.query[kept]))]
-        n_queries, query = len(self.qrels.query_ids), self.qrels.query[kept]
-        closed_up = np.zeros(len(self.qrels), np.int64)
-        closed_up[kept] = Ranked(n_queries, query, rank[kept], self.qrels.grade[kept]).ordinal
-        rank = closed_up[self.levels.row]
-        return replace(self, rank=rank, judged_only=False).groups(judged)
+        levels = self.levels
+        query, rank = np.zeros((2, int(levels.row.max(initial=-1)) + 1), np.int64)
+        query[levels.row] = levels.query[levels.group]
+        is_judged = self.qrels.grade[self._document] >= 0
+        rank[levels.row] = np.where(is_judged, self.rank, 0)
+        kept = np.flatnonzero(rank)
+        kept = kept[np.lexsort((rank[kept], query[kept]))]
+        hits = Ranked(self.n_queries, query[kept], rank[kept], np.zeros_like(kept))
+        rank[kept] = hits.ordinal
+        return replace(self, rank=rank[levels.row], judged_only=False).groups(judged)
 
     def preferences(self) -> Preferences:
         """Count the preferences; ContradictionError names the group that contradicts itself."""
@@ -305,6 +314,7 @@ class Parts:
             return preferences(self.n_queries, self.levels, self.rank)
         except Contradiction as found:
             group, row = found.args
+            row %= len(self.qrels)
             query = self.qrels.query_ids[self.qrels.query[row]]
             doc = decode(self.qrels.docs[row])
             raise ContradictionError(

@@ -105,6 +105,19 @@ class Levels:
             None if self.weight is None else self.weight[groups],
         )
 
+    def repeated(self, n: int, n_documents: int) -> "Levels":
+        """Return the judgments of one query, of so many documents, as those of n queries."""
+        each, n_groups = np.arange(n), len(self.query)
+        return Levels(
+            np.repeat(each, n_groups),
+            np.add.outer(each * n_groups, self.group).ravel(),
+            np.tile(self.subgroup, n),
+            np.add.outer(each * n_documents, self.row).ravel(),
+            np.tile(self.level, n),
+            [*self.names] * n,
+            None if self.weight is None else np.tile(self.weight, n),
+        )
+
 
 class Contradiction(Exception):  # noqa: N818 - what it is
     """Subgroups of one group that contradict each other: the group, and a document's row."""

@@ -86,6 +86,13 @@ class Ranking:
     tie_first: Ints  # (documents,) the first rank of its score
     tie_size: Ints  # (documents,) how many documents have that score
     scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
+    costs: Floats | None = None  # (documents,) of looking at each, if they were asked for
+
+    def take(self, rows: Ints | slice) -> "Ranking":
+        """Return some of the documents, in this order."""
+        docs = self.docs[rows] if isinstance(rows, slice) else [self.docs[i] for i in rows.tolist()]
+        columns = (self.tie_first, self.tie_size, self.scores, self.costs)
+        return Ranking(docs, *(None if one is None else one[rows] for one in columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,11 +401,16 @@ class Run:
         return read(self.blocks(order, progress, costs=costs))
 
     def ranking(
-        self, order: Order = "score", scores: Precision = "double", ties: Ties = "document"
+        self,
+        order: Order = "score",
+        scores: Precision = "double",
+        ties: Ties = "document",
+        *,
+        costs: bool = False,
     ) -> "Ranking":
-        """Return the ranking of a run of one query: see `of`."""
+        """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         none = Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
-        blocks = [load() for load in self.blocks(order)]
+        blocks = [load() for load in self.blocks(order, costs=costs)]
         blocks = [block for block in blocks if len(block)]
         if not blocks:
             return none
@@ -413,7 +425,8 @@ class Run:
         assert tie.tie_first is not None  # noqa: S101 - placed() gives both
         assert tie.tie_size is not None  # noqa: S101
         values = None if by is None or block.block.value is None else block.block.value[rows]
-        return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values)
+        cost = None if block.block.cost is None else block.block.cost[rows]
+        return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values, cost)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.

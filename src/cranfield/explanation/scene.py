@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -11,12 +10,13 @@ from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, judge, other_spelling
+from cranfield.judge import Meeting, dealt_by_grade, judge, other_spelling
 from cranfield.judged import Judged
 from cranfield.measures.registry import nearest
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
+from cranfield.ranking import Ties
 from cranfield.runs import Ranking, Run
 
 
@@ -40,6 +40,11 @@ class Scene:
     whole: Ranking  # not cut
     costs: Mapping[str, float]  # of these documents; empty where they play no part
     grades: Mapping[str, int]
+
+    @property
+    def judged_only(self) -> bool:
+        """Whether documents without a judgment were dropped."""
+        return bool(self.options.get("judged_only"))
 
     @property
     def judged(self) -> Judged:
@@ -95,7 +100,7 @@ class Scene:
                 source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
-        order = options.get("order", "score")
+        order, ties = options.get("order", "score"), options.get("ties", "document")
         alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
         alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
@@ -105,30 +110,38 @@ class Scene:
             note = Note("spelling", "warning", f"{other.problem}.", 1)
             notes = (*meeting.notes, note)
             meeting = replace(meeting, noted=lambda: notes)
-        ties = options.get("ties", "document")
-        ranking = its.ranking(order, options.get("scores", "double"), ties)
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
+        whole = its.ranking(order, options.get("scores", "double"), ties, costs=costs)
+        costs_of = whole.costs
         if ties in ("best", "worst"):
-            ranking = _by_grade(ranking, grades, ties == "best")
-        costs_of: dict[str, float] = {}
-        if meeting.judged.cost is not None:
-            uncut = cast(Judging, {**options, "depth": None, "judged_only": False})
-            all_costs = judge(alone, its, costs=True, whole=False, **uncut).judged.cost
-            assert all_costs is not None  # noqa: S101 - some were said
-            costs_of = dict(zip(ranking.docs, all_costs.tolist(), strict=True))
-        whole, depth = ranking, options.get("depth") or len(ranking.docs)
-        first = slice(0, int(depth))
-        ranking = Ranking(
-            ranking.docs[first],
-            ranking.tie_first[first],
-            ranking.tie_size[first],
-            None if ranking.scores is None else ranking.scores[first],
-        )
+            lowest = min([*grades.values(), 0]) - 1
+            known = np.array([[grades.get(doc, lowest) for doc in whole.docs]], np.int64)
+            whole = whole.take(by_grade(whole, ties, known)[0])
+        ranking = whole.take(slice(options.get("depth")))
         kept = ranking.docs
         if options.get("judged_only"):
             kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
-        return cls(query, run.name, alone, options, meeting, kept, ranking, whole, costs_of, grades)
+        return cls(
+            *(query, run.name, alone, options, meeting, kept, ranking, whole),
+            # Of documents that grades ranked, judge gives the costs of their places, too.
+            {} if costs_of is None else dict(zip(whole.docs, costs_of.tolist(), strict=True)),
+            grades,
+        )
+
+
+def by_grade(ranking: Ranking, ties: Ties, grades: Ints) -> Ints:
+    """Return a ranking once for each row of grades, equal scores ranked by these, as judge does.
+
+    `grades` (n, documents) are below all others where a document is unjudged. The result (n,
+    documents) numbers the documents as they stand in `ranking`, best first.
+    """
+    n, n_docs = grades.shape
+    query, rank = (one.ravel() for one in np.indices(grades.shape))
+    places = (np.tile(one, n) for one in (ranking.tie_first, ranking.tie_size))
+    dealt = dealt_by_grade(ties, query, rank, grades.ravel(), *places)
+    order: Ints = dealt.reshape(n, n_docs).argsort(axis=1)
+    return order
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:
@@ -138,16 +151,3 @@ def _alike(query: str, others: Sequence[str]) -> list[str]:
         return re.sub(r"(?<!\d)0+(?=\d)", "", text.strip().casefold())
 
     return [other for other in others if bare(other) == bare(query)][:3]
-
-
-def _by_grade(ranking: Ranking, grades: Mapping[str, int], best: bool) -> Ranking:
-    """Rank equal scores by grade, as `judge` does: the highest first, unjudged ones last."""
-    lowest = min([*grades.values(), 0]) - 1
-    known = np.array([grades.get(doc, lowest) for doc in ranking.docs], np.int64)
-    order: Ints = np.lexsort((-known if best else known, ranking.tie_first))
-    return Ranking(
-        [ranking.docs[i] for i in order.tolist()],
-        ranking.tie_first[order],
-        ranking.tie_size[order],
-        None if ranking.scores is None else ranking.scores[order],
-    )

@@ -1,8 +1,6 @@
 """What if: the value of a query if its ranking, or one judgment, were another one.
 
-Each variant is a query of its own in a Judged, and the measure is called as ever, on as many of
-them as memory allows: its values are those that `evaluate` has for a run, or judgments, really
-changed so.
+The values are those that `evaluate` has for a run, or judgments, really changed so: see `variants`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,17 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from cranfield.explanation.scene import Scene
-from cranfield.judge import without_unjudged
-from cranfield.judged import Judged, Parts
+from cranfield.explanation.scene import Scene, by_grade
+from cranfield.judged import Judged
 from cranfield.measures import Measure
-from cranfield.preferences import Levels
-from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints, Ranked
+from cranfield.ranked import Floats, Ints
+from cranfield.variants import reranked, values_of
 
-_ROWS = 1 << 17  # of retrieved and judged documents in one Judged: they stay in the cache
-_FIRST = 100  # ranks of which two are swapped, or a document moved
-_DEEPEST = 1000  # rank down to which a judgment is tried
+FIRST = 100  # ranks of which two are swapped, or a document moved
+DEEPEST = 1000  # rank down to which a judgment is tried
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
@@ -35,6 +30,7 @@ class Documents:
     The number -1 is none: it fills up a ranking that is shorter than others.
     """
 
+    scene: Scene
     names: Sequence[str]
     row: Ints  # (n_documents + 1,) where its judgment stands in the qrels; -1: unjudged
     cost: Floats | None  # (n_documents + 1,) of looking at it
@@ -65,117 +61,31 @@ class Documents:
             places = np.array([ranks[doc] for doc in docs], np.int64)
             first, size = scene.ranking.tie_first[places], scene.ranking.tie_size[places]
         row = np.array([*(rows.get(doc, -1) for doc in names), -1], np.int64)
-        return cls(names, row, cost, first, size)
+        return cls(scene, names, row, cost, first, size)
 
+    def judged(self, rankings: Ints, given: Ints | None = None, grade: int = 0) -> Judged:
+        """Return several rankings of the query as one Judged.
 
-class _Tiled(Qrels):
-    """The judgments of one query, over and over, each time as a query of its own."""
-
-    def __init__(self, one: Qrels, n: int, new: int | None) -> None:  # not of data
-        """Repeat them n times; `new` is the grade of one more document, which stands last."""
-        self._one, self._n = one, n
-        grade = one.grade if new is None else np.append(one.grade, new)
-        sampling = one.sampling
-        if new is not None:  # of no stratum that matters: see `judgments`
-            sampling = {name: np.append(column, 1) for name, column in sampling.items()}
-        self.query_ids = one.query_ids * n
-        self.starts = np.arange(n + 1) * len(grade)
-        self.grade = np.tile(grade, n)
-        self.__dict__["sampling"] = {name: np.tile(each, n) for name, each in sampling.items()}
-        self.__dict__["top_grade"] = max(one.top_grade, new or 0)
-
-    @property
-    def levels(self) -> Levels:
-        if not self._one.in_groups:
-            return super().levels
-        one, each = self._one.levels, np.arange(self._n)
-        n_groups, n_docs = len(one.query), len(self._one)
-        return Levels(
-            np.repeat(each, n_groups),
-            np.add.outer(each * n_groups, one.group).ravel(),
-            np.tile(one.subgroup, self._n),
-            np.add.outer(each * n_docs, one.row).ravel(),
-            np.tile(one.level, self._n),
-            [*one.names] * self._n,
-            None if one.weight is None else np.tile(one.weight, self._n),
+        `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
+        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`, which
+        judgments in groups do not take. Where values are averaged over ties, the places stay tied
+        whatever stands there, and the rankings are as long as the scene's.
+        """
+        scene, rows, there = self.scene, self.row[rankings], rankings >= 0
+        if given is not None:
+            rows = np.where(rankings == given[:, None], len(scene.qrels), rows)
+        return reranked(
+            *(scene.judged, scene.qrels, rows, np.count_nonzero(there, axis=1)[:, None]),
+            judged_only=scene.judged_only,
+            cost=None if self.cost is None else self.cost[rankings[there]],
+            tie_first=self.tie_first,
+            tie_size=self.tie_size,
+            added=None if given is None else grade,
         )
 
-    def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:
-        return np.tile(self._one._best_ranking(greedy), self._n)
-
-
-def values(
-    scene: Scene,
-    measure: Measure,
-    documents: Documents,
-    rankings: Ints,
-    judged: Ints | None = None,
-    grade: int = 0,
-) -> Floats:
-    """Return the value that each of several rankings of the query would have: (n,).
-
-    `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last one.
-    With `judged` (n,), in each ranking that unjudged document has the grade `grade`; which is no
-    matter of judgments in groups. Where values are averaged over ties, the places stay tied
-    whatever stands there, and the rankings are as long as the scene's.
-    """
-    one, options, n = scene.judged, scene.options, len(rankings)
-    new = None if judged is None else grade
-    qrels = _Tiled(scene.qrels, n, new)
-    n_rows = int(qrels.starts[1])
-    rows = documents.row[rankings]
-    if judged is not None:
-        rows = np.where(rankings == judged[:, None], n_rows - 1, rows)
-    query, place = (rows >= 0).nonzero()
-    row = query * n_rows + rows[query, place]
-    hits = Ranked(
-        *(n, query, place + 1, qrels.grade[row]),
-        sampling={name: column[row] for name, column in qrels.sampling.items()},
-        tie_first=None if documents.tie_first is None else documents.tie_first[place],
-        tie_size=None if documents.tie_size is None else documents.tie_size[place],
-    )
-    there = rankings >= 0
-    n_retrieved = np.count_nonzero(there, axis=1)[:, None]
-    cost = None if documents.cost is None else documents.cost[rankings[there]]
-    judged_only = options.get("judged_only", False)
-
-    def parts() -> Parts:
-        rank, levels = np.zeros(len(qrels), np.int64), qrels.levels
-        rank[row] = place + 1
-        return Parts(n, levels, rank[levels.row], judged_only, qrels)
-
-    if judged_only:
-        hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
-    ideal = qrels.ideal if new is not None else _tiled(one.ideal, n)
-    found = measure.values(
-        Judged(
-            *(hits, ideal, n_retrieved, qrels.top_grade, one.in_groups, parts, cost),
-            # Other equal scores stand as the rankings say.
-            ties="expected" if one.ties == "expected" else "document",
-            is_cut=one.is_cut,
-        )
-    )
-    return found[:, 0]
-
-
-def _tiled(ideal: Ranked, n: int) -> Ranked:
-    """Return the rows of one query as those of n."""
-    return Ranked(
-        *(n, np.repeat(np.arange(n), len(ideal.query))),
-        *(np.tile(ideal.rank, n), np.tile(ideal.grade, n)),
-        sampling={name: np.tile(column, n) for name, column in ideal.sampling.items()},
-    )
-
-
-def _all_values(
-    scene: Scene, measure: Measure, n: int, length: int, some: Callable[[slice], Floats]
-) -> Floats:
-    """Return the values of n variants, which `some` finds: so many at a time as memory allows."""
-    depth = measure.parameters.get("depth")  # of ranks that are looked at, whatever is retrieved
-    padded = depth if isinstance(depth, int) else 0
-    size = max(1, _ROWS // (length + len(scene.qrels) + padded + 1))
-    parts = (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
-    return np.concatenate([np.zeros(0), *map(some, parts)])
+    def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
+        """Return the value of each of n rankings: (n,). `judged` returns some as one Judged."""
+        return values_of(measure, n, len(self.names) + len(self.scene.qrels), judged)
 
 
 def _value(scene: Scene, measure: Measure) -> float:
@@ -210,18 +120,18 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
         return None
     documents = Documents.of(scene, scene.docs)
     n_docs = len(scene.docs)
-    kinds = _kinds(scene, documents, min(n_docs, _FIRST))
+    kinds = _kinds(scene, documents, min(n_docs, FIRST))
     above, below = np.triu_indices(len(kinds), 1)
     differ = kinds[above] != kinds[below]
     above, below = above[differ], below[differ]
 
-    def some(part: slice) -> Floats:
-        rankings = np.tile(np.arange(n_docs), (part.stop - part.start, 1))
+    def swapped(some: slice) -> Judged:
+        rankings = np.tile(np.arange(n_docs), (some.stop - some.start, 1))
         each = np.arange(len(rankings))
-        rankings[each, above[part]], rankings[each, below[part]] = below[part], above[part]
-        return values(scene, measure, documents, rankings)
+        rankings[each, above[some]], rankings[each, below[some]] = below[some], above[some]
+        return documents.judged(rankings)
 
-    found = _all_values(scene, measure, len(above), n_docs, some)
+    found = documents.values(measure, len(above), swapped)
     now = _value(scene, measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
@@ -290,23 +200,24 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
     docs, kept = whole.docs[:end], set(scene.docs)
     documents = Documents.of(scene, docs)
-    graded = _graded(scene, documents)
+    graded = _graded(documents)
+    first = whole.take(slice(end))
+    orders = [by_grade(first, how, graded[None])[0] for how in ("best", "worst")]
     rankings, found = [], []
-    edges = [0, *(np.flatnonzero(np.diff(whole.tie_first[:end])) + 1).tolist(), end]
+    edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     for begin, stop in pairwise(edges):
-        its = graded[begin:stop]
-        if len(set(its.tolist())) < 2:
+        if len(set(graded[begin:stop].tolist())) < 2:
             continue
-        for by in (-its, its):
+        for order in orders:
             ranking = np.arange(end)
-            ranking[begin:stop] = begin + by.argsort(kind="stable")
+            ranking[begin:stop] = order[begin:stop]
             rankings.append(ranking[:depth])
         found.append(slice(begin, stop))
 
-    def some(part: slice) -> Floats:
-        return values(scene, measure, documents, np.array(rankings[part]))
+    def tied(some: slice) -> Judged:
+        return documents.judged(np.array(rankings[some]))
 
-    both = _all_values(scene, measure, len(rankings), depth, some).reshape(-1, 2)
+    both = documents.values(measure, len(rankings), tied).reshape(-1, 2)
     every = [
         Tie(
             at.start + 1,
@@ -321,9 +232,9 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
 
 
-def _graded(scene: Scene, documents: Documents) -> Ints:
+def _graded(documents: Documents) -> Ints:
     """Return the grades; unjudged documents have one below all: (n_documents,)."""
-    grade = scene.qrels.grade
+    grade = documents.scene.qrels.grade
     lowest = min(int(grade.min(initial=0)), 0) - 1
     return np.append(grade, lowest)[documents.row[:-1]]
 
@@ -378,7 +289,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     documents have a cost, which is then not known. None for a text.
     """
     nothing = Judgments(None, None)
-    judged_only = scene.options.get("judged_only", False)
+    judged_only = scene.judged_only
     if (
         measure.definition.is_text
         or scene.judged.in_groups
@@ -386,18 +297,17 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
         or (judged_only and scene.judged.cost is not None)
     ):
         return nothing
-    open_ranks = np.array([rank for rank, _ in unjudged(scene, _DEEPEST)], np.int64)
+    open_ranks = np.array([rank for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     docs = scene.ranking.docs
     documents = Documents.of(scene, docs)
     grades = _tried(scene)
 
     def of(grade: int) -> Floats:
-        def some(part: slice) -> Floats:
-            given = open_ranks[part] - 1
-            rankings = _ranked_again(scene, documents, given, grade)
-            return values(scene, measure, documents, rankings, given, grade)
+        def graded(some: slice) -> Judged:
+            given = open_ranks[some] - 1
+            return documents.judged(_ranked_again(documents, given, grade), given, grade)
 
-        return _all_values(scene, measure, len(open_ranks), len(docs), some)
+        return documents.values(measure, len(open_ranks), graded)
 
     found = np.column_stack([of(grade) for grade in grades])
     now = _value(scene, measure)
@@ -426,23 +336,18 @@ def _tried(scene: Scene) -> Sequence[int]:
     return [0, 1, *between, top]
 
 
-def _ranked_again(scene: Scene, documents: Documents, given: Ints, grade: int) -> Ints:
+def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
     """Return the ranking once for each of the documents `given` (n,) a grade: (n, ranks).
 
-    Only where grades rank equal scores, it changes.
+    It only changes where grades rank equal scores.
     """
-    rankings = np.tile(np.arange(len(documents.names)), (len(given), 1))
-    if scene.judged.ties not in ("best", "worst"):
-        return rankings
-    graded = np.tile(_graded(scene, documents), (len(given), 1))
-    graded[np.arange(len(given)), given] = grade
-    best = scene.judged.ties == "best"
-    lowest, highest = int(graded.min(initial=0)), int(graded.max(initial=0))
-    keys = scene.ranking.tie_first * (highest - lowest + 1)
-    order: Ints = (keys + (highest - graded if best else graded - lowest)).argsort(
-        axis=1, kind="stable"
-    )
-    return order
+    scene, n = documents.scene, len(given)
+    how = scene.judged.ties
+    if how not in ("best", "worst"):
+        return np.tile(np.arange(len(documents.names)), (n, 1))
+    graded = np.tile(_graded(documents), (n, 1))
+    graded[np.arange(n), given] = grade
+    return by_grade(scene.ranking, how, graded)
 
 
 # ---- a document where another ranking has it --------------------------------------------------
@@ -487,7 +392,7 @@ def moved(
     )
     docs = [
         doc
-        for doc in dict.fromkeys([*scene.docs[:_FIRST], *other_ranking[:_FIRST]])
+        for doc in dict.fromkeys([*scene.docs[:FIRST], *other_ranking[:FIRST]])
         if here.get(doc) != there.get(doc)
     ]
     n_docs = len(here)
@@ -502,11 +407,10 @@ def moved(
         yield from order
         yield from [-1] * (n_docs + 1 - len(order))
 
-    def some(part: slice) -> Floats:
-        rankings = np.array([list(changed(doc)) for doc in docs[part]], np.int64)
-        return values(scene, measure, documents, rankings)
+    def moved_there(some: slice) -> Judged:
+        return documents.judged(np.array([list(changed(doc)) for doc in docs[some]], np.int64))
 
-    found = _all_values(scene, measure, len(docs), n_docs + 1, some)
+    found = documents.values(measure, len(docs), moved_there)
     now = _value(scene, measure)
     moves = [
         Move(doc, here.get(doc), there.get(doc), value, value - now)
