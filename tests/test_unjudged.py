@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from test_measures import variants
 
-import cranfield.pairs.unjudged as unjudged
 from cranfield import (
     CranfieldWarning,
     JointBounds,
@@ -33,7 +32,8 @@ from cranfield.errors import NothingSharedError
 from cranfield.judged import Judged
 from cranfield.measures import measure as register
 from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS
-from cranfield.pairs.unjudged import PairBounds, judged_measure, pair_bounds
+from cranfield.pairs.extremes import Ratio
+from cranfield.pairs.joint_bounds import PairBounds, judged_measure, pair_bounds
 from cranfield.ranked import Floats, ratio
 
 OF_USERS = (
@@ -430,8 +430,8 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
         before(self, measure, known)  # type: ignore[arg-type]
         self.deepest = 2**62  # type: ignore[attr-defined]
 
-    before = unjudged._Ratio.__init__
-    monkeypatch.setattr(unjudged._Ratio, "__init__", endless)
+    before = Ratio.__init__
+    monkeypatch.setattr(Ratio, "__init__", endless)
     whole = joint_bounds(qrels, runs[0], runs[1], measures)
     assert found.query_low.tolist() == whole.query_low.tolist()
     assert found.query_high.tolist() == whole.query_high.tolist()
@@ -667,7 +667,7 @@ def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
     before = joint_bounds(qrels, left, right, SOME)
     few = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
-    monkeypatch.setattr(unjudged, "keyed", few)
+    monkeypatch.setattr("cranfield.pairs.documents.keyed", few)
     after = joint_bounds(qrels, left, right, SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()

@@ -27,7 +27,7 @@ _HOME = {
     "Gate": "comparison.gate",
     "Graded": "graded",
     "InputError": "errors",
-    "JointBounds": "pairs",
+    "JointBounds": "pairs.joint_bounds",
     "Kendall": "comparison.correlation",
     "LibraryError": "errors",
     "Measure": "measures",
@@ -38,13 +38,13 @@ _HOME = {
     "OrderingPair": "comparison.correlating",
     "Parameter": "measures.parameters",
     "Qrels": "qrels",
-    "RBO": "pairs",
+    "RBO": "pairs.overlap",
     "Ranked": "ranked",
     "RecallPoint": "measures.parameters",
     "Rel": "measures.parameters",
     "Report": "checking",
     "Run": "runs",
-    "RunRBO": "pairs",
+    "RunRBO": "pairs.overlap",
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
@@ -60,7 +60,7 @@ _HOME = {
     "explain": "explanation.explaining",
     "gate": "comparison.gate",
     "grades": "graded",
-    "joint_bounds": "pairs",
+    "joint_bounds": "pairs.joint_bounds",
     "kendall": "comparison.correlation",
     "measure": "measures",
     "nugget_recall": "nuggets",
@@ -68,7 +68,7 @@ _HOME = {
     "parse_all": "measures",
     "power": "comparison.power",
     "ratio": "ranked",
-    "rbo": "pairs",
+    "rbo": "pairs.overlap",
     "read_qrels": "qrels",
     "read_run": "runs",
     "swap_rate": "comparison.discrimination",
@@ -186,7 +186,8 @@ if TYPE_CHECKING:
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.notes import Note
     from cranfield.nuggets import NuggetScores, nugget_recall
-    from cranfield.pairs import RBO, JointBounds, RunRBO, joint_bounds, rbo
+    from cranfield.pairs.joint_bounds import JointBounds, joint_bounds
+    from cranfield.pairs.overlap import RBO, RunRBO, rbo
     from cranfield.qrels import Qrels, read_qrels
     from cranfield.ranked import Ranked, ratio
     from cranfield.runs import Run, read_run

@@ -203,7 +203,7 @@ class Tried:
         """Return what one document at rank 1, 2, ... counts in DCG, cut as the measure is."""
         n = max([1, *(max(len(one.grade), one.n_documents) for one in self._queries)])
         best = int(self._best_first({0, self._top_grade})[0])
-        return discounts(dcg_of(self._measure), n, best, self._top_grade)
+        return discounts(dcg_of(self._measure), best, self._top_grade, n)
 
     def _highest_ratio(self, one: Query, grades: Ints, weights: Floats) -> _Steps:
         """Return completions of which the last has the highest nDCG.
@@ -319,7 +319,7 @@ def judged_of(parts: Sequence[Completions], top_grade: int) -> Judged:
 
 
 def grades_between(
-    gain: str | Gains | Mapping[int, float], top_grade: int, grades: Iterable[int]
+    gain: str | Mapping[int, float] | None, top_grade: int, grades: Iterable[int]
 ) -> Ints:
     """Return these grades, and those that may be worth the most or the least, ascending.
 
@@ -327,8 +327,8 @@ def grades_between(
     these stand beside one that it names.
     """
     wanted = set(grades)
-    if not isinstance(gain, str):
-        wanted |= {near for g in dict(gain) for near in (g - 1, g, g + 1)}
+    if isinstance(gain, Mapping):
+        wanted |= {near for g in gain for near in (g - 1, g, g + 1)}
     return np.array(sorted(g for g in wanted if 0 <= g <= top_grade))
 
 
@@ -339,7 +339,7 @@ def dcg_of(measure: Measure) -> Measure:
     return Measure("DCG", measure.cutoff, given)
 
 
-def discounts(dcg: Measure, n: int, grade: int, top_grade: int) -> Floats:
+def discounts(dcg: Measure, grade: int, top_grade: int, n: int) -> Floats:
     """Return what a document of this grade adds to a DCG at the ranks from 1 to n: (n,)."""
 
     def alone(some: slice) -> Judged:

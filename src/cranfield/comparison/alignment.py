@@ -30,7 +30,7 @@ from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
 from cranfield.notes import Note
-from cranfield.pairs import judged_measure
+from cranfield.pairs.joint_bounds import judged_measure
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
 from cranfield.runs import Run, as_run, numbering, several_runs

@@ -19,11 +19,12 @@ from cranfield.pairs.assessors import (
     confusion,
     two_judgments,
 )
-from cranfield.pairs.relabelled import Relabelled, batches, on_scale
+from cranfield.pairs.relabelled import Relabelled, on_scale
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import Systems
+from cranfield.variants import blocks
 from cranfield.version import __version__
 
 MIXTURES = 1_000
@@ -151,8 +152,8 @@ def _of_two(
         source = np.random.Generator(np.random.PCG64(recipe["seed"]))
 
         def mixed() -> Iterator[Floats]:
-            for size in batches(recipe["mixtures"], values[0].size):
-                from_a = source.random((size, len(two.query_ids))) < 0.5
+            for some in blocks(recipe["mixtures"], values[0].size):
+                from_a = source.random((some.stop - some.start, len(two.query_ids))) < 0.5
                 yield np.where(from_a[:, :, None, None], *values)
 
         wanted = _orderable(under_a.measures)

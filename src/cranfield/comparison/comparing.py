@@ -64,7 +64,7 @@ from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
 from cranfield.formats.scores import WideColumns
 from cranfield.notes import Note, warn_of
-from cranfield.pairs import PairBounds
+from cranfield.pairs.joint_bounds import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
 from cranfield.version import __version__
 

@@ -34,7 +34,7 @@ from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.scores import WideColumns
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of
-from cranfield.pairs import RBO, rbo
+from cranfield.pairs.overlap import RBO, rbo
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table, text, to_html
 from cranfield.version import __version__

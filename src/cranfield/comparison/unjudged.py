@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.comparison.alignment import Aligned
 from cranfield.measures.parameters import Depth
-from cranfield.pairs import PairBounds, pair_bounds
+from cranfield.pairs.joint_bounds import PairBounds, pair_bounds
 from cranfield.ranked import Bools, Ints, mean
 from cranfield.scores import Systems
 

@@ -216,7 +216,7 @@ def measure(
     `linear` says whether a document adds what its grade is worth, times a weight that depends on
     its rank, on how many documents were retrieved and on the parameters, and on nothing else:
     "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
-    Then the difference of two runs has bounds of its own (see `cranfield.pairs.unjudged`).
+    Then the difference of two runs has bounds of its own (see `cranfield.pairs.joint_bounds`).
 
     `by_grade` says that of all orders of equal scores, the one by falling grade has the best value
     and the one by rising grade the worst (what is unjudged comes last, or first); ties="best" and

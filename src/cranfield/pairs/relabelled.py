@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,10 +10,9 @@ from cranfield.judge import judge_all
 from cranfield.judged import Judged
 from cranfield.measures import Measure, Plan
 from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints, Ranked
+from cranfield.ranked import Floats, Ints
 from cranfield.runs import Run
-
-_CELLS = 1_000_000  # of a batch
+from cranfield.variants import best_first, blocks, repeated
 
 
 def on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
@@ -22,13 +20,6 @@ def on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
     some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     some.top_grade = top
     return some
-
-
-def batches(n: int, cells: int) -> Iterator[int]:
-    """Yield how many to look at at once, if each takes so many cells."""
-    step = max(1, _CELLS // max(cells, 1))
-    for begin in range(0, n, step):
-        yield min(step, n - begin)
 
 
 class Relabelled:
@@ -58,8 +49,8 @@ class Relabelled:
         """Yield scores (n_qrels, n_queries, n_systems, n_measures), some qrels at once."""
         source = np.random.Generator(np.random.PCG64(seed))
         true = self._qrels.grade
-        for size in batches(n, len(true)):
-            drawn = source.random((size, len(true)))
+        for some in blocks(n, 2 * len(true)):
+            drawn = source.random((some.stop - some.start, len(true)))
             grades = np.empty(drawn.shape, np.int64)
             for grade in np.unique(true).tolist():
                 rows = np.flatnonzero(true == grade)
@@ -71,18 +62,11 @@ class Relabelled:
     def _under(self, grades: Ints) -> Floats:
         """Return the scores under grades (n_qrels, rows), each query of each qrels one query."""
         n, n_queries = len(grades), len(self._qrels.query_ids)
-        query = (np.arange(n)[:, None] * n_queries + self._qrels.query).ravel()
-        span = self._top - int(grades.min(initial=0)) + 1
-        below = np.sort(query * span + self._top - grades.ravel()) % span
-        ideal = Ranked(n * n_queries, query, np.zeros(0), self._top - below)
-        ideal = replace(ideal, rank=ideal.ordinal)
+        ideal = best_first(self._qrels.ideal, grades)
         found = []
         for one in self._systems:
-            of = (np.arange(n)[:, None] * n_queries + one.hits.query).ravel()
-            rank, grade = np.tile(one.hits.rank, n), grades[:, one.hits.grade].ravel()
+            hits = repeated(one.hits, n, grades[:, one.hits.grade])
             cost = None if one.cost is None else np.tile(one.cost, n)
-            hits = Ranked(n * n_queries, of, rank, grade)
-            retrieved = np.tile(one.n_retrieved, (n, 1))
-            judged = Judged(hits, ideal, retrieved, self._top, cost=cost)
+            judged = Judged(hits, ideal, np.tile(one.n_retrieved, (n, 1)), self._top, cost=cost)
             found.append(self._plan.values(judged).reshape(n, n_queries, self._n_measures))
         return np.stack(found, axis=2)
