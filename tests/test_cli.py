@@ -644,7 +644,7 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     old, new, wide = saved(tmp_path)
-    expected = cranfield.gate([old, new], "map", baseline="old", margin=0.1)
+    expected = cranfield.gate([old, new], measures="map", baseline="old", margin=0.1)
     judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
     for arguments in ([old, new], [old, old, new]):
         done = invoke(*judged, *arguments)
@@ -656,7 +656,7 @@ def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "no system 'elder' to be the baseline" in done.stderr
     done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
-    expected_order = cranfield.correlate([old, new], "map P_10")
+    expected_order = cranfield.correlate([old, new], measures="map P_10")
     assert (done.exit_code, done.stdout) == (0, str(expected_order))
 
 
@@ -740,9 +740,9 @@ COMMANDS_OF_ROWS = {
     "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
     "correlate": "correlate qrels --qrels @one @one.run two.run three.run -m RR",
     "agreement": "agreement qrels other.qrels @one.run two.run -q",
-    "explain a query": "explain qrels @one.run -m RR -q =1+1",
+    "explain a query": "explain qrels @one.run -m RR --query =1+1",
     "explain the mean": "explain qrels @one.run -m RR",
-    "explain a difference": "explain qrels @one.run two.run -m RR -q q2",
+    "explain a difference": "explain qrels @one.run two.run -m RR --query q2",
     "nuggets": "nuggets nuggets.csv -q",
 }
 

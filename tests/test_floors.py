@@ -67,6 +67,7 @@ FLOORS = [
     "measures",
     "bounds",
     "scores",
+    "arguments",
     "evaluation",
     "explanation.scene",
     "explanation.following",

@@ -146,7 +146,7 @@ def command(
             refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
             files.insert(0, files.pop(at))
             baseline = saved_system(files[0], measures, columns)
-        content, judging = files, Judging()
+        content, judging = (files, None), Judging()
     else:
         measures = measures_of(names, DEFAULT_MEASURES, rel)
         named = data.read_runs(runs)
@@ -155,7 +155,7 @@ def command(
             at = place_of(baseline, runs)
             baseline = baseline if at is None else named[at].name
     found = compare(
-        content,
+        *content,
         measures,
         baseline=baseline,
         all_pairs=all_pairs,

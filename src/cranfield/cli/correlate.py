@@ -105,7 +105,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     check_inputs(saved, runs)
     refuse_two_inputs(qrels, *others, *runs)
-    content: Any = [qrels, *runs]
+    content: Any = ([qrels, *runs], None)
     measures: Any = list(names) or None
     if not saved:
         if others and "-" in runs:
@@ -122,7 +122,7 @@ def command(
         content = (judgments, data.read_runs(runs))
     options_of_data: dict[str, Any] = {"columns": columns} if saved else dict(judging)
     found = correlate(
-        content,
+        *content,
         measures,
         reference=reference,
         discrimination=discrimination,

@@ -148,7 +148,7 @@ def command(
     content: Any
     options: dict[str, Any]
     if saved:
-        measures, content, options = list(names) or None, files, {"columns": columns}
+        measures, content, options = list(names) or None, (files, None), {"columns": columns}
         if not named:
             refuse_two_inputs(*files, baseline)  # for its name, and for its scores
             baseline = saved_system(baseline, measures, columns)
@@ -158,7 +158,7 @@ def command(
         opened = data.read_runs(files)
         content, baseline = (data.read_qrels(qrels), opened), opened[0].name
     found = gate(
-        content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
+        *content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
     )
     show_report(
         form,

@@ -1,5 +1,6 @@
 """What the commands that print reports share: options, and printing in the form asked for."""
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
@@ -163,7 +164,7 @@ def place_of(path: str, paths: Sequence[str]) -> int | None:
 
 def is_file(path: str) -> bool:
     """Tell whether a text is something to read, rather than a name."""
-    return path == "-" or os.path.exists(path) or Source(path).is_url
+    return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
 
 
 def saved_system(path: str, measures: Sequence[str] | None, columns: WideColumns) -> str:
@@ -171,7 +172,7 @@ def saved_system(path: str, measures: Sequence[str] | None, columns: WideColumns
 
     It has this name among others, too, if the file is the first of them.
     """
-    names = align([path], measures, missing="zero", columns=columns).names
+    names = align([path], None, measures, missing="zero", columns=columns).names
     if len(names) > 1:
         raise OptionError(
             f"--baseline {path}: holds the scores of several systems; name the one that is meant: "

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
+from cranfield.arguments import check_judged, check_scores
 from cranfield.errors import (
     DuplicateError,
     InputError,
@@ -104,7 +105,8 @@ class _Column(NamedTuple):
 
 
 def align(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     missing: Missing | None = None,
@@ -114,10 +116,11 @@ def align(
     """Return the scores of several systems for the same queries.
 
     Args:
-        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, Scores, a list of
-            these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
+        qrels: judgments, as `evaluate` takes them; or, without runs, scores: Systems, Scores, a
+            list of these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
             {query_id: value}}}`; or saved per-query scores of any tool: a path, a list of paths, a
             table.
+        runs: as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
@@ -133,12 +136,19 @@ def align(
     if missing is not None:
         one_of("missing", missing, get_args(Missing))
     one_of("columns", columns, get_args(WideColumns))
-    if isinstance(data, tuple) and len(data) == 2:
+    if runs is not None:
+        check_judged(qrels, runs)
         wanted = DEFAULT_MEASURES if measures is None else measures
-        return _evaluated(*data, wanted, missing or "zero", judging)
+        return _evaluated(qrels, runs, wanted, missing or "zero", judging)
+    check_scores(qrels)
     if judging:
         raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
-    found, notes, recipe = _given(data, columns)
+    try:
+        found, notes, recipe = _given(qrels, columns)
+    except InputError as error:
+        if error.line is None:
+            raise
+        raise error.because("Scores are expected, since no runs are given.") from None
     names = None if measures is None else _texts_of(measures)
     return _aligned(found, names, missing or "error", notes, recipe)
 

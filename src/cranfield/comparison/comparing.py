@@ -107,7 +107,8 @@ class _Family(NamedTuple):
 
 
 def compare(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     baseline: str | None = None,
@@ -129,9 +130,10 @@ def compare(
     """Compare systems over the same queries: differences, how sure they are, and where they are.
 
     Args:
-        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, a list of Scores,
-            a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query scores of any
-            tool: a path, a list of paths, a table.
+        qrels: judgments, as `evaluate` takes them; or, without runs, scores: Systems, a list of
+            Scores, a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query
+            scores of any tool: a path, a list of paths, a table.
+        runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare; each has a table. [default: all there are; nDCG@10 of runs]
         baseline: the system that the others are compared with. [default: the first]
         all_pairs: compare each system with each other, instead.
@@ -217,7 +219,7 @@ def compare(
         )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
-    aligned = align(data, measures, missing=missing, columns=columns, **judging)
+    aligned = align(qrels, runs, measures, missing=missing, columns=columns, **judging)
     if not all_pairs:
         baseline = _baseline(aligned.names, baseline)
     settings = Settings(
