@@ -12,6 +12,7 @@ FLOORS = [
     "version",
     "cached",
     "errors",
+    "options",
     "notes",
     "render",
     "derivation",
