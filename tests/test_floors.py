@@ -124,6 +124,7 @@ FLOORS = [
     "pytrec_eval",
     "demo",
     "cli.terminal",
+    "cli.flags",
     "cli.data",
     "cli.report",
     "cli.evaluate",

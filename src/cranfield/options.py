@@ -40,7 +40,7 @@ def finite(value: object) -> int | float | None:
     >>> finite(2), finite(0.5), finite(True), finite("2"), finite(float("nan"))
     (2, 0.5, None, None, None)
     """
-    if not isinstance(value, Number) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Number):
         return None
     try:
         found = operator.index(value) if isinstance(value, Integral) else float(value)  # type: ignore[arg-type]
@@ -72,7 +72,8 @@ def whole(least: int, most: int | None = None) -> Check:
 
     def check(value: object) -> int:
         found = finite(value)
-        if found is None or found != int(found) or found < least or found > (most or found):
+        in_range = found is not None and least <= found and (most is None or found <= most)
+        if found is None or found != int(found) or not in_range:
             raise ValueError(expected)
         return int(found)
 
@@ -303,4 +304,5 @@ def takes(
 def _in_short(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
-    return " | ".join(getattr(one, "__name__", str(one)) for one in _united(annotation))
+    names = (getattr(one, "__name__", str(one)) for one in _united(annotation))
+    return " | ".join("None" if name == "NoneType" else name for name in names)
