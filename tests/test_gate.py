@@ -283,7 +283,7 @@ def test_columns_may_be_systems(tmp_path: Path) -> None:
     rows = [f"q{i},{a / 100},{b / 100}" for i, (a, b) in enumerate(zip(A, B, strict=True))]
     path = tmp_path / "nDCG@10.csv"
     path.write_text("\n".join(["query_id,left,right", *rows]) + "\n")
-    found = gate(str(path), baseline="right", margin=0.05, columns="systems")
+    found = gate(str(path), baseline="right", margin=0.05, layout="systems")
     assert found.verdicts[0].p == judged(A, B, 0.05).verdicts[0].p
 
 

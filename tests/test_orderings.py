@@ -117,15 +117,15 @@ def test_columns_may_be_systems(tmp_path: Path) -> None:
         rows = [",".join([q, *(str(of[s][q]) for s in "abc")]) for q in SAKAI["a"]]
         paths.append(tmp_path / f"{measure}.csv")
         paths[-1].write_text("\n".join(["query_id,a,b,c", *rows]) + "\n")
-    wide = discriminative_power(str(paths[0]), columns="systems")
+    wide = discriminative_power(str(paths[0]), layout="systems")
     assert list(wide.values()) == list(discriminative_power(SAKAI).values())
-    assert list(swap_rate(str(paths[0]), columns="systems", splits=20).values()) == list(
+    assert list(swap_rate(str(paths[0]), layout="systems", splits=20).values()) == list(
         swap_rate(SAKAI, splits=20).values()
     )
     with pytest.raises(InputError, match="nothing to compare the ordering"):
-        correlate(str(paths[0]), columns="systems")
-    with pytest.raises(OptionError, match="columns="):
-        correlate(SAKAI, columns="rows")  # type: ignore[arg-type]
+        correlate(str(paths[0]), layout="systems")
+    with pytest.raises(OptionError, match="layout="):
+        correlate(SAKAI, layout="rows")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")
@@ -80,7 +80,7 @@ def command(
     runs: tuple[str, ...],
     names: tuple[str, ...],
     saved: bool,
-    columns: WideColumns,
+    layout: Layout,
     others: tuple[str, ...],
     reference: str | None,
     discrimination: bool,
@@ -120,7 +120,7 @@ def command(
             for path, file in zip(paths, files, strict=True)
         }
         content = (judgments, data.read_runs(runs))
-    options_of_data: dict[str, Any] = {"columns": columns} if saved else dict(judging)
+    options_of_data: dict[str, Any] = {"layout": layout} if saved else dict(judging)
     found = correlate(
         *content,
         measures,

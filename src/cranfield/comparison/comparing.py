@@ -62,7 +62,7 @@ from cranfield.comparison.unjudged import judged_shares, little_judged, on, unju
 from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note, warn_of
 from cranfield.pairs import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
@@ -124,7 +124,7 @@ def compare(
     slices: Any = None,
     bounds: bool = False,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
@@ -160,7 +160,7 @@ def compare(
             are found without.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
@@ -219,7 +219,7 @@ def compare(
         )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
-    aligned = align(qrels, runs, measures, missing=missing, columns=columns, **judging)
+    aligned = align(qrels, runs, measures, missing=missing, layout=layout, **judging)
     if not all_pairs:
         baseline = _baseline(aligned.names, baseline)
     settings = Settings(

@@ -31,7 +31,7 @@ from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of
 from cranfield.pairs import RBO, rbo
@@ -325,7 +325,7 @@ def correlate(
     discrimination: bool = False,
     splits: int = SPLITS,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
@@ -348,7 +348,7 @@ def correlate(
         splits: of the queries into halves, from which the swap rate comes.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
     Measures of which less is better are turned: the first of an ordering is always the best. Where
@@ -373,7 +373,7 @@ def correlate(
     flips = options.whole("flips", flips, least=1)
     resamples = options.whole("resamples", resamples, least=1)
     splits = options.whole("splits", splits, least=1)
-    every = Orderings.of(qrels, runs, measures, missing, columns, **judging)
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging)
     orderings = every.orderings
     if len(orderings) < 2:
         raise InputError(

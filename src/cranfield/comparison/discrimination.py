@@ -21,7 +21,7 @@ from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 
@@ -105,7 +105,7 @@ def discriminative_power(
     flips: int = FLIPS,
     seed: int = SEED,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
@@ -122,7 +122,7 @@ def discriminative_power(
     alpha = options.share("alpha", alpha, below=0.5)
     flips = options.whole("flips", flips, least=1)
     seed = options.whole("seed", seed, least=0)
-    every = Orderings.of(qrels, runs, measures, missing, columns, **judging).orderings
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
     return {one.label: power_of(one, alpha, flips, seed) for one in every}
 
 
@@ -135,7 +135,7 @@ def swap_rate(
     seed: int = SEED,
     bins: Sequence[float] = BINS,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
@@ -155,7 +155,7 @@ def swap_rate(
     ends = tuple(map(float, bins))
     if not ends or list(ends) != sorted(set(ends)) or not ends[0] > 0:
         raise OptionError(f"bins={bins!r:.60}: expected rising numbers above 0")
-    every = Orderings.of(qrels, runs, measures, missing, columns, **judging).orderings
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
     return {one.label: swaps_of(one, splits, seed, ends) for one in every}
 
 

@@ -50,7 +50,7 @@ from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note, lines_of, warn_of
 from cranfield.ranked import floored_log
 from cranfield.render import Shown, Table
@@ -238,7 +238,7 @@ def gate(
     range: tuple[float, float] | None = None,  # noqa: A002 - the word for it
     changes: int | None = None,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Gate:
     """Judge whether systems are not worse than the baseline by more than a margin.
@@ -277,7 +277,7 @@ def gate(
         changes: how many of the queries that changed to keep, the worst first, for each verdict.
             [default: 5 where it is not PASS] Where fewer than 10 changed, all are kept.
         missing: as `compare` takes it: "error", "zero" or "drop".
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Returns:
@@ -310,7 +310,7 @@ def gate(
         changes = options.whole("changes", changes, least=0)
     stated = Margin.of(margin)
     ends = None if range is None else range_given(range)
-    aligned = align(qrels, runs, measures, missing=missing, columns=columns, **judging)
+    aligned = align(qrels, runs, measures, missing=missing, layout=layout, **judging)
     if baseline not in aligned.names:
         raise _no_baseline(baseline, aligned.names)
     if len(aligned.names) == 1:

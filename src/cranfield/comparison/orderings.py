@@ -14,7 +14,7 @@ from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean
@@ -70,7 +70,7 @@ class Orderings:
         runs: Any = None,
         measures: MeasuresLike | None = None,
         missing: Missing | None = None,
-        columns: WideColumns = "measures",
+        layout: Layout = "measures",
         **judging: Unpack[Judging],
     ) -> "Orderings":
         """Return an ordering for each measure; for several judgments, for each of these, too.
@@ -84,7 +84,7 @@ class Orderings:
         notes: dict[Note, list[str]] = {}  # and of which sources
         sources = _sources(qrels, runs)
         for source, one in sources.items():
-            aligned = align(*one, measures, missing=missing, columns=columns, **judging)
+            aligned = align(*one, measures, missing=missing, layout=layout, **judging)
             names = names or aligned.names
             if set(aligned.names) != set(names):
                 odd = min(set(aligned.names) ^ set(names))
