@@ -339,7 +339,7 @@ def test_a_second_assessor_who_agrees_changes_nothing() -> None:
 def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     (a, b), runs = two_of(4), some_runs(3)
     rates = {0: {0: 0.8, 1: 0.2}, 1: {1: 0.7, 0: 0.3}, 2: {2: 0.9, 1: 0.1}}
-    ways: list[dict[str, Any]] = [{"b": b}, {"confusion": rates}]
+    ways: list[dict[str, Any]] = [{"qrels_b": b}, {"confusion": rates}]
     for way in ways:
         once = agreement(a, runs=runs, mixtures=50, seed=1, **way)
         again = agreement(a, runs=runs, mixtures=50, seed=1, **way)
@@ -423,7 +423,7 @@ def test_expected_agreement_is_that_of_the_expected_matrix() -> None:
     ("options", "message"),
     [
         ({}, "takes a second qrels, or confusion"),
-        ({"b": {"q": {"d": 1}}, "confusion": {1: {1: 1}}}, "and not both"),
+        ({"qrels_b": {"q": {"d": 1}}, "confusion": {1: {1: 1}}}, "and not both"),
         ({"confusion": {0: {0: 1}}}, "grade 1, of which it says nothing"),
         ({"confusion": {1: {1: 0}}}, "grade 1, of which it says nothing"),
         ({"confusion": {1: {1: -1}}}, "is no rate"),
@@ -431,12 +431,12 @@ def test_expected_agreement_is_that_of_the_expected_matrix() -> None:
         ({"confusion": {"1": {1: 1}}}, "grades are whole numbers"),
         ({"confusion": {1: 1}}, "expected \\(true grade"),
         (
-            {"b": {"q": {"d": 1}}, "mixtures": 0},
+            {"qrels_b": {"q": {"d": 1}}, "mixtures": 0},
             "mixtures=0: expected a whole number of at least 1",
         ),
-        ({"b": {"q": {"d": 1}}, "seed": -1}, "seed=-1"),
-        ({"b": {"q": {"d": 1}}, "rel": 1.5}, "rel=1.5"),
-        ({"b": {"q": {"d": 1}}, "alpha": 1}, "alpha=1"),
+        ({"qrels_b": {"q": {"d": 1}}, "seed": -1}, "seed=-1"),
+        ({"qrels_b": {"q": {"d": 1}}, "rel": 1.5}, "rel=1.5"),
+        ({"qrels_b": {"q": {"d": 1}}, "alpha": 1}, "alpha=1"),
     ],
 )
 def test_impossible_options(options: dict[str, Any], message: str) -> None:

@@ -617,9 +617,9 @@ def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: 
         done = invoke(command, "--saved", old, new, *more, option, *value)
         assert (done.exit_code, done.stdout) == (2, "")
         assert f"{option} says how judgments and runs are taken" in done.stderr
-    done = invoke(command, old, new, *more, "--columns", "systems")
+    done = invoke(command, old, new, *more, "--layout", "systems")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--columns is of a table of saved scores" in done.stderr
+    assert "--layout applies to saved scores only" in done.stderr
     done = invoke(command, old, *more)
     assert done.exit_code == 2
     assert "Missing argument 'RUN...'; for saved scores, say --saved." in done.stderr
@@ -633,7 +633,7 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
         found = json.loads(invoke(*compared, path, old, new).stdout)
         assert found["settings"]["baseline"] == "new"
         assert found["results"][0]["pairs"] == by_name[0]["pairs"]
-    done = invoke("compare", "--saved", wide, "--columns", "systems", "--baseline", wide)
+    done = invoke("compare", "--saved", wide, "--layout", "systems", "--baseline", wide)
     assert done.exit_code == 2
     assert "several systems; name the one that is meant: old, new" in done.stderr
     done = invoke("compare", "--saved", old, "-", "--baseline", "-")
@@ -644,19 +644,19 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     old, new, wide = saved(tmp_path)
-    expected = cranfield.gate([old, new], "map", baseline="old", margin=0.1)
+    expected = cranfield.gate([old, new], measures="map", baseline="old", margin=0.1)
     judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
     for arguments in ([old, new], [old, old, new]):
         done = invoke(*judged, *arguments)
         assert (done.exit_code, done.stdout) == (0, str(expected))
-    as_systems = ["gate", "--saved", wide, "--columns", "systems", "--margin", "0.1"]
+    as_systems = ["gate", "--saved", wide, "--layout", "systems", "--margin", "0.1"]
     done = invoke(*as_systems, "--baseline", "old", "--format", "json")
     assert json.loads(done.stdout)["outcomes"] == {"new": "PASS"}
     done = invoke(*as_systems, "--baseline", "elder")
     assert done.exit_code == 2
     assert "no system 'elder' to be the baseline" in done.stderr
     done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
-    expected_order = cranfield.correlate([old, new], "map P_10")
+    expected_order = cranfield.correlate([old, new], measures="map P_10")
     assert (done.exit_code, done.stdout) == (0, str(expected_order))
 
 
@@ -740,9 +740,9 @@ COMMANDS_OF_ROWS = {
     "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
     "correlate": "correlate qrels --qrels @one @one.run two.run three.run -m RR",
     "agreement": "agreement qrels other.qrels @one.run two.run -q",
-    "explain a query": "explain qrels @one.run -m RR -q =1+1",
+    "explain a query": "explain qrels @one.run -m RR --query =1+1",
     "explain the mean": "explain qrels @one.run -m RR",
-    "explain a difference": "explain qrels @one.run two.run -m RR -q q2",
+    "explain a difference": "explain qrels @one.run two.run -m RR --query q2",
     "nuggets": "nuggets nuggets.csv -q",
 }
 

@@ -496,7 +496,7 @@ def test_systems_of_one_name_are_both_there(tmp_path: Path) -> None:
 def test_a_measure_of_which_less_is_better() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
     runs = {"late": {q: ["x", "y", "d"] for q in qrels}, "soon": {q: ["d"] for q in qrels}}
-    found = compare((qrels, runs), "LastRel", rope=0.5)
+    found = compare(qrels, runs, "LastRel", rope=0.5)
     pair = found["LastRel"]["soon"]
     assert pair.difference == 1 - 3
     assert (pair.wins, pair.losses) == (2, 0)
@@ -512,7 +512,7 @@ def test_a_measure_of_which_less_is_better() -> None:
 def test_it_takes_what_evaluate_gives_and_what_evaluate_takes() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"e": 2}, "q3": {"f": 1}}
     runs = {"a": {"q1": ["d"], "q2": ["x", "e"]}, "b": {"q1": ["x", "d"], "q2": ["e"], "q3": ["f"]}}
-    whole = compare((qrels, runs), "nDCG@10 RR")
+    whole = compare(qrels, runs, "nDCG@10 RR")
     systems = evaluate(qrels, runs, "nDCG@10 RR")
     again = compare(systems)
     assert [one.pairs[0].difference for one in whole.results] == [
@@ -558,10 +558,10 @@ def test_a_missing_score_is_an_error_unless_said_otherwise() -> None:
 def test_runs_that_lack_queries_are_dropped_or_refused_on_demand() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"e": 2}, "q3": {"f": 1}}
     runs = {"a": {"q1": ["d"], "q2": ["e"]}, "b": {"q2": ["x", "e"], "q3": ["f"]}}
-    assert compare((qrels, runs), "RR", missing="drop")["RR"].query_ids == ["q2"]
-    assert compare((qrels, runs), "RR")["RR"].query_ids == ["q1", "q2", "q3"]
+    assert compare(qrels, runs, "RR", missing="drop")["RR"].query_ids == ["q2"]
+    assert compare(qrels, runs, "RR")["RR"].query_ids == ["q1", "q2", "q3"]
     with pytest.raises(InputError, match="a: 1 of 3 queries have no results"):
-        compare((qrels, runs), "RR", missing="error")
+        compare(qrels, runs, "RR", missing="error")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e200])
@@ -601,9 +601,9 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 
 def test_a_measure_without_scores_is_refused() -> None:
     with pytest.raises(MeasureError, match=r"no scores of AP; there are score"):
-        compare(SAKAI, "AP")
+        compare(SAKAI, measures="AP")
     with pytest.raises(MeasureError, match="no measure of numbers"):
-        compare(({"q": {"d": 1}}, {"a": {"q": ["d"]}}), "RelString")
+        compare({"q": {"d": 1}}, {"a": {"q": ["d"]}}, "RelString")
 
 
 # ---- families, slices, seeds --------------------------------------------------------------------
@@ -796,7 +796,7 @@ def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
 def test_a_usual_comparison_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = compare(DEMO, "nDCG@10")
+        found = compare(*DEMO, "nDCG@10")
     assert not any(note.is_grave for note in found.every_note())
 
 
@@ -859,7 +859,7 @@ def test_geometric_means_are_compared_by_their_ratio(test: Any) -> None:
 
 
 def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
-    result = compare(DEMO, "GMAP")["GMAP"]
+    result = compare(*DEMO, "GMAP")["GMAP"]
     of_evaluate = evaluate(*DEMO, "GMAP")
     assert [one.mean for one in result.systems] == [one["GMAP"] for one in of_evaluate.values()]
     for one in result.systems:
@@ -869,7 +869,7 @@ def test_the_mean_of_gmap_is_the_one_that_evaluate_has() -> None:
 
 
 def test_a_table_of_ratios_says_so() -> None:
-    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), "GMAP", rope=0.05)
+    found = compare(by_gmap(old=HARD, new=BETTER_BUT_FOR_ONE), measures="GMAP", rope=0.05)
     table, pair = found.tables()[0], found["GMAP"]["new"]
     row = dict(zip(table.header, table.rows[1], strict=True))
     assert float(row["ratio"]) == round(pair.ratio or 0, 4)
@@ -880,7 +880,9 @@ def test_a_table_of_ratios_says_so() -> None:
     assert pair.detectable is not None
     assert f"missed more than 1 time in 5: new {math.exp(pair.detectable):.4f}." in shown
     assert "its logarithm within 0.05 of 0" in shown
-    every = compare(by_gmap(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), "GMAP", all_pairs=True)
+    every = compare(
+        by_gmap(a=HARD, b=BETTER_BUT_FOR_ONE, c=HARD[::-1]), measures="GMAP", all_pairs=True
+    )
     means = sorted((one.mean for one in every["GMAP"].systems), reverse=True)
     ratios = every.tables()[1]
     assert ratios.title == ["GMAP   ratios"]
@@ -901,7 +903,7 @@ def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sums_are_compared_by_their_means() -> None:
-    found = compare(DEMO, "NumRelRet AP")
+    found = compare(*DEMO, "NumRelRet AP")
     assert "mean-of-sum" in codes(found["NumRelRet"])
     assert "mean-of-sum" not in codes(found["AP"])
 
@@ -1208,7 +1210,7 @@ def test_what_is_the_same_as_text_stands_twice() -> None:
 
 def test_numpys_numbers_are_numbers() -> None:
     options: Any = {"alpha": np.float64(0.05), "seed": np.int64(42), "flips": np.int64(100)}
-    found = compare(SAKAI, "score", **options)
+    found = compare(SAKAI, measures="score", **options)
     assert found["score"].pairs == sakais_baseline().pairs
 
 
@@ -1220,14 +1222,14 @@ def sakais_baseline() -> Any:
 @pytest.mark.parametrize("measures", [[], 5, [5]])
 def test_measures_are_named(measures: Any) -> None:
     with pytest.raises(MeasureError):
-        compare(SAKAI, measures)
+        compare(SAKAI, measures=measures)
     with pytest.raises(MeasureError):
-        compare(({"q": {"d": 1}}, {"a": {"q": ["d"]}}), measures)
+        compare({"q": {"d": 1}}, {"a": {"q": ["d"]}}, measures)
 
 
 def test_measures_of_texts_are_said_to_be_left_out() -> None:
     given = {"q": {"d": 1}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}
-    assert "Not compared, since they are texts: RelString." in str(compare(given, "RR RelString"))
+    assert "Not compared, since they are texts: RelString." in str(compare(*given, "RR RelString"))
 
 
 @pytest.mark.parametrize("value", [3, None, [1.0]])
@@ -1244,7 +1246,7 @@ def test_no_query_is_nothing_to_compare() -> None:
 def test_judgments_in_groups_are_compared_too() -> None:
     qrels = {"q1": {"s1": {"d": 1}, "s2": {"e": 1}}, "q2": {"s1": {"d": 1}}}
     runs = {"old": {"q1": ["e"], "q2": ["x"]}, "new": {"q1": ["e", "d"], "q2": ["d"]}}
-    found = compare((qrels, runs), "alpha_nDCG@5")
+    found = compare(qrels, runs, "alpha_nDCG@5")
     (name,) = found.aligned.measures
     assert found[name]["new"].difference > 0
     assert found[name].systems[0].judged is None

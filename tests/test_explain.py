@@ -194,7 +194,18 @@ def test_odd_collections_too(options: dict[str, Any]) -> None:
 def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(demo_folder)
     files = "demo/qrels.txt", "demo/bm25.run"
-    arguments = ["-m", "AP", "-q", "q07", "--ties", "worst", "--scores", "single", "--depth", "9"]
+    arguments = [
+        "-m",
+        "AP",
+        "--query",
+        "q07",
+        "--ties",
+        "worst",
+        "--scores",
+        "single",
+        "--depth",
+        "9",
+    ]
     done = cranfield(*files, *arguments)
     value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
     assert last_line(done.stdout).endswith(f" = {value!r}")
@@ -813,7 +824,7 @@ def holds_no_markup(shown: Mapping[str, str]) -> None:
 @pytest.mark.parametrize(("n_runs", "name"), [(1, "nDCG@10"), (2, "RR")])
 def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> None:
     *files, query = hostile(write)
-    arguments = [*files[: n_runs + 1], "-q", query, "-m", name, "--rows", "all"]
+    arguments = [*files[: n_runs + 1], "--query", query, "-m", name, "--limit", "all"]
     shown = {}
     for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
         done = cranfield(*arguments, "--format", form)
@@ -839,10 +850,10 @@ def test_nothing_in_the_name_of_a_group_is_markup() -> None:
 def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
     files = write("qrels", b"q\xff 0 d\xfe 1\nq2 0 a 1\n"), write("run", b"q\xff Q0 d\xfe 1 1 t\n")
     query = b"q\xff".decode(errors="surrogateescape")
-    done = cranfield(*files, "-q", query, "-m", "AP")
+    done = cranfield(*files, "--query", query, "-m", "AP")
     assert done.exit_code == 0
     assert "d\\udcfe" in done.stdout
-    done = cranfield(*files, "-q", query, "-m", "AP", "--format", "json")
+    done = cranfield(*files, "--query", query, "-m", "AP", "--format", "json")
     assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
 
 

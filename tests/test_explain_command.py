@@ -20,10 +20,20 @@ def files(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_the_default_is_the_mean_of_ndcg(files: list[str]) -> None:
     assert cranfield(*files).stdout.startswith("nDCG@10 of bm25: ")
-    assert cranfield(*files, "-q", "q03").stdout.startswith("nDCG@10 = ")
+    assert cranfield(*files, "--query", "q03").stdout.startswith("nDCG@10 = ")
 
 
-@pytest.mark.parametrize("more", [["-q", "q03"], [], ["demo/dense.run", "-q", "q03"]], ids=str)
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--query", "q03"],
+        [],
+        ["demo/dense.run", "--query", "q03"],
+        ["q03"],
+        ["demo/dense.run", "q03"],
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "csv", "tsv", "json"])
 def test_every_form(form: str, more: list[str], files: list[str]) -> None:
     done = cranfield(*files, *more, "-m", "AP", "--format", form)
@@ -37,20 +47,23 @@ def test_every_form(form: str, more: list[str], files: list[str]) -> None:
 MISTAKES = [
     (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
     ([], "Missing argument 'QRELS'"),
-    (["{}", "demo/dense.run", "demo/dense.run", "-q", "q01"], "3 runs: one is explained"),
+    (["{}", "demo/dense.run", "demo/dense.run", "--query", "q01"], "3 runs: one is explained"),
     (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
     (["{}", "-m", "NDGC@10"], "Did you mean"),
-    (["{}", "--rows", "0"], "'0': expected a number of rows, 1 or more, or all"),
-    (["{}", "--rows", "x"], "'x': expected a number of rows, 1 or more, or all"),
-    (["{}", "-q", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
-    (["{}", "-q", "q01", "--queries", "both"], "has no effect where one query is explained"),
+    (["{}", "--limit", "0"], "'0': expected a number of rows, 1 or more, or all"),
+    (["{}", "--limit", "x"], "'x': expected a number of rows, 1 or more, or all"),
+    (["{}", "--query", "q1"], "the qrels have no query 'q1'. Did you mean 'q01'?"),
+    (["{}", "q1"], "q1: neither a file nor a query of the qrels"),
+    (["{}", "demo/dense.run", "nowhere.run"], "nowhere.run: neither a file nor a query of the"),
+    (["{}", "nowhere.run", "--query", "q01"], "nowhere.run: cannot be read"),
+    (["{}", "--query", "q01", "--queries", "both"], "has no effect where one query is explained"),
     (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
     (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
     (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
     (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
     (["{}", "--grades", "1 0"], "--grades stands for judgments and a run"),
     (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
-    (["--grades", "1 0", "-q", "2"], "the qrels have no query '2'"),
+    (["--grades", "1 0", "--query", "2"], "the qrels have no query '2'"),
     (["{}", "--collection", "1 0"], "--collection is said of lists of grades: add --grades."),
     (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),
 ]
@@ -80,7 +93,7 @@ def test_a_broken_file_is_refused_as_by_evaluate(
 ) -> None:
     broken = write("broken.run", content)
     other = CliRunner().invoke(cli, ["evaluate", files[0], broken])
-    done = cranfield(files[0], broken, "-q", "q01")
+    done = cranfield(files[0], broken, "--query", "q01")
     assert (done.exit_code, done.stdout) == (other.exit_code, "") == (2, "")
     assert done.stderr == other.stderr
 
@@ -94,7 +107,7 @@ def test_lists_of_grades_in_every_spelling(write: Write) -> None:
     named = ["--grades", "q1: 5 2 4", "--grades", "q2: 1 0 -"]
     for given in (named, ["--grades", path]):
         assert cranfield(*given, "-m", "DCG").stdout.startswith("DCG of grades: ")
-        assert cranfield(*given, "-m", "DCG", "-q", "q2").stdout.startswith(
+        assert cranfield(*given, "-m", "DCG", "--query", "q2").stdout.startswith(
             "DCG = 1.0000: query q2"
         )
     shown = cranfield("--grades", "5 2", "--collection", "5 2 4", "-m", "nDCG@2").stdout
@@ -106,7 +119,7 @@ def test_lists_of_grades_in_every_spelling(write: Write) -> None:
 def test_it_is_light(demo_folder: Path) -> None:
     code = (
         "import sys; from cranfield.cli import cli\n"
-        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '-q', 'q01'])\n"
+        "try: cli(['explain', 'demo/qrels.txt', 'demo/bm25.run', '--query', 'q01'])\n"
         "except SystemExit: print({'pandas', 'scipy', 'altair'} & sys.modules.keys())"
     )
     done = subprocess.run(

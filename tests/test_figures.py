@@ -260,19 +260,19 @@ def test_commands_write_pictures(tmp_path: Path) -> None:
     svg.write_text("what was there before")
     assert run("reciprocal-rank", "--depth", "3", "-o", svg) == (0, f"note: wrote {svg}\n")
     assert svg.read_text("utf-8") == reciprocal_rank(3).to_svg()
-    assert run("weights", "-m", "P@2 RR", "-m", "AP", "--depth", "3", "-o", spec)[0] == 0
+    assert run("rank-weights", "-m", "P@2 RR", "-m", "AP", "--depth", "3", "-o", spec)[0] == 0
     assert json.loads(spec.read_text()) == rank_weights("P@2 RR AP", 3).spec
-    inputs = (demo.QRELS, demo.RUNS[0], "-q", "q15", "-o", spec)
+    inputs = (demo.QRELS, demo.RUNS[0], "--query", "q15", "-o", spec)
     assert run("precision-recall", *inputs, "-l", "2", "--depth", "9")[0] == 0
     expected = precision_recall(demo.QRELS, demo.RUNS[0], "q15", rel=2, depth=9)
     assert json.loads(spec.read_text()) == expected.spec
-    status, said = run("weights", "-m", "RelString", "-o", tmp_path / "a.bmp")
+    status, said = run("rank-weights", "-m", "RelString", "-o", tmp_path / "a.bmp")
     assert status == 2
     assert "choose one of .svg, .png, .json" in said
-    assert run("weights")[0] == 2
+    assert run("rank-weights")[0] == 2
     assert run()[0] == 2
     assert "Missing command" in run()[1]
-    assert run("precision-recall", "-", "-", "-q", "q1", "-o", svg)[0] == 2
+    assert run("precision-recall", "-", "-", "--query", "q1", "-o", svg)[0] == 2
 
 
 # ---- those of the documentation ---------------------------------------------------------------

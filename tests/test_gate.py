@@ -15,7 +15,7 @@ from scipy import stats
 from vectors import CASE_A
 from vectors import CASE_E as E
 
-from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, topics
+from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
 from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
@@ -185,15 +185,15 @@ def test_verdicts_depend_on_no_other_system_and_no_chunk() -> None:
 
 
 def test_how_often_systems_pass() -> None:
-    """As good as the baseline: with the power that `topics` states; at the margin: alpha."""
-    n, chance = topics(margin=0.3, sd=1), np.random.default_rng(11)
+    """As good as the baseline: with the power stated; at the margin: alpha."""
+    n, chance = queries_needed(margin=0.3, sd=1), np.random.default_rng(11)
     for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
         question = Question(chance.normal(mean, 1, (n, 4_000)), 0.3)
         passed = hold(question, Asked(False, 0.05, "t")).above[0]
         assert passed.mean() == pytest.approx(
             rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
         )
-    n = topics(margin=0.3, sd=1, power=0.9)
+    n = queries_needed(margin=0.3, sd=1, power=0.9)
     found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), Asked(True, 0.05, "t"))
     both = found.above[0] & found.below[2]
     assert both.mean() == pytest.approx(0.8, abs=0.03)
@@ -274,16 +274,16 @@ def test_few_flips_give_no_limit() -> None:
 
 def test_a_measure_that_is_a_sum_is_said_to_be_compared_by_its_mean() -> None:
     data = (QRELS, [BM25, DENSE])
-    found = gate(data, "NumRelRet", baseline="bm25", margin=0.02)
+    found = gate(*data, "NumRelRet", baseline="bm25", margin=0.02)
     assert "NumRelRet: compared is the mean of the queries' values, which is not" in str(found)
-    assert "compared is" not in str(gate(data, "AP", baseline="bm25", margin=0.02))
+    assert "compared is" not in str(gate(*data, "AP", baseline="bm25", margin=0.02))
 
 
 def test_columns_may_be_systems(tmp_path: Path) -> None:
     rows = [f"q{i},{a / 100},{b / 100}" for i, (a, b) in enumerate(zip(A, B, strict=True))]
     path = tmp_path / "nDCG@10.csv"
     path.write_text("\n".join(["query_id,left,right", *rows]) + "\n")
-    found = gate(str(path), baseline="right", margin=0.05, columns="systems")
+    found = gate(str(path), baseline="right", margin=0.05, layout="systems")
     assert found.verdicts[0].p == judged(A, B, 0.05).verdicts[0].p
 
 
@@ -312,9 +312,9 @@ def test_undecided_says_how_many_queries_would_decide() -> None:
     spread = [-20, -10, 0, 10, 20] * 5
     one = differing(spread, 0.02).verdicts[0]
     sd = float(np.std(np.array(spread) / 100, ddof=1))
-    assert (one.outcome, one.queries_needed) == ("UNDECIDED", topics(margin=0.02, sd=sd))
+    assert (one.outcome, one.queries_needed) == ("UNDECIDED", queries_needed(margin=0.02, sd=sd))
     one = differing(spread, 0.02, equivalence=True).verdicts[0]
-    assert one.queries_needed == topics(margin=0.02, sd=sd, power=0.9)
+    assert one.queries_needed == queries_needed(margin=0.02, sd=sd, power=0.9)
     near = differing([d - 4 for d in spread[:10] * 3], 0.07)
     assert near.outcome == "UNDECIDED"
     assert (near.verdicts[0].queries_needed or 31) <= 30
@@ -339,7 +339,7 @@ def test_every_measure_must_pass() -> None:
     with pytest.raises(KeyError, match="was not judged"):
         found["worse", "Z"]
     assert "all" in str(found)
-    alone = gate({k: data[k] for k in ("old", "worse")}, "Y", baseline="old", margin=0.01)
+    alone = gate({k: data[k] for k in ("old", "worse")}, measures="Y", baseline="old", margin=0.01)
     assert alone.verdicts[0] == found["worse", "Y"]
 
 
@@ -469,12 +469,12 @@ def test_forms(form: str, tmp_path: Path) -> None:
     [
         ("--effect 0.3", {"queries": 90}),
         ("--difference 0.03 --sd 0.1", {"queries": 90}),
-        ("--effect 0.3 --queries 50", {"power": pytest.approx(0.5476570390)}),
-        ("--queries 50 --sd 0.15", {"difference": pytest.approx(0.15 * 0.4041830021)}),
-        ("--queries 100", {"effect": pytest.approx(0.2829126328)}),
+        ("--effect 0.3 --n-queries 50", {"power": pytest.approx(0.5476570390)}),
+        ("--n-queries 50 --sd 0.15", {"difference": pytest.approx(0.15 * 0.4041830021)}),
+        ("--n-queries 100", {"effect": pytest.approx(0.2829126328)}),
         ("--width 0.1 --sd 0.22360679774997896", {"queries": 79}),
         ("--margin 0.02 --sd 0.1", {"queries": 156}),
-        ("--margin 0.02 --sd 0.1 --queries 156", {"power": pytest.approx(0.8, abs=0.002)}),
+        ("--margin 0.02 --sd 0.1 --n-queries 156", {"power": pytest.approx(0.8, abs=0.002)}),
     ],
 )
 def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> None:
@@ -487,20 +487,20 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("", "say one of --effect, --difference, --width and --margin, or how many --queries"),
+        ("", "say one of --effect, --difference, --width and --margin, or how many --n-queries"),
         ("--effect 0.3 --margin 0.1", "--width and --margin, not --effect and --margin"),
         ("--difference 0.1", "--difference needs --sd"),
-        ("--width 1 --sd 1 --queries 9", "with --queries, say one of --effect"),
-        ("--difference 1 --queries 9", "--difference needs --sd"),
-        ("--difference 1 --sd 0 --queries 9", "--difference needs --sd"),
+        ("--width 1 --sd 1 --n-queries 9", "with --n-queries, say one of --effect"),
+        ("--difference 1 --n-queries 9", "--difference needs --sd"),
+        ("--difference 1 --sd 0 --n-queries 9", "--difference needs --sd"),
         ("--effect 0.3 --sd 1", "--effect goes without --sd"),
-        ("--effect 0.3 --sd 1 --queries 9", "--effect goes without --sd"),
+        ("--effect 0.3 --sd 1 --n-queries 9", "--effect goes without --sd"),
         ("--effect 0", "--effect=0: no number of queries is enough"),
         ("--effect nan", "--effect=nan: expected a number"),
         ("--effect 1 --power 0.05", "--power=0.05: expected more than --alpha=0.05"),
-        ("--queries 9 --power 0.01", "--power=0.01: expected more than --alpha=0.05"),
-        ("--queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 1"),
-        ("--queries 1", "--queries=1: expected a whole number of at least 2"),
+        ("--n-queries 9 --power 0.01", "--power=0.01: expected more than --alpha=0.05"),
+        ("--n-queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 1"),
+        ("--n-queries 1", "--n-queries=1: expected a whole number of at least 2"),
     ],
 )
 def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> None:
@@ -712,8 +712,8 @@ def test_bounded_needs_a_range() -> None:
     with pytest.raises(OptionError, match=r"the least and the greatest score of a query are not"):
         judged(A, B, 0.1, test="bounded")
     with pytest.raises(OptionError, match=r"the least and the greatest DCG@10 of a query are not"):
-        gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=0.1, test="bounded")
-    assert gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.1, test="bounded").recipe[
+        gate(QRELS, [BM25, DENSE], "DCG@10", baseline="bm25", margin=0.1, test="bounded")
+    assert gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.1, test="bounded").recipe[
         "ranges"
     ] == {"nDCG@10": [0, 1]}
     for bad in ((1, 0), (0, 0), (0,), 3, (0, math.inf), ("a", "b")):
@@ -953,10 +953,10 @@ def test_geometric_means_are_judged_by_their_ratio() -> None:
 
 def test_geometric_means_show_what_evaluate_shows() -> None:
     data = (QRELS, [BM25, DENSE])
-    one = gate(data, "GMAP", baseline="bm25", margin="2%").verdicts[0]
+    one = gate(*data, "GMAP", baseline="bm25", margin="2%").verdicts[0]
     for path, value in ((DENSE, one.mean), (BM25, one.baseline_mean)):
         assert value == evaluate(QRELS, path, "GMAP")["GMAP"]
-    assert gate(data, "GMAP", baseline="bm25", margin="2%", test="bounded").recipe["ranges"] == {
+    assert gate(*data, "GMAP", baseline="bm25", margin="2%", test="bounded").recipe["ranges"] == {
         "GMAP": [0, 1]
     }
 
@@ -966,7 +966,7 @@ def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
     old = [0.02, 0.9] + [0.5] * 20
     new = [0.0, 0.3] + [0.5] * 20
     data = {name: {"GMAP": named(x), "AP": named(x)} for name, x in (("old", old), ("new", new))}
-    found = gate(data, "GMAP", baseline="old", margin="2%")
+    found = gate(data, measures="GMAP", baseline="old", margin="2%")
     rows = [list(row) for row in found.tables()[1].rows]
     assert [row[2] for row in rows] == ["q000", "q001"]
     assert [row[-1] for row in rows] == [f"x{0.00001 / 0.02:.2g}", f"x{0.3 / 0.9:.4f}"]
@@ -975,17 +975,17 @@ def test_queries_of_a_geometric_mean_are_shown_by_their_ratio() -> None:
     assert "upper < x1:" in shown
     assert "if the true ratio is x0.98 or less" in shown
     assert "-margin" not in shown
-    both = gate(data, "GMAP AP", baseline="old", margin="2%")
+    both = gate(data, measures="GMAP AP", baseline="old", margin="2%")
     assert "PASS: lower > -margin:" in str(both)
     assert "Their bounds are ratios, too" in str(both)
     assert [list(row)[2] for row in both.tables()[1].rows] == ["q000", "q001", "q001", "q000"]
-    same = gate(data, "GMAP", baseline="old", margin="2%", equivalence=True)
+    same = gate(data, measures="GMAP", baseline="old", margin="2%", equivalence=True)
     assert f"PASS: lower > x0.98 and upper < x{1 / 0.98:.6g}." in str(same)
 
 
 def test_geometric_means_have_no_margin_in_units() -> None:
     with pytest.raises(OptionError, match=r"GMAP is a geometric mean.* as in '2%'"):
-        gate((QRELS, [BM25, DENSE]), "GMAP", baseline="bm25", margin=0.02)
+        gate(QRELS, [BM25, DENSE], "GMAP", baseline="bm25", margin=0.02)
 
 
 # ---- margins that let everything pass -----------------------------------------------------------
@@ -1006,7 +1006,7 @@ def test_a_margin_that_lets_every_system_pass_is_refused(
 ) -> None:
     for data in ((QRELS, [BM25, DENSE]), (QRELS, [BM25, TFIDF])):
         with pytest.raises(OptionError, match=said):
-            gate(data, measure, baseline="bm25", margin=margin)
+            gate(*data, measure, baseline="bm25", margin=margin)
 
 
 @pytest.mark.parametrize(
@@ -1050,8 +1050,8 @@ def test_a_margin_of_all_that_can_be_lost_may_fail_a_system() -> None:
 
 
 def test_margins_below_that_are_taken() -> None:
-    gate((QRELS, [BM25, DENSE]), baseline="bm25", margin=0.45)
-    gate((QRELS, [BM25, DENSE]), "DCG@10", baseline="bm25", margin=2)  # of no known end
+    gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.45)
+    gate(QRELS, [BM25, DENSE], "DCG@10", baseline="bm25", margin=2)  # of no known end
 
 
 def test_a_margin_may_be_too_wide_for_scores_of_an_unknown_measure() -> None:

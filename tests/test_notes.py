@@ -82,8 +82,8 @@ def test_compare_gate_and_explain_say_the_same(case: str, write: Any) -> None:
     name = "run.csv" if content.startswith("query_id") else "run.txt"
     qrels, run = write("qrels.txt", QRELS), write(name, content)
     good = write("good.txt", ODD["in order"][0])
-    compared = compare((qrels, [good, run]), "nDCG@5")
-    gated = gate((qrels, [good, run]), "nDCG@5", baseline="good", margin=0.1)
+    compared = compare(qrels, [good, run], "nDCG@5")
+    gated = gate(qrels, [good, run], "nDCG@5", baseline="good", margin=0.1)
     for found in (str(compared), str(gated)):
         for note in evaluate(qrels, run, "nDCG@5").notes:
             assert not note.is_grave or f"Warning: run: {note.text}" in found
@@ -168,7 +168,7 @@ def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
     for command in (
         ["evaluate", qrels, run],
         ["explain", qrels, run, "-m", "AP"],
-        ["explain", qrels, run, "-m", "AP", "-q", "q1"],
+        ["explain", qrels, run, "-m", "AP", "--query", "q1"],
         ["compare", qrels, good, run, "-m", "AP"],
         ["gate", qrels, run, "--baseline", good, "-m", "AP", "--margin", "0.1"],
     ):
@@ -220,7 +220,7 @@ def test_notes_are_plain_values() -> None:
     level = {"q1": {"a": 1.0, "b": 1.0}}
     scores = evaluate({"q1": {"a": 1}}, level, "AP")
     assert json.loads(json.dumps([one.to_dict() for one in scores.notes]))
-    two = compare(({"q1": {"a": 1}}, {"x": level, "y": {"q1": ["a"]}}), "AP")
+    two = compare({"q1": {"a": 1}}, {"x": level, "y": {"q1": ["a"]}}, "AP")
     assert json.loads(json.dumps(two.to_dict()))
 
 

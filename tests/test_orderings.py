@@ -117,15 +117,15 @@ def test_columns_may_be_systems(tmp_path: Path) -> None:
         rows = [",".join([q, *(str(of[s][q]) for s in "abc")]) for q in SAKAI["a"]]
         paths.append(tmp_path / f"{measure}.csv")
         paths[-1].write_text("\n".join(["query_id,a,b,c", *rows]) + "\n")
-    wide = discriminative_power(str(paths[0]), columns="systems")
+    wide = discriminative_power(str(paths[0]), layout="systems")
     assert list(wide.values()) == list(discriminative_power(SAKAI).values())
-    assert list(swap_rate(str(paths[0]), columns="systems", splits=20).values()) == list(
+    assert list(swap_rate(str(paths[0]), layout="systems", splits=20).values()) == list(
         swap_rate(SAKAI, splits=20).values()
     )
     with pytest.raises(InputError, match="nothing to compare the ordering"):
-        correlate(str(paths[0]), columns="systems")
-    with pytest.raises(OptionError, match="columns="):
-        correlate(SAKAI, columns="rows")  # type: ignore[arg-type]
+        correlate(str(paths[0]), layout="systems")
+    with pytest.raises(OptionError, match="layout="):
+        correlate(SAKAI, layout="rows")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_every_two_measures_or_each_with_the_reference() -> None:
     with pytest.raises(OptionError, match="there are one, two, AP"):
         labels(reference="RR")
     with pytest.raises(OptionError, match="leaves nothing"):
-        correlate(({"all": Qrels(QRELS)}, RUNS), "RR AP", reference="all")
+        correlate({"all": Qrels(QRELS)}, RUNS, "RR AP", reference="all")
 
 
 QRELS = {f"q{i}": {"a": 2, "b": 1, "c": 0} for i in range(6)}
@@ -236,7 +236,7 @@ SOME = Qrels({query: docs for query, docs in QRELS.items() if query != "q0"})
 
 def test_several_judgments() -> None:
     data = {"all": Qrels(QRELS), "two": GRADE_2}
-    found = correlate((data, RUNS), "RR")
+    found = correlate(data, RUNS, "RR")
     assert [one.label for one in found.pairs] == ["all ~ two"]
     assert found.orderings[0].scores.tolist() == [1, 1, 1 / 4]
     assert found.orderings[1].scores.tolist() == pytest.approx([1, 1 / 4, 1 / 5])
@@ -244,17 +244,17 @@ def test_several_judgments() -> None:
     again = correlate({name: evaluate(one, RUNS, "RR") for name, one in data.items()})
     assert again.pairs == found.pairs
     assert found.pairs[0].tau_ap_a is None  # tied in the reference
-    assert correlate((data, RUNS), "RR", reference="two").pairs[0].tau_ap_a is not None
+    assert correlate(data, RUNS, "RR", reference="two").pairs[0].tau_ap_a is not None
 
 
 def test_several_judgments_and_measures() -> None:
     """A measure is compared with itself."""
     data = {"all": Qrels(QRELS), "two": GRADE_2}
-    found = correlate((data, RUNS), "RR AP")
+    found = correlate(data, RUNS, "RR AP")
     assert [one.label for one in found.pairs] == ["all: RR ~ two: RR", "all: AP ~ two: AP"]
-    found = correlate((data, RUNS), "RR AP", reference="two")
+    found = correlate(data, RUNS, "RR AP", reference="two")
     assert [one.label for one in found.pairs] == ["two: RR ~ all: RR", "two: AP ~ all: AP"]
-    found = correlate((data, RUNS), "RR AP", reference="two: AP")
+    found = correlate(data, RUNS, "RR AP", reference="two: AP")
     assert [one.label for one in found.pairs] == ["two: AP ~ all: AP"]
     # One measure each is compared with the other.
     scores = {"a": evaluate(QRELS, RUNS, "RR"), "b": evaluate(QRELS, RUNS, "AP")}
@@ -263,7 +263,7 @@ def test_several_judgments_and_measures() -> None:
 
 def test_other_queries_have_no_interval() -> None:
     data = {"all": Qrels(QRELS), "some": SOME}
-    found = correlate((data, RUNS), "AP")
+    found = correlate(data, RUNS, "AP")
     assert found.pairs[0].interval is None
     assert found.pairs[0].kendall.tau_b == 1
     assert found.pairs[0].swapped_sure == 0
@@ -375,12 +375,12 @@ def test_what_is_no_number_is_refused_with_its_system() -> None:
 
 def test_one_ordering_is_refused() -> None:
     with pytest.raises(InputError, match="Name two measures or more"):
-        correlate((QRELS, RUNS), "AP")
+        correlate(QRELS, RUNS, "AP")
 
 
 def test_a_measure_that_is_not_there_is_refused() -> None:
     with pytest.raises(MeasureError, match="RR"):
-        correlate(SAKAI, "score RR")
+        correlate(SAKAI, measures="score RR")
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_a_measure_that_is_not_there_is_refused() -> None:
 )
 def test_options_out_of_range(option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(option))):
-        correlate((QRELS, RUNS), "AP RR", **option)
+        correlate(QRELS, RUNS, "AP RR", **option)
 
 
 # ---- discriminative power -------------------------------------------------------------------
@@ -476,7 +476,8 @@ def test_the_command_prints_what_the_function_finds(demo_folder: Path) -> None:
     measures = ["-m", "nDCG@10", "-m", "Success@10", "--discrimination"]
     demo = demo_folder / "demo"
     found = correlate(
-        (str(demo / "qrels.txt"), [str(demo / name) for name in FILES]),
+        str(demo / "qrels.txt"),
+        [str(demo / name) for name in FILES],
         "nDCG@10 Success@10",
         discrimination=True,
     )

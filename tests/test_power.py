@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 from scipy.integrate import quad
 
-from cranfield import OptionError, detectable, power, topics
+from cranfield import OptionError, detectable, power, queries_needed
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_power_of_case_i() -> None:
     ("effect", "n"), [(0.1, 787), (0.2, 199), (0.3, 90), (0.4, 52), (0.5, 34), (0.8, 15), (1, 10)]
 )
 def test_queries_for_power(effect: float, n: int) -> None:
-    assert topics(effect=effect) == topics(effect=-effect) == n
-    assert topics(difference=effect * 0.15, sd=0.15) == n
+    assert queries_needed(effect=effect) == queries_needed(effect=-effect) == n
+    assert queries_needed(difference=effect * 0.15, sd=0.15) == n
     assert power(effect, n) >= 0.8 > power(effect, n - 1)
 
 
 @pytest.mark.parametrize(("effect", "n"), [(0.2, 198.1508), (0.3, 89.1494), (0.5, 33.3671)])
 def test_queries_of_case_i_are_rounded_up(effect: float, n: float) -> None:
-    assert topics(effect=effect) == math.ceil(n)
+    assert queries_needed(effect=effect) == math.ceil(n)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_queries_for_the_width_of_an_interval(variance: float, width: float, n: 
         c4 = math.sqrt(2 / (n - 1)) * math.exp(math.lgamma(n / 2) - math.lgamma((n - 1) / 2))
         return 2 * float(stats.t.ppf(0.975, n - 1)) * c4 * math.sqrt(variance / n)
 
-    assert topics(width=width, sd=math.sqrt(variance)) == n
+    assert queries_needed(width=width, sd=math.sqrt(variance)) == n
     assert expected(n) <= width < expected(n - 1)
 
 
 @pytest.mark.parametrize(("margin", "n"), [(0.1, 620), (0.2, 156), (0.3, 71), (0.5, 27)])
 def test_queries_for_non_inferiority(margin: float, n: int) -> None:
-    assert topics(margin=margin, sd=1) == n
+    assert queries_needed(margin=margin, sd=1) == n
     assert power(margin, n, sides=1) >= 0.8 > power(margin, n - 1, sides=1)
 
 
@@ -108,16 +108,16 @@ def test_no_effect_is_found_as_often_as_alpha() -> None:
 def test_the_least_number_is_found_from_any_start() -> None:
     for effect in (0.001, 0.02, 0.15, 0.7, 1.5, 3, 6, 50, 1e6):
         for wanted in (0.06, 0.5, 0.95, 0.999):
-            n = topics(effect=effect, power=wanted)
+            n = queries_needed(effect=effect, power=wanted)
             assert power(effect, n) >= wanted
             assert n == 2 or power(effect, n - 1) < wanted
 
 
 def test_extremes_have_an_answer() -> None:
-    assert topics(difference=0.1, sd=0) == 2
+    assert queries_needed(difference=0.1, sd=0) == 2
     # By the normal distribution, without the small chance of the wrong side.
     normal = (1.959963984540054 + 0.8416212335729143) ** 2
-    assert topics(effect=1e-9) == pytest.approx(normal * 1e18, rel=1e-5)
+    assert queries_needed(effect=1e-9) == pytest.approx(normal * 1e18, rel=1e-5)
     assert detectable(2) > detectable(3) > detectable(10**6)
 
 
@@ -140,7 +140,7 @@ def test_extremes_have_an_answer() -> None:
 )
 def test_what_cannot_be_answered_is_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
-        topics(**asked)
+        queries_needed(**asked)
 
 
 def test_other_refusals() -> None:

@@ -18,7 +18,7 @@ from said import codes, sentence
 from cranfield import CranfieldError, InputError, evaluate
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
-from cranfield.formats.scores import ScoreRows, WideColumns, file_name_of, score_rows
+from cranfield.formats.scores import Layout, ScoreRows, file_name_of, score_rows
 from cranfield.measures import parse
 from cranfield.render import delimited
 
@@ -33,12 +33,12 @@ def is_measure(name: str) -> bool:
     return True
 
 
-def read(data: Any, columns: WideColumns = "measures") -> ScoreRows:
-    return score_rows(data, is_measure, columns)
+def read(data: Any, layout: Layout = "measures") -> ScoreRows:
+    return score_rows(data, is_measure, layout)
 
 
-def scores(data: Any, columns: WideColumns = "measures") -> dict[Any, dict[str, float]]:
-    return {key: dict(values) for key, values in read(data, columns).scores.items()}
+def scores(data: Any, layout: Layout = "measures") -> dict[Any, dict[str, float]]:
+    return {key: dict(values) for key, values in read(data, layout).scores.items()}
 
 
 MAP, P5 = {"q1": 0.25, "q2": 0.5}, {"q1": 0.2, "q2": 0.0}

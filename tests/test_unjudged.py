@@ -86,7 +86,7 @@ A, B = {"q": ["a", "u1", "c", "u2", "b"]}, {"q": ["u1", "b", "a", "u3", "d"]}
 def test_case_h(
     name: str, difference: float, joint: tuple[float, float], naive: tuple[float, float]
 ) -> None:
-    found = joint_bounds(JUDGED, A, B, name)
+    found = joint_bounds(JUDGED, [A, B], name)
     assert found.methods == ("exact",)
     assert found.difference.tolist() == pytest.approx([difference], abs=1e-15)
     assert [found.low[0], found.high[0]] == pytest.approx(joint, abs=5e-11)
@@ -100,7 +100,7 @@ def test_case_h(
 def test_case_h_by_eye() -> None:
     """DCG@5: u1 stands at ranks 2 and 1, u2 at 4 in A, u3 at 4 in B."""
     u1, u2, u3 = 1 / math.log2(3) - 1, 1 / math.log2(5), -1 / math.log2(5)
-    found = joint_bounds(JUDGED, A, B, "DCG@5 nDCG@5")
+    found = joint_bounds(JUDGED, [A, B], "DCG@5 nDCG@5")
     assert found.low[0] == pytest.approx(1 + u1 + u3, abs=1e-15)
     assert found.high[0] == pytest.approx(1 + u2, abs=1e-15)
     assert found.methods == ("exact", "exact")
@@ -175,7 +175,8 @@ def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
     low, high = (np.full((N_CASES + 1, len(SHORT)), end) for end in (np.inf, -np.inf))
     np.minimum.at(low, owner, values)
     np.maximum.at(high, owner, values)
-    found = joint_bounds(*together(cases, top), SHORT)
+    qrels, *runs = together(cases, top)
+    found = joint_bounds(qrels, runs, SHORT)
     assert set(found.methods) == {"exact"}
     for i, one in enumerate(SHORT):
         assert near(found.query_low[:, i], low[:, i]), one
@@ -249,8 +250,8 @@ def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found()
     assert fs[0] - fs[1] == pytest.approx(-0.3)  # left was said to be the better one in any case
     for name in ("SetF", "SetR", "SetAP", "SetRelP"):
         with pytest.raises(MeasureError, match=f"{name}: there are no bounds"):
-            joint_bounds(qrels, left, right, name)
-    result = compare((qrels, [left, right]), "SetF SetP", bounds=True, test="t")
+            joint_bounds(qrels, [left, right], name)
+    result = compare(qrels, [left, right], "SetF SetP", bounds=True, test="t")
     assert [one.pairs[0].unjudged_low is None for one in result.results] == [True, False]
 
 
@@ -268,13 +269,13 @@ def _own_measure() -> Iterator[None]:
 @pytest.mark.usefixtures("_own_measure")
 def test_a_measure_of_ones_own_that_depends_on_what_was_not_found() -> None:
     with pytest.raises(MeasureError, match="no bounds of the difference"):
-        joint_bounds(JUDGED, A, B, "FoundOf")
+        joint_bounds(JUDGED, [A, B], "FoundOf")
 
 
 def test_it_is_never_wider_than_the_separate_bounds() -> None:
     measures = [one for one in EXACT if one.name != "CWL"]  # of which these are not proved
     qrels, left, right = together([small(300 + i, 2) for i in range(60)], 2)
-    found = joint_bounds(qrels, left, right, measures)
+    found = joint_bounds(qrels, [left, right], measures)
     a, b = (evaluate(qrels, run, measures, bounds=True).bounds for run in (left, right))
     assert a is not None
     assert b is not None
@@ -293,12 +294,12 @@ SOME = "P@3 DCG@5 nDCG@4 nDCG RBP CWL('SDCG')@4 SetP NumRelRet ERR RR"
 
 def test_a_run_beside_itself_and_a_swapped_pair() -> None:
     qrels, left, right = together([small(i, 2) for i in range(50)], 2)
-    same = joint_bounds(qrels, left, left, SOME.removesuffix(" ERR RR"))
+    same = joint_bounds(qrels, [left, left], SOME.removesuffix(" ERR RR"))
     for column in (same.low, same.high, same.query_low, same.query_high):
         assert not column.any()
         assert not np.signbit(column).any()
     assert not same.robust.any()
-    one, other = joint_bounds(qrels, left, right, SOME), joint_bounds(qrels, right, left, SOME)
+    one, other = joint_bounds(qrels, [left, right], SOME), joint_bounds(qrels, [right, left], SOME)
     assert one.low.tolist() == (-other.high).tolist()
     assert one.high.tolist() == (-other.low).tolist()
     assert one.query_low.tolist() == (-other.query_high).tolist()
@@ -317,7 +318,7 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
     found = pair_bounds(qrels, runs, systems, first, second, per_query=True)
     for pair in range(4):
         names = [list(runs)[n] for n in (first[pair], second[pair])]
-        alone = joint_bounds(qrels, runs[names[0]], runs[names[1]], SOME)
+        alone = joint_bounds(qrels, [runs[names[0]], runs[names[1]]], SOME)
         for i, one in enumerate(found):
             assert one is not None
             assert one.of_queries is not None
@@ -337,7 +338,7 @@ def test_some_queries_only() -> None:
     pair = np.array([0]), np.array([1])
     some = pair_bounds(qrels, runs, systems, *pair, query_ids=ids)
     every = pair_bounds(qrels, runs, systems, *pair, per_query=True)
-    whole = joint_bounds(qrels, left, right, SOME)
+    whole = joint_bounds(qrels, [left, right], SOME)
     rows = np.arange(21)
     for i, (one, of_all) in enumerate(zip(some, every, strict=True)):
         assert one is not None
@@ -391,7 +392,7 @@ def test_ideals_that_grow_apart_can_turn_the_mean() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0, "e": 0}}
     unjudged = [f"u{i}" for i in range(2, 11)]
     left, right = {"q1": ["a", *unjudged], "q2": ["d"]}, {"q1": ["b", *unjudged], "q2": ["e", "c"]}
-    found = joint_bounds(qrels, left, right, "nDCG@10")
+    found = joint_bounds(qrels, [left, right], "nDCG@10")
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 11))  # all of q1's are relevant
     assert found.low[0] == pytest.approx((1 / ideal - 1 / math.log2(3)) / 2)
     assert found.high[0] == pytest.approx((1 - 1 / math.log2(3)) / 2)
@@ -405,7 +406,7 @@ def test_what_is_found_below_the_cutoff_makes_the_ideal_better() -> None:
     """Worse in every way, and least so if all that nobody looked at is relevant."""
     below = [f"u{i}" for i in range(7)]
     left, right = {"q": ["b", "c", *below]}, {"q": ["a", "c"]}
-    found = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, left, right, "nDCG@2")
+    found = joint_bounds({"q": {"a": 1, "b": 0, "c": 0}}, [left, right], "nDCG@2")
     ideal = 1 + 1 / math.log2(3)
     assert [found.low[0], found.high[0]] == pytest.approx([-1, -1 / ideal])
     assert found.robust.tolist() == [True]
@@ -424,7 +425,7 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
         runs.append({"q": [*top, *rest][: chance.randint(1, 40)]})
     qrels = {"q": judged, "top": {"x": 2}}
     measures = parse_all("nDCG@3 nDCG@1 nDCG(gain='exp2')@2")
-    found = joint_bounds(qrels, runs[0], runs[1], measures)
+    found = joint_bounds(qrels, [runs[0], runs[1]], measures)
 
     def endless(self: object, measure: Measure, known: Qrels) -> None:
         before(self, measure, known)  # type: ignore[arg-type]
@@ -432,7 +433,7 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
 
     before = Ratio.__init__
     monkeypatch.setattr(Ratio, "__init__", endless)
-    whole = joint_bounds(qrels, runs[0], runs[1], measures)
+    whole = joint_bounds(qrels, [runs[0], runs[1]], measures)
     assert found.query_low.tolist() == whole.query_low.tolist()
     assert found.query_high.tolist() == whole.query_high.tolist()
 
@@ -521,7 +522,7 @@ def test_compare_of_hostile_runs_shows_no_bound_that_cannot_be() -> None:
     judged, runs = hostile(0)
     given = [Run(run, name) for name, run in runs.items()]
     measures = "nDCG@10 nDCG P@5 RR ERR@10 RBP Success@3 SetP Judged@10 AP"
-    found = compare((judged, given), measures, all_pairs=True, bounds=True, flips=999, test="t")
+    found = compare(judged, given, measures, all_pairs=True, bounds=True, flips=999, test="t")
     for result in found.results:
         for pair in result.pairs:
             ends = [pair.low, pair.high, pair.unjudged_low, pair.unjudged_high]
@@ -538,7 +539,7 @@ def test_a_run_with_its_ranks_as_scores(demo_folder: Path, tmp_path: Path) -> No
     wrong = [" ".join([*one[:4], one[3], one[5]]) for one in fields]
     (tmp_path / "rankasscore.run").write_text("\n".join(wrong) + "\n")
     runs = [read_run(folder / "bm25.run"), read_run(tmp_path / "rankasscore.run")]
-    found = compare((read_qrels(folder / "qrels.txt"), runs), flips=999)["nDCG@10"]
+    found = compare(read_qrels(folder / "qrels.txt"), runs, flips=999)["nDCG@10"]
     (pair,) = found.pairs
     assert pair.unjudged_method == "exact"
     assert pair.unjudged_low is not None
@@ -554,7 +555,7 @@ def test_a_difference_is_within_what_either_run_may_have(seed: int) -> None:
     measures = parse_all("nDCG@10 nDCG nDCG@3 nDCG(gain='exp2')@5")
     names = list(runs)
     for a, b in itertools.combinations(names, 2):
-        found = joint_bounds(judged, runs[a], runs[b], measures)
+        found = joint_bounds(judged, [runs[a], runs[b]], measures)
         ends = []
         for one, other in ((a, b), (b, a)):
             longer: dict[str, dict[str, float]] = {}
@@ -598,14 +599,14 @@ OTHER, GRADED = Run({q: ["u", "b"] for q in IDS}, "other"), {q: {"a": 1, "b": 0}
 
 def test_compare_with_bounds_warns_once_from_where_it_was_called() -> None:
     with pytest.warns(CranfieldWarning) as given:
-        compare((GRADED, [UPSIDE_DOWN, OTHER]), "RR P@2", bounds=True)
+        compare(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2", bounds=True)
     assert [one.category for one in given] == [CranfieldWarning]
     assert [one.filename for one in given] == [__file__]
 
 
 def test_joint_bounds_warn_once_and_say_so() -> None:
     with pytest.warns(CranfieldWarning) as given:
-        found = joint_bounds(GRADED, UPSIDE_DOWN, OTHER, "RR P@2")
+        found = joint_bounds(GRADED, [UPSIDE_DOWN, OTHER], "RR P@2")
     assert [one.category for one in given] == [CranfieldWarning]
     assert [one.filename for one in given] == [__file__]
     assert "ranks-as-scores" in {note.code for note in found.notes if note.is_grave}
@@ -618,7 +619,7 @@ def test_joint_bounds_warn_once_and_say_so() -> None:
 def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
     qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
     runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
-    found = str(compare((qrels, runs), "nDCG@2", bounds=bounds, test="t"))
+    found = str(compare(qrels, runs, "nDCG@2", bounds=bounds, test="t"))
     assert "Whatever the unjudged documents are, diff lies in: ua" in found
     assert ("unjudged: where diff may lie" in found) == bounds
     assert found.count("New grades change the ideal ranking, and with it both means.") == 1
@@ -629,7 +630,7 @@ def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
 
 def test_a_document_judged_in_one_query_and_not_in_another() -> None:
     qrels = {"q": {"x": 1}, "r": {"y": 1}}
-    found = joint_bounds(qrels, {"q": ["x"], "r": ["x"]}, {"q": ["y"], "r": ["y"]}, "P@1")
+    found = joint_bounds(qrels, [{"q": ["x"], "r": ["x"]}, {"q": ["y"], "r": ["y"]}], "P@1")
     assert found.query_low[:, 0].tolist() == [0, -1]  # y is not judged in q, x is not in r
     assert found.query_high[:, 0].tolist() == [1, 0]
 
@@ -637,13 +638,13 @@ def test_a_document_judged_in_one_query_and_not_in_another() -> None:
 def test_a_query_that_a_run_does_not_answer() -> None:
     qrels = {"q": {"x": 1}, "r": {"y": 1}}
     left, right = {"q": ["x", "u"]}, {"q": ["x"], "r": ["v"]}
-    found = joint_bounds(qrels, left, right, "P@2 SetP")
+    found = joint_bounds(qrels, [left, right], "P@2 SetP")
     assert found.query_low.tolist() == [[0, 0.5 - 1], [-0.5, -1]]
     assert found.query_high.tolist() == [[0.5, 0], [0, 0]]
-    both = joint_bounds(qrels, left, right, "P@2", queries="both")
+    both = joint_bounds(qrels, [left, right], "P@2", queries="both")
     assert list(both.query_ids) == ["q"]
     with pytest.raises(NothingSharedError, match="share no query"):
-        joint_bounds(qrels, {"q": ["x"]}, {"r": ["y"]}, "P@2", queries="both")
+        joint_bounds(qrels, [{"q": ["x"]}, {"r": ["y"]}], "P@2", queries="both")
 
 
 def test_ids_of_strange_bytes() -> None:
@@ -657,25 +658,25 @@ def test_ids_of_strange_bytes() -> None:
     qrels = {"q": {raw[0]: 1, "z": 0}}
     left = {"q": [raw[1], raw[3], raw[0]]}
     right = {"q": [raw[2], raw[4], raw[0]]}
-    apart = joint_bounds(qrels, left, right, "P@3")
+    apart = joint_bounds(qrels, [left, right], "P@3")
     assert [apart.low[0], apart.high[0]] == pytest.approx([-2 / 3, 2 / 3])
-    same = joint_bounds(qrels, left, {"q": [raw[1], raw[4], raw[0]]}, "P@3")
+    same = joint_bounds(qrels, [left, {"q": [raw[1], raw[4], raw[0]]}], "P@3")
     assert [same.low[0], same.high[0]] == pytest.approx([-1 / 3, 1 / 3])
 
 
 def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
-    before = joint_bounds(qrels, left, right, SOME)
+    before = joint_bounds(qrels, [left, right], SOME)
     few = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
     monkeypatch.setattr("cranfield.pairs.documents.keyed", few)
-    after = joint_bounds(qrels, left, right, SOME)
+    after = joint_bounds(qrels, [left, right], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()
 
 
 def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
-    before = joint_bounds(qrels, left, right, SOME)
+    before = joint_bounds(qrels, [left, right], SOME)
     paths: list[Path] = []
     rows = [
         f"{query} Q0 {doc} 0 {-i} left\n"
@@ -686,7 +687,7 @@ def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
     for part in (rows[::2], rows[1::2]):
         paths.append(tmp_path / f"part{len(paths)}.run")
         paths[-1].write_text("".join(part))
-    after = joint_bounds(qrels, read_run(paths), right, SOME)
+    after = joint_bounds(qrels, [read_run(paths), right], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()
 
@@ -694,20 +695,22 @@ def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
 def test_the_options_of_ranking_hold() -> None:
     qrels = {"q": {"x": 1}}
     left, right = {"q": {"u": 1.0, "v": 1.0, "x": 0.5}}, {"q": {"v": 2.0, "x": 1.0}}
-    by_id = joint_bounds(qrels, left, right, "P@1")  # v and v
+    by_id = joint_bounds(qrels, [left, right], "P@1")  # v and v
     assert (by_id.low[0], by_id.high[0]) == (0, 0)
-    ascending = joint_bounds(qrels, left, right, "P@1", ties="ascending")  # u and v
+    ascending = joint_bounds(qrels, [left, right], "P@1", ties="ascending")  # u and v
     assert (ascending.low[0], ascending.high[0]) == (-1, 1)
-    cut = joint_bounds(qrels, left, right, "P@3 SetP", depth=1)
+    cut = joint_bounds(qrels, [left, right], "P@3 SetP", depth=1)
     assert cut.low.tolist() == cut.high.tolist() == [0, 0]
-    single = joint_bounds(qrels, {"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right, "P@1", scores="single")
+    single = joint_bounds(
+        qrels, [{"q": {"u": 1.0 + 1e-12, "v": 1.0}}, right], "P@1", scores="single"
+    )
     assert (single.low[0], single.high[0]) == (0, 0)  # v and v: u is no higher
     with pytest.raises(OptionError, match="ties='best'"):
-        joint_bounds(qrels, left, right, "P@1", ties="best")
+        joint_bounds(qrels, [left, right], "P@1", ties="best")
 
 
 def test_where_nothing_was_found_relevant_something_may_be() -> None:
-    found = joint_bounds({"q": {"a": 0}}, {"q": ["u"]}, {"q": ["a"]}, "P@1 nDCG CWL('P')@1")
+    found = joint_bounds({"q": {"a": 0}}, [{"q": ["u"]}, {"q": ["a"]}], "P@1 nDCG CWL('P')@1")
     assert found.top_grade == 1
     assert found.low.tolist() == [0, 0, 0]
     assert found.high.tolist() == [1, 1, 1]
@@ -716,7 +719,7 @@ def test_where_nothing_was_found_relevant_something_may_be() -> None:
 def test_what_has_no_bounds() -> None:
     for one in ("Judged@5", "RnDCG", "RelString@3", "GroupAP", "xinfAP"):
         with pytest.raises(MeasureError, match="no bounds"):
-            joint_bounds(JUDGED, {"q": [*A["q"], *(f"v{i}" for i in range(20))]}, B, one)
+            joint_bounds(JUDGED, [{"q": [*A["q"], *(f"v{i}" for i in range(20))]}, B], one)
     runs = {"a": Run(A, "a"), "b": Run(B, "b")}
     pair = np.array([0]), np.array([1])
     for options in ({"judged_only": True}, {"ties": "expected"}, {"ties": "best"}):
@@ -746,7 +749,7 @@ def test_judged_beside_a_measure() -> None:
 
 
 def test_how_it_is_shown() -> None:
-    found = joint_bounds(JUDGED, Run(A, "mine"), Run(B, "theirs"), "P@3 nDCG@3 RR")
+    found = joint_bounds(JUDGED, [Run(A, "mine"), Run(B, "theirs")], "P@3 nDCG@3 RR")
     assert isinstance(found, JointBounds)
     table = found.table()
     two = 1 + 1 / math.log2(3)  # the ideal of a and c, and of u1, too
@@ -765,7 +768,7 @@ def test_how_it_is_shown() -> None:
     assert (data["left"], data["right"], data["n_queries"]) == ("mine", "theirs", 1)
     assert data["recipe"]["ties"] == "document"
     assert json.loads(json.dumps(data)) == data
-    equal = joint_bounds(JUDGED, A, A, "P@3")
+    equal = joint_bounds(JUDGED, [A, A], "P@3")
     assert equal.left != equal.right
     assert "-0.0000" not in str(equal)
 

@@ -75,7 +75,7 @@ _HOME = {
     "tau_ap": "comparison.correlation",
     "tau_ap_a": "comparison.correlation",
     "tau_ap_b": "comparison.correlation",
-    "topics": "comparison.power",
+    "queries_needed": "comparison.power",
     "weighted_tau": "comparison.correlation",
 }
 
@@ -134,6 +134,7 @@ __all__ = [
     "parse",
     "parse_all",
     "power",
+    "queries_needed",
     "ratio",
     "rbo",
     "read_qrels",
@@ -142,7 +143,6 @@ __all__ = [
     "tau_ap",
     "tau_ap_a",
     "tau_ap_b",
-    "topics",
     "weighted_tau",
 ]
 
@@ -167,7 +167,7 @@ if TYPE_CHECKING:
         swap_rate,
     )
     from cranfield.comparison.gate import Gate, Verdict, gate
-    from cranfield.comparison.power import detectable, power, topics
+    from cranfield.comparison.power import detectable, power, queries_needed
     from cranfield.errors import (
         CranfieldError,
         CranfieldWarning,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arguments import check_judged
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import LeftOut, Load, Progress
 from cranfield.formats.lines import BYTE_ORDER_MARK
@@ -163,6 +164,7 @@ def check(
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise OptionError(f"k={k!r:.40}: expected a whole number, 1 or more")
+    check_judged(qrels, runs)
     judgments = as_qrels(qrels, "skip")
     named = judgments.sources[0].name if len(judgments.sources) == 1 else "qrels"
     findings: list[Note] = []

@@ -91,6 +91,17 @@ class InputError(CranfieldError, ValueError):
             self.problem, source=source, line=line, text=text, hint=self.hint, kind=self.kind
         )
 
+    def because(self, reason: str) -> "InputError":
+        """Return the same error, with the reason why something else was expected."""
+        return type(self)(
+            self.problem,
+            source=self.source,
+            line=self.line,
+            text=self.text,
+            hint=reason if self.hint is None else f"{self.hint}\n{reason}",
+            kind=self.kind,
+        )
+
 
 class NothingSharedError(InputError):
     """A run and judgments that have no query in common."""

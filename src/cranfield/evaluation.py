@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TypedDict, Unpack, cast, get_args, overload
 
+from cranfield.arguments import check_judged
 from cranfield.bounds import bounds_of, check_bounded
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, Order, Progress
@@ -39,7 +40,7 @@ class JudgingOfQueries(Judging, total=False):
 @overload
 def evaluate(
     qrels: QrelsLike,
-    run: SeveralRuns,
+    runs: SeveralRuns,
     measures: MeasuresLike = ...,
     *,
     queries: Queries = ...,
@@ -55,7 +56,7 @@ def evaluate(
 @overload
 def evaluate(
     qrels: QrelsLike,
-    run: RunLike,
+    runs: RunLike,
     measures: MeasuresLike = ...,
     *,
     queries: Queries = ...,
@@ -70,7 +71,7 @@ def evaluate(
 ) -> Scores: ...
 def evaluate(
     qrels: QrelsLike,
-    run: RunLike | SeveralRuns,
+    runs: RunLike | SeveralRuns,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
     queries: Queries = "judged",
@@ -89,7 +90,7 @@ def evaluate(
         qrels: the judgments: a Qrels, the path of a file (whatever `read_qrels` reads), a dict
             `{query_id: {doc_id: grade}}`, or a table (whatever `Qrels` takes: pandas, polars,
             Arrow, rows, arrays) with the columns query_id, doc_id, relevance.
-        run: a Run, the path of a file (whatever `read_run` reads), a dict
+        runs: a Run, the path of a file (whatever `read_run` reads), a dict
             `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}`, or a table with the
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
             Systems, one table for all; a list of rows is one run.
@@ -140,12 +141,15 @@ def evaluate(
         "judged_only": judged_only,
     }
     one_of("errors", errors, get_args(Errors))
+    check_judged(qrels, runs)
     wanted = measures_of(measures)
     judgments = as_qrels(qrels, errors)
-    several = several_runs(run, errors)
-    one = None if several is not None else as_run(cast(RunLike, run), errors)
-    runs = several if one is None else {one.name: one}
-    systems = score_runs(judgments, runs or {}, wanted, bounds=bounds, progress=progress, **options)
+    several = several_runs(runs, errors)
+    one = None if several is not None else as_run(cast(RunLike, runs), errors)
+    named = several if one is None else {one.name: one}
+    systems = score_runs(
+        judgments, named or {}, wanted, bounds=bounds, progress=progress, **options
+    )
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found

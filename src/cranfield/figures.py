@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from cranfield.arguments import check_judged
 from cranfield.cached import cached_property
 from cranfield.errors import (
     InputError,
@@ -247,6 +248,7 @@ def precision_recall(
     need(_LIBRARIES, "a picture", "plot")
     import altair as alt
 
+    check_judged(qrels, run)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     judgments, system, query = as_qrels(qrels), as_run(run), str(query)

@@ -14,7 +14,7 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 from vectors import CASE_A, parts
 
-from cranfield import compare, gate, power, topics
+from cranfield import compare, gate, power, queries_needed
 from cranfield.comparison.anova import Anova, tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -150,9 +150,9 @@ def test_power(n: int) -> None:
 @pytest.mark.parametrize("effect", [0.05, 0.1, 0.2, 0.3, 0.5, 0.8])
 def test_numbers_of_queries(effect: float) -> None:
     theirs = TTestPower().solve_power(effect, power=0.8, alpha=0.05)
-    assert topics(effect=effect) == math.ceil(theirs)
+    assert queries_needed(effect=effect) == math.ceil(theirs)
     theirs = TTestPower().solve_power(effect, power=0.9, alpha=0.01, alternative="larger")
-    assert topics(margin=effect, sd=1, power=0.9, alpha=0.01) == math.ceil(theirs)
+    assert queries_needed(margin=effect, sd=1, power=0.9, alpha=0.01) == math.ceil(theirs)
 
 
 @pytest.mark.parametrize("margin", [0.05, 0.1])

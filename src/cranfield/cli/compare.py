@@ -26,7 +26,7 @@ from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 
 
 @click.command("compare")
@@ -110,7 +110,7 @@ def command(
     baseline: str | None,
     all_pairs: bool,
     saved: bool,
-    columns: WideColumns,
+    layout: Layout,
     slices: str | None,
     means: bool,
     changes: int | None,
@@ -145,8 +145,8 @@ def command(
         if at is not None:
             refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
             files.insert(0, files.pop(at))
-            baseline = saved_system(files[0], measures, columns)
-        content, judging = files, Judging()
+            baseline = saved_system(files[0], measures, layout)
+        content, judging = (files, None), Judging()
     else:
         measures = measures_of(names, DEFAULT_MEASURES, rel)
         named = data.read_runs(runs)
@@ -155,11 +155,11 @@ def command(
             at = place_of(baseline, runs)
             baseline = baseline if at is None else named[at].name
     found = compare(
-        content,
+        *content,
         measures,
         baseline=baseline,
         all_pairs=all_pairs,
-        columns=columns,
+        layout=layout,
         slices=slices,
         missing=missing,
         **more,

@@ -25,7 +25,7 @@ from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")
@@ -80,7 +80,7 @@ def command(
     runs: tuple[str, ...],
     names: tuple[str, ...],
     saved: bool,
-    columns: WideColumns,
+    layout: Layout,
     others: tuple[str, ...],
     reference: str | None,
     discrimination: bool,
@@ -105,7 +105,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     check_inputs(saved, runs)
     refuse_two_inputs(qrels, *others, *runs)
-    content: Any = [qrels, *runs]
+    content: Any = ([qrels, *runs], None)
     measures: Any = list(names) or None
     if not saved:
         if others and "-" in runs:
@@ -120,9 +120,9 @@ def command(
             for path, file in zip(paths, files, strict=True)
         }
         content = (judgments, data.read_runs(runs))
-    options_of_data: dict[str, Any] = {"columns": columns} if saved else dict(judging)
+    options_of_data: dict[str, Any] = {"layout": layout} if saved else dict(judging)
     found = correlate(
-        content,
+        *content,
         measures,
         reference=reference,
         discrimination=discrimination,

@@ -1,6 +1,7 @@
-"""`cranfield explain QRELS RUN [RUN]`."""
+"""`cranfield explain QRELS RUN [RUN] [QUERY]`."""
 
 import re
+from collections.abc import Sequence
 
 import click
 
@@ -13,8 +14,9 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import format_option, measures_of, rel_option, show_report
+from cranfield.cli.report import format_option, is_file, measures_of, rel_option, show_report
 from cranfield.cli.terminal import Format, Reading
+from cranfield.errors import InputError
 from cranfield.evaluation import Judging
 from cranfield.explanation.explaining import explain
 from cranfield.judge import Queries
@@ -22,8 +24,8 @@ from cranfield.judge import Queries
 _DEFAULT = "nDCG@10"
 
 
-def _rows(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
-    """Read `--rows 30` or `--rows all`."""
+def _limit(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+    """Read `--limit 30` or `--limit all`."""
     if value is None or value == "all":
         return value
     if not re.fullmatch("0*[1-9][0-9]{,8}", value):
@@ -35,7 +37,7 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
 
 @click.command("explain")
 @click.argument("qrels", required=False)
-@click.argument("runs", nargs=-1, metavar="RUN [RUN]")
+@click.argument("runs", nargs=-1, metavar="RUN [RUN] [QUERY]")
 @click.option(
     "-m",
     "--measure",
@@ -45,10 +47,10 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
     help=f"The measure to explain, any that `evaluate` knows.  [default: {_DEFAULT}]",
 )
 @click.option(
-    "-q",
     "--query",
     metavar="QUERY",
-    help="The query whose value is explained; without it, the value over all queries.",
+    help="The query whose value is explained, as the last argument says it, too; without it, the "
+    "value over all queries.",
 )
 @rel_option()
 @click.option(
@@ -59,8 +61,8 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
     help="Over all queries: average over all with judgments, or those that the run has, too.",
 )
 @click.option(
-    "--rows",
-    callback=_rows,
+    "--limit",
+    callback=_limit,
     metavar="N|all",
     help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
 )
@@ -70,12 +72,12 @@ def _rows(context: click.Context, option: click.Parameter, value: str | None) ->
 @format_option
 def command(
     qrels: str | None,
-    runs: tuple[str, ...],
+    runs: Sequence[str],
     names: tuple[str, ...],
     query: str | None,
     rel: int | None,
     queries: Queries,
-    rows: int | str | None,
+    limit: int | str | None,
     listed: GradesOptions,
     judging: Judging,
     data: DataOptions,
@@ -90,12 +92,17 @@ def command(
     the mean down. With two RUNs and a QUERY, which documents make the difference.
 
     \b
-    cranfield explain qrels.txt bm25.run -m nDCG@10 -q 19335
+    cranfield explain qrels.txt bm25.run 19335 -m nDCG@10
     cranfield explain qrels.txt bm25.run -m AP
-    cranfield explain qrels.txt bm25.run dense.run -m nDCG@10 -q 19335
+    cranfield explain qrels.txt bm25.run dense.run 19335 -m nDCG@10
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
+    last = None
+    if query is None and len(runs) > 1 and not is_file(runs[-1]):
+        *runs, last = runs
     judgments, named = read_inputs(qrels, runs, data, listed)
+    if last is not None and last not in judgments.query_ids:
+        raise InputError("neither a file nor a query of the qrels", source=last)
     measures = measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
@@ -104,13 +111,13 @@ def command(
             judgments,
             named,
             measures[0],
-            query,
+            query if query is not None else last,
             queries=queries,
             errors=data.errors,
             progress=progress,
             **judging,
         )
-    shown = {} if rows is None else {"rows": None if isinstance(rows, str) else rows}
+    shown = {} if limit is None else {"rows": None if isinstance(limit, str) else limit}
     show_report(
         form,
         tables=lambda: found.tables(**shown),

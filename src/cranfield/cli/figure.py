@@ -50,24 +50,24 @@ def command() -> None:
     It needs Altair, which pip install 'cranfield[plot]' brings along.
 
     \b
-    cranfield figure weights -o weights.svg
-    cranfield figure precision-recall qrels.txt bm25.run -q q22 -o curve.png
+    cranfield figure rank-weights -o weights.svg
+    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.png
     """  # noqa: D301 - click's mark for lines to keep
 
 
-@command.command("weights")
+@command.command("rank-weights")
 @measure_option("What to draw, seven at most", WEIGHTED)
 @_depth_option
 @_output_option
-def _weights(names: Sequence[str], depth: int, output: str) -> None:
+def _rank_weights(names: Sequence[str], depth: int, output: str) -> None:
     """Draw what a relevant document is worth at each rank, compared with rank 1.
 
     For every rank, each measure scores a ranking whose only relevant document, of grade 1, stands
     there; what it gives is divided by what it gives at rank 1.
 
     \b
-    cranfield figure weights -o weights.svg
-    cranfield figure weights -m nDCG@10 -m "RBP(p=0.95)" --depth 50 -o weights.png
+    cranfield figure rank-weights -o weights.svg
+    cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" --depth 50 -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
     _write(rank_weights(measures_of(names, WEIGHTED, None), depth), output)
 
@@ -87,7 +87,7 @@ def _reciprocal_rank(depth: int, output: str) -> None:
 @command.command("precision-recall")
 @click.argument("qrels")
 @click.argument("run")
-@click.option("-q", "--query", metavar="ID", required=True, help="The query.")
+@click.option("--query", metavar="ID", required=True, help="The query.")
 @rel_option("in both lines", default=1)
 @_output_option
 @data_options
@@ -107,7 +107,7 @@ def _precision_recall(
     highest precision at that recall or beyond, with points at IPrec@0.0, IPrec@0.1, ... IPrec@1.0.
 
     \b
-    cranfield figure precision-recall qrels.txt bm25.run -q q22 -o curve.svg
+    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, run)
     judgments = data.read_qrels(qrels)

@@ -29,7 +29,7 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import Verdict, gate
 from cranfield.comparison.noninferiority import GateTest
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.render import delimited
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
@@ -113,7 +113,7 @@ def command(
     margin: str,
     names: tuple[str, ...],
     saved: bool,
-    columns: WideColumns,
+    layout: Layout,
     missing: Missing | None,
     rel: int | None,
     undecided: Literal["pass", "fail"] | None,
@@ -148,17 +148,17 @@ def command(
     content: Any
     options: dict[str, Any]
     if saved:
-        measures, content, options = list(names) or None, files, {"columns": columns}
+        measures, content, options = list(names) or None, (files, None), {"layout": layout}
         if not named:
             refuse_two_inputs(*files, baseline)  # for its name, and for its scores
-            baseline = saved_system(baseline, measures, columns)
+            baseline = saved_system(baseline, measures, layout)
     else:
         refuse_two_inputs(qrels, *files)
         measures, options = measures_of(names, DEFAULT_MEASURES, rel), dict(judging)
         opened = data.read_runs(files)
         content, baseline = (data.read_qrels(qrels), opened), opened[0].name
     found = gate(
-        content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
+        *content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
     )
     show_report(
         form,

@@ -7,7 +7,7 @@ import click
 from cranfield.cli.report import alpha_option, format_option, number_option, show_report
 from cranfield.cli.terminal import Format
 from cranfield.comparison import options
-from cranfield.comparison.power import detectable, power, topics
+from cranfield.comparison.power import detectable, power, queries_needed
 from cranfield.errors import OptionError
 from cranfield.notes import Note
 from cranfield.render import Table, delimited
@@ -36,7 +36,7 @@ def _asked_options(command: Callable[..., None]) -> Callable[..., None]:
     help="The standard deviation of the queries' differences.",
 )
 @number_option(
-    "--queries", check=options.whole, bounds={"least": 2}, help="How many queries there are."
+    "--n-queries", check=options.whole, bounds={"least": 2}, help="How many queries there are."
 )
 @number_option(
     "--power",
@@ -55,35 +55,35 @@ def command(
     width: float | None,
     margin: float | None,
     sd: float | None,
-    queries: int | None,
+    n_queries: int | None,
     wanted: float,
     alpha: float,
     form: Format,
 ) -> None:
     """Tell how many queries an experiment needs, or what so many can show.
 
-    Without --queries, it says how many are needed; with them, how likely they are to find the
+    Without --n-queries, it says how many are needed; with them, how likely they are to find the
     difference, or, if none is named, which is the least that they find. Paired t tests, two-sided;
     for a margin, one-sided.
 
     \b
     cranfield power --difference 0.02 --sd 0.15
-    cranfield power --difference 0.02 --sd 0.15 --queries 200
-    cranfield power --queries 50 --sd 0.15
+    cranfield power --difference 0.02 --sd 0.15 --n-queries 200
+    cranfield power --n-queries 50 --sd 0.15
     cranfield power --margin 0.01 --sd 0.08
     cranfield power --width 0.05 --sd 0.15
     """  # noqa: D301 - click's mark for lines to keep
     asked = {"effect": effect, "difference": difference, "width": width, "margin": margin}
     given = {name: value for name, value in asked.items() if value is not None}
-    _check(given, sd, queries)
-    if wanted <= alpha and (queries is None or not given) and width is None:
+    _check(given, sd, n_queries)
+    if wanted <= alpha and (n_queries is None or not given) and width is None:
         raise OptionError(f"--power={wanted:g}: expected more than --alpha={alpha:g}, chance's own")
     row: dict[str, float] = dict(given)
     if sd is not None:
         row["sd"] = sd
-    if queries is None:
+    if n_queries is None:
         said = _NEEDED[next(iter(given))]
-        row["queries"] = topics(
+        row["queries"] = queries_needed(
             effect=effect,
             difference=difference,
             width=width,
@@ -96,17 +96,17 @@ def command(
             row["power"] = wanted
     elif not given:
         said = "the least difference that so many queries find with this power; effect: over sd."
-        row = {"queries": queries, "effect": detectable(queries, power=wanted, alpha=alpha)}
+        row = {"queries": n_queries, "effect": detectable(n_queries, power=wanted, alpha=alpha)}
         if sd is not None:
             row |= {"sd": sd, "difference": row["effect"] * sd}
         row["power"] = wanted
     else:
         what = "find it" if margin is None else "let a run that is as good pass"
         said = f"power: how likely so many queries are to {what}."
-        row["queries"] = queries
+        row["queries"] = n_queries
         (size,) = given.values()
         effect = abs(size) / (1.0 if sd is None else sd)
-        row["power"] = power(effect, queries, alpha=alpha, sides=1 if margin is not None else 2)
+        row["power"] = power(effect, n_queries, alpha=alpha, sides=1 if margin is not None else 2)
     row["alpha"] = alpha
     shown = [f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for value in row.values()]
     show_report(
@@ -130,11 +130,13 @@ def _check(given: dict[str, float], sd: float | None, queries: int | None) -> No
     """Raise OptionError for a question that has no answer, as the functions would, by options."""
     named = " and ".join(f"--{name}" for name in given)
     if queries is not None and ("width" in given or len(given) > 1):
-        raise OptionError("with --queries, say one of --effect, --difference and --margin, or none")
+        raise OptionError(
+            "with --n-queries, say one of --effect, --difference and --margin, or none"
+        )
     if queries is None and len(given) != 1:
         raise OptionError(
             "say one of --effect, --difference, --width and --margin"
-            + (f", not {named}" if given else ", or how many --queries there are")
+            + (f", not {named}" if given else ", or how many --n-queries there are")
         )
     for name, value in given.items():
         if name == "effect" and sd is not None:

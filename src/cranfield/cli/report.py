@@ -1,5 +1,6 @@
 """What the commands that print reports share: options, and printing in the form asked for."""
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
@@ -20,7 +21,7 @@ from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing, align
 from cranfield.comparison.flips import FLIPS, SEED
 from cranfield.errors import OptionError
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
@@ -110,20 +111,20 @@ def rel_option(what: str = "for measures that state none", default: int | None =
 
 
 def saved_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--saved` and `--columns`; it is to call `check_inputs`."""
-    columns = click.option(
-        "--columns",
-        type=click.Choice(get_args(WideColumns)),
+    """Give a command `--saved` and `--layout`; it is to call `check_inputs`."""
+    layout = click.option(
+        "--layout",
+        type=click.Choice(get_args(Layout)),
         default="measures",
         show_default=True,
-        help="Of a table of saved scores: what its columns are.",
+        help="What the columns of a table of saved scores are.",
     )
     saved = click.option(
         "--saved",
         is_flag=True,
         help="The files are saved scores of every query, of any tool: no judgments, no runs.",
     )
-    return saved(columns(command))
+    return saved(layout(command))
 
 
 _NOT_OF_SAVED = {
@@ -144,8 +145,8 @@ def check_inputs(saved: bool, runs: Sequence[str]) -> None:
                 f"{option.opts[-1]} says how judgments and runs are taken; saved scores are as "
                 "they are"
             )
-        if not saved and name == "columns":
-            raise OptionError("--columns is of a table of saved scores: it goes with --saved")
+        if not saved and name == "layout":
+            raise OptionError("--layout applies to saved scores only: add --saved")
     if not saved and not runs:
         raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
 
@@ -163,15 +164,15 @@ def place_of(path: str, paths: Sequence[str]) -> int | None:
 
 def is_file(path: str) -> bool:
     """Tell whether a text is something to read, rather than a name."""
-    return path == "-" or os.path.exists(path) or Source(path).is_url
+    return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
 
 
-def saved_system(path: str, measures: Sequence[str] | None, columns: WideColumns) -> str:
+def saved_system(path: str, measures: Sequence[str] | None, layout: Layout) -> str:
     """Return the name of the one system that a file has saved scores of.
 
     It has this name among others, too, if the file is the first of them.
     """
-    names = align([path], measures, missing="zero", columns=columns).names
+    names = align([path], None, measures, missing="zero", layout=layout).names
     if len(names) > 1:
         raise OptionError(
             f"--baseline {path}: holds the scores of several systems; name the one that is meant: "

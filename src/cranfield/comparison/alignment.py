@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
+from cranfield.arguments import check_judged, check_scores
 from cranfield.errors import (
     DuplicateError,
     InputError,
@@ -25,7 +26,7 @@ from cranfield.errors import (
 from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
-from cranfield.formats.scores import SUMMARIES, WideColumns, file_name_of, score_rows
+from cranfield.formats.scores import SUMMARIES, Layout, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judge import Queries
 from cranfield.measures import Measure, parse, parse_all
@@ -104,24 +105,26 @@ class _Column(NamedTuple):
 
 
 def align(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
     Args:
-        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, Scores, a list of
-            these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
+        qrels: judgments, as `evaluate` takes them; or, without runs, scores: Systems, Scores, a
+            list of these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
             {query_id: value}}}`; or saved per-query scores of any tool: a path, a list of paths, a
             table.
+        runs: as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Raises:
@@ -132,13 +135,20 @@ def align(
     """
     if missing is not None:
         one_of("missing", missing, get_args(Missing))
-    one_of("columns", columns, get_args(WideColumns))
-    if isinstance(data, tuple) and len(data) == 2:
+    one_of("layout", layout, get_args(Layout))
+    if runs is not None:
+        check_judged(qrels, runs)
         wanted = DEFAULT_MEASURES if measures is None else measures
-        return _evaluated(*data, wanted, missing or "zero", judging)
+        return _evaluated(qrels, runs, wanted, missing or "zero", judging)
+    check_scores(qrels)
     if judging:
         raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
-    found, notes, recipe = _given(data, columns)
+    try:
+        found, notes, recipe = _given(qrels, layout)
+    except InputError as error:
+        if error.line is None:
+            raise
+        raise error.because("Scores are expected, since no runs are given.") from None
     names = None if measures is None else _texts_of(measures)
     return _aligned(found, names, missing or "error", notes, recipe)
 
@@ -192,16 +202,16 @@ def _without_number(notes: Iterable[Note]) -> list[Note]:
     return [one for one in notes if one.code != "queries"]
 
 
-def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
+def _given(data: Any, layout: Layout) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
     """Return the columns of scores that are given, what to know of them, and where from."""
     if isinstance(data, Scores | Systems):
         data = [data]
     if isinstance(data, Mapping) and data:
         values = list(data.values())
         if all(isinstance(one, Scores) for one in values):
-            return _given([replace(one, name=str(name)) for name, one in data.items()], columns)
+            return _given([replace(one, name=str(name)) for name, one in data.items()], layout)
         if all(isinstance(one, str | os.PathLike) for one in values):
-            return _saved(list(map(str, data)), values, columns)
+            return _saved(list(map(str, data)), values, layout)
         notes: list[Note] = []
         return iter(list(_nested(data, notes))), notes, {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
@@ -216,8 +226,8 @@ def _given(data: Any, columns: WideColumns) -> tuple[Iterator[_Column], list[Not
     if isinstance(data, str | os.PathLike):
         data = [data]
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
-        return _saved([None] * len(data), data, columns)
-    return _saved([None], [data], columns)
+        return _saved([None] * len(data), data, layout)
+    return _saved([None], [data], layout)
 
 
 def _systems(data: Any) -> list[tuple[str, Scores]]:
@@ -320,14 +330,14 @@ def _no_score(system: str, measure: str, query: str, value: object) -> InputErro
 
 
 def _saved(
-    names: Sequence[str | None], files: Sequence[Any], columns: WideColumns
+    names: Sequence[str | None], files: Sequence[Any], layout: Layout
 ) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     found: list[_Column] = []
     notes: list[Note] = []
     numbered = numbering()
     for name, file in zip(names, files, strict=True):
-        rows = score_rows(file, _is_measure, columns)
+        rows = score_rows(file, _is_measure, layout)
         is_path = isinstance(file, str | os.PathLike)
         of_file = name or (file_name_of(file) if is_path else "scores")
         cells: dict[str | None, dict[str | None, Mapping[str, float]]] = {}

@@ -5,6 +5,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from cranfield.arguments import check_judged
 from cranfield.comparison import options
 from cranfield.comparison.agreement import Agreement
 from cranfield.comparison.flips import SEED
@@ -36,8 +37,8 @@ Rates = Union[  # noqa: UP007
 
 
 def agreement(
-    a: QrelsLike,
-    b: QrelsLike | None = None,
+    qrels_a: QrelsLike,
+    qrels_b: QrelsLike | None = None,
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = "nDCG@10",
     *,
@@ -61,15 +62,15 @@ def agreement(
     each of the qrels made so. What is not judged stays so.
 
     Args:
-        a: judgments, as `evaluate` takes them.
-        b: another assessor's.
+        qrels_a: A's judgments, as `evaluate` takes them.
+        qrels_b: B's.
         runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
         measures: by which the systems are ordered; those whose value over all is a mean or a sum.
         rel: the lowest grade that is relevant, for kappa and overlap (a measure states its own).
         mixtures: how many mixtures, or, with `confusion`, how many qrels are made.
         seed: of everything that is drawn.
-        confusion: in place of b: {(true grade, given grade): rate}, or {true: {given: rate}}; rates
-            or counts: those of each true grade are divided by their sum.
+        confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
+            rate}}; rates or counts: those of each true grade are divided by their sum.
         alpha: a difference is significant if p is not above it; below 0.5. p is that of the t test
             in every mixture, under A and under B, as M sign-flip tests of each pair would take too
             long.
@@ -77,7 +78,8 @@ def agreement(
     Raises:
         NothingSharedError: qrels without a common query, or document.
         InputError: judgments in groups; qrels or a run that cannot be read.
-        OptionError: both or neither of b and confusion, or an option with an impossible value.
+        OptionError: both or neither of qrels_b and confusion, or an option with an impossible
+            value.
         MeasureError: a measure by which systems cannot be ordered so.
 
     >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
@@ -86,13 +88,15 @@ def agreement(
     -1.0
 
     """
-    if (b is None) == (confusion is None):
+    if (qrels_b is None) == (confusion is None):
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
     alpha = options.share("alpha", alpha, below=0.5)
     seed = options.whole("seed", seed, least=0)
     mixtures = options.whole("mixtures", mixtures, least=1)
     rel = options.whole("rel", rel, least=0)
-    first = as_qrels(a)
+    if runs is not None:
+        check_judged(qrels_a, runs)
+    first = as_qrels(qrels_a)
     several = None if runs is None else _several(runs)
     recipe: dict[str, Any] = {
         "cranfield": __version__,
@@ -102,8 +106,8 @@ def agreement(
         "alpha": alpha,
         "confusion": None,
     }
-    if b is not None:
-        return _of_two(first, as_qrels(b), several, measures, recipe)
+    if qrels_b is not None:
+        return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
     return _of_rates(first, confusion, several, measures, recipe)
 

@@ -28,7 +28,7 @@ class Comparison:
     system's Pair with the baseline. It shows itself as tables: text, Markdown, LaTeX, HTML, CSV.
 
     >>> from cranfield import compare
-    >>> found = compare(("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"]), "nDCG@10 AP")
+    >>> found = compare("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"], "nDCG@10 AP")
     >>> pair = found["AP"]["dense"]
     >>> round(pair.difference, 4), pair.verdict, (pair.wins, pair.ties, pair.losses)
     (0.2739, 'better', (35, 4, 1))

@@ -62,7 +62,7 @@ from cranfield.comparison.unjudged import judged_shares, little_judged, on, unju
 from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
 from cranfield.formats.labels import label_rows
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note, warn_of
 from cranfield.pairs.joint_bounds import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
@@ -107,7 +107,8 @@ class _Family(NamedTuple):
 
 
 def compare(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     baseline: str | None = None,
@@ -123,15 +124,16 @@ def compare(
     slices: Any = None,
     bounds: bool = False,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
 
     Args:
-        data: a pair `(qrels, runs)` of what `evaluate` takes; or scores: Systems, a list of Scores,
-            a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query scores of any
-            tool: a path, a list of paths, a table.
+        qrels: judgments, as `evaluate` takes them; or, without runs, scores: Systems, a list of
+            Scores, a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query
+            scores of any tool: a path, a list of paths, a table.
+        runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare; each has a table. [default: all there are; nDCG@10 of runs]
         baseline: the system that the others are compared with. [default: the first]
         all_pairs: compare each system with each other, instead.
@@ -158,7 +160,7 @@ def compare(
             are found without.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
@@ -217,7 +219,7 @@ def compare(
         )
     if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
-    aligned = align(data, measures, missing=missing, columns=columns, **judging)
+    aligned = align(qrels, runs, measures, missing=missing, layout=layout, **judging)
     if not all_pairs:
         baseline = _baseline(aligned.names, baseline)
     settings = Settings(

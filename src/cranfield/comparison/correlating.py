@@ -31,7 +31,7 @@ from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of
 from cranfield.pairs.overlap import RBO, rbo
@@ -73,7 +73,7 @@ class OrderingPair:
     the orderings are not of the same queries, or of one only.
 
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
-    >>> [pair] = correlate(("demo/qrels.txt", runs), "nDCG@10 Success@10").pairs
+    >>> [pair] = correlate("demo/qrels.txt", runs, "nDCG@10 Success@10").pairs
     >>> [(one.better, one.worse) for one in pair.swapped], pair.swapped_sure
     ([('bm25', 'tfidf')], 0)
     """
@@ -140,7 +140,7 @@ class Correlation:
     """How alike several orderings of the same systems are, pair by pair.
 
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run", "demo/fusion.run"]
-    >>> found = correlate(("demo/qrels.txt", runs), "nDCG@10 AP")
+    >>> found = correlate("demo/qrels.txt", runs, "nDCG@10 AP")
     >>> found.pairs[0].kendall.concordant
     6
     """
@@ -312,7 +312,8 @@ class Correlation:
 
 
 def correlate(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     reference: str | Measure | None = None,
@@ -324,16 +325,17 @@ def correlate(
     discrimination: bool = False,
     splits: int = SPLITS,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
 
     Args:
-        data: a pair `(qrels, runs)` of what `evaluate` takes, or whatever else `compare` takes,
-            with two or more measures; or several judgments of the same systems: a pair
-            `({label: Qrels or path}, runs)` or `{label: Systems}`. With several measures and
+        qrels: judgments, as `evaluate` takes them, or, without runs, scores, as `compare` takes
+            them, for two or more measures; or several judgments of the same systems: `{label:
+            Qrels or path}`, or, without runs, `{label: Systems}`. With several measures and
             judgments, a measure is compared with itself under each two judgments.
+        runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare. [default: all there are; nDCG@10 of runs]
         reference: a measure, or the label of the judgments, with which each other one is compared.
             [default: every two are compared, and the earlier one is the reference]
@@ -346,7 +348,7 @@ def correlate(
         splits: of the queries into halves, from which the swap rate comes.
         missing: what to do with a query that some system has no score for: "error", "zero", or
             "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of judgments and runs.
 
     Measures of which less is better are turned: the first of an ordering is always the best. Where
@@ -371,7 +373,7 @@ def correlate(
     flips = options.whole("flips", flips, least=1)
     resamples = options.whole("resamples", resamples, least=1)
     splits = options.whole("splits", splits, least=1)
-    every = Orderings.of(data, measures, missing, columns, **judging)
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging)
     orderings = every.orderings
     if len(orderings) < 2:
         raise InputError(

@@ -21,7 +21,7 @@ from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 
@@ -97,21 +97,22 @@ class SwapRate:
 
 
 def discriminative_power(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     alpha: float = 0.05,
     flips: int = FLIPS,
     seed: int = SEED,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
 
     The same test, with the same flips, for each; the family that is corrected is all pairs of one
-    measure. With one query, no pair is told apart. The data and its options are as `correlate`
-    takes them.
+    measure. With one query, no pair is told apart. Qrels, runs, measures and their
+    options are as `correlate` takes them.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
@@ -121,19 +122,20 @@ def discriminative_power(
     alpha = options.share("alpha", alpha, below=0.5)
     flips = options.whole("flips", flips, least=1)
     seed = options.whole("seed", seed, least=0)
-    every = Orderings.of(data, measures, missing, columns, **judging).orderings
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
     return {one.label: power_of(one, alpha, flips, seed) for one in every}
 
 
 def swap_rate(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     splits: int = SPLITS,
     seed: int = SEED,
     bins: Sequence[float] = BINS,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
@@ -141,7 +143,7 @@ def swap_rate(
     Queries are split by chance into two halves, again and again; of an odd number, one is left
     out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
     Buckley, SIGIR 2002). Differences are of the queries' values, so of their logarithms where a
-    mean is geometric. The data and its options are as `correlate` takes them.
+    mean is geometric. Qrels, runs, measures and their options are as `correlate` takes them.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
@@ -153,7 +155,7 @@ def swap_rate(
     ends = tuple(map(float, bins))
     if not ends or list(ends) != sorted(set(ends)) or not ends[0] > 0:
         raise OptionError(f"bins={bins!r:.60}: expected rising numbers above 0")
-    every = Orderings.of(data, measures, missing, columns, **judging).orderings
+    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
     return {one.label: swaps_of(one, splits, seed, ends) for one in every}
 
 

@@ -50,7 +50,7 @@ from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note, lines_of, warn_of
 from cranfield.ranked import floored_log
 from cranfield.render import Shown, Table
@@ -90,7 +90,7 @@ class Verdict:
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
-    >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)
+    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
     >>> verdict = found["dense", "nDCG@10"]
     >>> str(verdict), verdict.n, round(verdict.difference, 4), round(verdict.lower, 4)
     ('PASS, better', 40, 0.2131, 0.1526)
@@ -147,7 +147,7 @@ class Gate(Shown):
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
-    >>> found = gate(("demo/qrels.txt", runs), "nDCG@10", baseline="bm25", margin=0.02)
+    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
     >>> found.outcome, found.outcomes
     ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
     """
@@ -224,7 +224,8 @@ class Gate(Shown):
 
 
 def gate(
-    data: Any,
+    qrels: Any,
+    runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     baseline: str,
@@ -237,7 +238,7 @@ def gate(
     range: tuple[float, float] | None = None,  # noqa: A002 - the word for it
     changes: int | None = None,
     missing: Missing | None = None,
-    columns: WideColumns = "measures",
+    layout: Layout = "measures",
     **judging: Unpack[Judging],
 ) -> Gate:
     """Judge whether systems are not worse than the baseline by more than a margin.
@@ -257,7 +258,9 @@ def gate(
     A measure whose mean over the queries is geometric (GMAP) is judged by the ratio of the means.
 
     Args:
-        data: `(qrels, runs)`, or scores of several systems; whatever `compare` takes.
+        qrels: judgments, as `evaluate` takes them; or, without runs, scores of several systems, as
+            `compare` takes them.
+        runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to judge by. [default: all scores that there are; nDCG@10 of runs]
         baseline: the name of the system that the others are held against.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
@@ -274,7 +277,7 @@ def gate(
         changes: how many of the queries that changed to keep, the worst first, for each verdict.
             [default: 5 where it is not PASS] Where fewer than 10 changed, all are kept.
         missing: as `compare` takes it: "error", "zero" or "drop".
-        columns: of a table of saved scores: whether they are "measures" or "systems".
+        layout: what the columns of a table of saved scores are: "measures" or "systems".
         judging: options of `evaluate`, of qrels and runs.
 
     Returns:
@@ -307,7 +310,7 @@ def gate(
         changes = options.whole("changes", changes, least=0)
     stated = Margin.of(margin)
     ends = None if range is None else range_given(range)
-    aligned = align(data, measures, missing=missing, columns=columns, **judging)
+    aligned = align(qrels, runs, measures, missing=missing, layout=layout, **judging)
     if baseline not in aligned.names:
         raise _no_baseline(baseline, aligned.names)
     if len(aligned.names) == 1:

@@ -9,7 +9,7 @@ import numpy as np
 from cranfield.comparison.bounded import Reach, bounded, wealth
 from cranfield.comparison.doubts import FEW
 from cranfield.comparison.flips import Flips, Paired, one_sided
-from cranfield.comparison.power import topics
+from cranfield.comparison.power import queries_needed
 from cranfield.comparison.significance import TIE, Moments, student
 from cranfield.ranked import Bools, Floats, Ints
 
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
         """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
         # Two one-sided tests both pass at least so often if each fails half as often.
         chance = (1 + _POWER) / 2 if self.equivalence else _POWER
-        n = topics(margin=margin, sd=sd, power=chance, alpha=self.alpha)
+        n = queries_needed(margin=margin, sd=sd, power=chance, alpha=self.alpha)
         # With fewer, not even the only flip of as large a mean would be rare enough.
         return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
 

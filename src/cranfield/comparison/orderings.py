@@ -14,7 +14,7 @@ from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import WideColumns
+from cranfield.formats.scores import Layout
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean
@@ -66,23 +66,25 @@ class Orderings:
     @classmethod
     def of(
         cls,
-        data: Any,
+        qrels: Any,
+        runs: Any = None,
         measures: MeasuresLike | None = None,
         missing: Missing | None = None,
-        columns: WideColumns = "measures",
+        layout: Layout = "measures",
         **judging: Unpack[Judging],
     ) -> "Orderings":
         """Return an ordering for each measure; for several judgments, for each of these, too.
 
-        `data` is whatever `align` takes, or `{label: Systems}`, or `({label: qrels}, runs)` with
-        Qrels or paths. Raises what `align` raises, and InputError where systems differ.
+        Qrels and runs are whatever `align` takes; or qrels are `{label: Qrels or path}`, or,
+        without runs, `{label: Systems}`. Raises what `align` raises, and InputError where systems
+        differ.
         """
         found: list[Ordering] = []
         names: tuple[str, ...] = ()
         notes: dict[Note, list[str]] = {}  # and of which sources
-        sources = _sources(data)
+        sources = _sources(qrels, runs)
         for source, one in sources.items():
-            aligned = align(one, measures, missing=missing, columns=columns, **judging)
+            aligned = align(*one, measures, missing=missing, layout=layout, **judging)
             names = names or aligned.names
             if set(aligned.names) != set(names):
                 odd = min(set(aligned.names) ^ set(names))
@@ -110,15 +112,11 @@ class Orderings:
         return cls(names, tuple(found), tuple(said))
 
 
-def _sources(data: Any) -> dict[str, Any]:
+def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is to be aligned for each label; "" if there is no choice of judgments."""
-    if isinstance(data, tuple) and len(data) == 2:
-        qrels, runs = data
-        if _all(qrels, Qrels | str | PathLike):
-            return {str(label): (one, runs) for label, one in qrels.items()}
-    elif _all(data, Systems):
-        return {str(label): one for label, one in data.items()}
-    return {"": data}
+    if _all(qrels, Systems if runs is None else Qrels | str | PathLike):
+        return {str(label): (one, runs) for label, one in qrels.items()}
+    return {"": (qrels, runs)}
 
 
 def _all(data: Any, kind: Any) -> bool:

@@ -17,12 +17,12 @@ from cranfield.comparison import options
 from cranfield.errors import OptionError
 
 
-def power(effect: float, n: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 2) -> float:
-    """Return how likely a paired t test of n queries is to find an effect, from 0 to 1.
+def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 2) -> float:
+    """Return how likely a paired t test of so many queries is to find an effect, from 0 to 1.
 
     Args:
         effect: the true mean difference divided by the standard deviation of the differences.
-        n: the number of queries, at least 2.
+        n_queries: how many queries there are, at least 2.
         alpha: the level of the test, below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
@@ -35,17 +35,18 @@ def power(effect: float, n: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 
 
     """
     effect = options.number("effect", effect)
-    n = options.whole("n", n, least=2)
+    n_queries = options.whole("n_queries", n_queries, least=2)
     alpha = options.share("alpha", alpha, below=0.5)
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    return _chance(effect, n, alpha, sides)
+    return _chance(effect, n_queries, alpha, sides)
 
 
-def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the least effect that a two-sided paired t test of n queries finds with this power.
+def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
+    """Return the least effect that a two-sided paired t test of so many queries finds.
 
-    Times the standard deviation of the differences, it is the least mean difference.
+    It is found with the power stated. Times the standard deviation of the differences, it is the
+    least mean difference.
 
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.
@@ -54,17 +55,19 @@ def detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
     0.4042
 
     """
-    n = options.whole("n", n, least=2)
+    n_queries = options.whole("n_queries", n_queries, least=2)
     power, alpha = _levels(power, alpha)
     low, high = 0.0, 1.0
-    while _chance(high, n, alpha, 2) < power:
+    while _chance(high, n_queries, alpha, 2) < power:
         low, high = high, 2 * high
     while low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if _chance(middle, n, alpha, 2) >= power else (middle, high)
+        low, high = (
+            (low, middle) if _chance(middle, n_queries, alpha, 2) >= power else (middle, high)
+        )
     return high
 
 
-def topics(
+def queries_needed(
     *,
     effect: float | None = None,
     difference: float | None = None,
@@ -74,7 +77,7 @@ def topics(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> int:
-    """Return the least number of queries (topics) for what is asked, at least 2.
+    """Return the least number of queries for what is asked, at least 2.
 
     Ask for one of the first four; the last three need `sd`.
 
@@ -93,9 +96,11 @@ def topics(
     Raises:
         OptionError: none or several of the four, a missing `sd`, or a value out of its range.
 
-    >>> topics(effect=0.3), topics(difference=0.03, sd=0.1), topics(margin=0.02, sd=0.1)
-    (90, 90, 156)
-    >>> topics(width=0.1, sd=0.05**0.5)
+    >>> queries_needed(effect=0.3), queries_needed(difference=0.03, sd=0.1)
+    (90, 90)
+    >>> queries_needed(margin=0.02, sd=0.1)
+    156
+    >>> queries_needed(width=0.1, sd=0.05**0.5)
     79
 
     """

@@ -2,6 +2,7 @@
 
 from typing import Any, TypeVar, Unpack, cast, get_args
 
+from cranfield.arguments import check_judged
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.evaluation import Judging, measures_of
 from cranfield.explanation.difference import Difference, differing
@@ -88,6 +89,7 @@ recip_rank)
             )
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
+    check_judged(qrels, run)
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")

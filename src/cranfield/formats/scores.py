@@ -21,7 +21,7 @@ from cranfield.formats.records import Document, Origin, Records, Text, read_reco
 from cranfield.formats.source import Source
 from cranfield.notes import Note
 
-WideColumns = Literal["measures", "systems"]
+Layout = Literal["measures", "systems"]
 
 # What the columns are called: the first of these that a row has is taken.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -88,12 +88,12 @@ def file_name_of(path: Any) -> str:
 
 
 def score_rows(
-    data: Any, is_measure: Callable[[str], bool], columns: WideColumns = "measures"
+    data: Any, is_measure: Callable[[str], bool], layout: Layout = "measures"
 ) -> ScoreRows:
     """Return the scores of queries in a file, a table, a dict or rows.
 
     `is_measure` tells whether a text is the name of a measure: it decides which side of a file
-    without names, or of a dict, is the measure, and which the query. `columns` says what the
+    without names, or of a dict, is the measure, and which the query. `layout` says what the
     columns are of a table that has one for each measure or system; also what the outer names of
     a dict {system: {query: value}} are.
 
@@ -107,10 +107,10 @@ def score_rows(
     if isinstance(found, Text):
         return _gather(_headerless(found, is_measure), found)
     if isinstance(found, Records):
-        return _gather(_named(found, columns), found)
+        return _gather(_named(found, layout), found)
     if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
         return _gather(_document(found.value["runs"], found), found, frozenset())
-    return _gather(_nested(found.value, is_measure, columns, found), found)
+    return _gather(_nested(found.value, is_measure, layout, found), found)
 
 
 def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
@@ -225,9 +225,9 @@ def _is_header(fields: Sequence[str]) -> bool:
     return known and all(_number(field) is None for field in fields)
 
 
-def _named(records: Records, columns: WideColumns) -> Iterator[_Score]:
+def _named(records: Records, layout: Layout) -> Iterator[_Score]:
     names: Sequence[str] = ()
-    of_systems = columns == "systems"
+    of_systems = layout == "systems"
     system: System = None
     measure: Measure = None
     for at, own_names, values in records:
@@ -351,7 +351,7 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
 def _nested(
     data: Mapping[Any, Any],
     is_measure: Callable[[str], bool],
-    columns: WideColumns,
+    layout: Layout,
     origin: Origin,
     system: System = None,
 ) -> Iterator[_Score]:
@@ -363,7 +363,7 @@ def _nested(
             own = _id(name, None, origin.error)
             yield from _nested(inner, is_measure, "measures", origin, own)
         return
-    if columns == "systems":
+    if layout == "systems":
         for system, values in _dicts(data, origin):
             name = _id(system, None, origin.error)
             for query, value in values.items():
@@ -375,8 +375,8 @@ def _nested(
         raise origin.error(
             None,
             "which names are measures: the outer ones, or the inner ones?",
-            "Neither are known measures. Of {system: {query: value}}, say that the columns are "
-            "systems; else give rows of query_id, measure and value.",
+            "Neither are known measures. Of {system: {query: value}}, say layout='systems' "
+            "(--layout systems); else give rows of query_id, measure and value.",
         )
     for outer, values in _dicts(data, origin):
         for inner, value in values.items():

@@ -27,8 +27,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cranfield.arguments import check_judged
 from cranfield.bounds import check_bounded
-from cranfield.errors import MeasureError, NothingSharedError, one_of
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
 from cranfield.formats.block import Errors, Order
 from cranfield.judge import Queries
@@ -42,7 +43,7 @@ from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, mean, means
 from cranfield.ranking import Precision, Ties
 from cranfield.render import Table, text, to_html
-from cranfield.runs import Run, RunLike, as_run
+from cranfield.runs import Run, SeveralRuns, several_runs
 from cranfield.scores import Systems
 from cranfield.variants import rankings
 
@@ -108,7 +109,7 @@ class JointBounds:
     `methods`, which say what these are (see `joint_bounds`). Each query's are (n_queries,
     n_measures), the queries in the order of `query_ids`.
 
-    >>> found = joint_bounds({"q": {"a": 1}}, {"q": ["a", "u"]}, {"q": ["u", "v"]}, "P@2 RR")
+    >>> found = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
     >>> found.low.tolist(), found.high.tolist(), found.robust.tolist()
     ([0.0, 0.0], [0.5, 1.0], [False, False])
     """
@@ -183,8 +184,7 @@ _NOTES: Mapping[str, str] = {
 
 def joint_bounds(
     qrels: QrelsLike,
-    left: RunLike,
-    right: RunLike,
+    runs: SeveralRuns,
     measures: MeasuresLike = "nDCG@10 P@10",
     *,
     queries: Queries = "judged",
@@ -206,7 +206,9 @@ def joint_bounds(
     Success, RR and ERR, they are "separate": the lowest value of the one less the highest of the
     other. Measures that depend on how much there is to be found, such as R, AP and SetF, have none.
 
-    The options are those of `evaluate`; `ties` are by id, "document" or "ascending".
+    Qrels, runs and measures are as `evaluate` takes them; of the runs there are two, and the
+    difference is that of the first minus the second. So are the options; `ties` are by id,
+    "document" or "ascending".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -215,18 +217,21 @@ def joint_bounds(
     does.
 
     >>> left, right = {"q": ["a", "u", "c"]}, {"q": ["u", "b", "a"]}
-    >>> found = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, left, right, "P@3")
+    >>> found = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, [left, right], "P@3")
     >>> found.low.round(4).tolist(), found.high.round(4).tolist()
     ([0.3333], [0.3333])
     """
+    check_judged(qrels, runs)
     judgments = as_qrels(qrels, errors)
-    first, second = as_run(left, errors), as_run(right, errors)
-    names = first.name, second.name if second.name != first.name else f"{second.name} (2)"
-    runs = dict(zip(names, (first, second), strict=True))
+    named = several_runs(runs, errors)
+    if named is None or len(named) != 2:
+        n = 1 if named is None else len(named)
+        raise OptionError(f"the difference of two runs has bounds: runs are {n}")
+    left, right = named
     one_of("ties", ties, ("document", "ascending"))
     systems = score_runs(
         judgments,
-        runs,
+        named,
         measures_of(measures),
         queries=queries,
         order=order,
@@ -236,9 +241,9 @@ def joint_bounds(
     )
     query_ids = _shared_queries(systems)
     if not query_ids:
-        raise NothingSharedError(f"the runs {names[0]!r} and {names[1]!r} share no query")
+        raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
     pair = np.array([0]), np.array([1])
-    found = pair_bounds(judgments, runs, systems, *pair, per_query=True)
+    found = pair_bounds(judgments, named, systems, *pair, per_query=True)
     without = [str(one) for one, its in zip(systems.measures, found, strict=True) if its is None]
     if without:
         raise MeasureError(
@@ -250,7 +255,8 @@ def joint_bounds(
     each = [one.of_queries for one in have if one.of_queries is not None]
     values = _values(systems, query_ids).astype(np.float64)
     bounds = JointBounds(
-        *names,
+        left,
+        right,
         systems.measures,
         query_ids,
         means(values[:, 0] - values[:, 1]),
@@ -261,7 +267,7 @@ def joint_bounds(
         np.hstack([low for low, _ in each]),
         np.hstack([high for _, high in each]),
         reachable_grade(judgments),
-        {**systems[names[0]].recipe, "run": [systems[name].recipe["run"] for name in names]},
+        {**systems[left].recipe, "run": [one.recipe["run"] for one in systems.values()]},
         systems.notes,
     )
     warn_of(systems.notes)

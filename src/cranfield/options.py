@@ -1,0 +1,308 @@
+"""options: what a function or a command can be told, said once: default, check and one sentence.
+
+A family of options is a frozen dataclass that inherits from `Options`; `option` makes its fields.
+From the fields come the checks, Python's signatures and docstrings (`takes`), the options of the
+command line (`cranfield.cli.options`), what a result records of them, and a TypedDict for type
+checkers, which `scripts/make_docs.py` writes into the source. A new option is one more field.
+"""
+
+import inspect
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from numbers import Integral, Number
+from textwrap import fill
+from types import NoneType
+from typing import Any, Literal, Self, TypeVar, cast, get_args, get_origin
+
+import numpy as np
+
+from cranfield.errors import OptionError, one_of
+
+# Returns a value in its one form, or raises ValueError with what was expected: "a number".
+Check = Callable[[Any], Any]
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is of a type of whole numbers, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def finite(value: object) -> int | float | None:
+    """Return a number as an int or a float; None for any other value, infinity and truth values.
+
+    >>> finite(2), finite(0.5), finite(True), finite("2"), finite(float("nan"))
+    (2, 0.5, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, Number):
+        return None
+    try:
+        found = operator.index(value) if isinstance(value, Integral) else float(value)  # type: ignore[arg-type]
+        return found if math.isfinite(found) else None
+    except (TypeError, ValueError, OverflowError):  # complex; signalling NaN; beyond any float
+        return None
+
+
+def number(least: float = -math.inf, most: float = math.inf) -> Check:
+    """Return a check for numbers from `least` to `most`, both included."""
+    expected = f"a number from {least:g} to {most:g}"
+    if most == math.inf:
+        expected = "a number" if least == -math.inf else f"a number of at least {least:g}"
+
+    def check(value: object) -> float:
+        found = finite(value)
+        if found is None or not least <= found <= most:
+            raise ValueError(expected)
+        return float(found)
+
+    return check
+
+
+def whole(least: int, most: int | None = None) -> Check:
+    """Return a check for whole numbers from `least` to `most`, both included."""
+    expected = f"a whole number of at least {least}"
+    if most is not None:
+        expected = f"a whole number from {least} to {most:,}"
+
+    def check(value: object) -> int:
+        found = finite(value)
+        in_range = found is not None and least <= found and (most is None or found <= most)
+        if found is None or found != int(found) or not in_range:
+            raise ValueError(expected)
+        return int(found)
+
+    return check
+
+
+LEAST_SHARE = 1e-9  # the tails of distributions are still numbers there
+
+
+def share(below: float = 1.0) -> Check:
+    """Return a check for numbers above 0 (by 1e-9 at least) and below `below`, such as a level."""
+
+    def check(value: object) -> float:
+        found = finite(value)
+        if found is None or not LEAST_SHARE <= found < below:
+            raise ValueError(f"a number above 0 and below {below:g}")
+        return float(found)
+
+    return check
+
+
+def flag(value: object) -> bool:
+    """Check for a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError("True or False")
+    return bool(value)
+
+
+def checked(name: str, value: object, check: Check) -> Any:
+    """Return a value in its one form; raise OptionError that names the option if it has none.
+
+    >>> checked("depth", 10.0, whole(1))
+    10
+    """
+    try:
+        return check(value)
+    except ValueError as error:
+        raise OptionError(f"{name}={value!r:.40}: expected {error}") from None
+
+
+# ---- families of options --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a family, as its field declares it."""
+
+    name: str
+    kind: Any  # the type of its value, without None and without choices: int, float, bool, str
+    default: Any
+    sentence: str  # what it does, in words that suit a docstring and `--help`
+    choices: tuple[str, ...]  # its only values; empty: `check` decides
+    check: Check | None
+    or_none: bool  # whether None is a value
+
+    def checked(self, value: object, name: str | None = None) -> Any:
+        """Return a value in its one form; raise OptionError, under `name` if that is another."""
+        if self.choices:
+            if not (value is None and self.or_none):
+                one_of(name or self.name, value, self.choices)
+        elif self.check is not None and not (value is None and self.or_none):
+            return checked(name or self.name, value, self.check)
+        return value
+
+
+def option(default: Any, sentence: str, check: Check | None = None) -> Any:
+    """Return a field of a family of options.
+
+    `check` is needed for numbers alone: a Literal has its choices, a bool is True or False. None
+    is a value if the annotation says so.
+    """
+    return field(default=default, metadata={"sentence": sentence, "check": check})
+
+
+class Options:
+    """A family of options: each field of the frozen dataclass is checked when it is made.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Cutting(Options):
+    ...     depth: int | None = option(None, "Keep the best so many documents.", whole(1))
+    >>> Cutting(depth=5).unusual(), Cutting().to_dict()
+    ({'depth': 5}, {'depth': None})
+    >>> Cutting(depth=0)
+    Traceback (most recent call last):
+        ...
+    cranfield.errors.OptionError: depth=0: expected a whole number of at least 1
+    """
+
+    def __post_init__(self) -> None:
+        for one in options_of(type(self)):
+            value = getattr(self, one.name)
+            if value is not one.default:
+                object.__setattr__(self, one.name, one.checked(value))
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Self:
+        """Return the options of this family among those given, the others at their defaults."""
+        found: Self = cls(**_own(cls, given)) if given else _usual(cast(Any, cls))
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {name: value}."""
+        return dict(vars(self))
+
+    def unusual(self) -> dict[str, Any]:
+        """Return {name: value} of those that are not at their defaults."""
+        return {
+            one.name: getattr(self, one.name)
+            for one in options_of(type(self))
+            if getattr(self, one.name) != one.default
+        }
+
+
+def options_of(family: type[Options]) -> tuple[Option, ...]:
+    """Return the options of a family, in the order of its fields."""
+    return _options_of(cast(Any, family))
+
+
+@cache
+def _options_of(family: type[Any]) -> tuple[Option, ...]:
+    found = []
+    for one in fields(family):
+        kinds = [kind for kind in _united(one.type) if kind is not NoneType]
+        choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else ()
+        kind = kinds[0] if isinstance(kinds[0], type) and len(kinds) == 1 else str
+        check = one.metadata["check"] or (flag if kind is bool else None)
+        sentence, or_none = one.metadata["sentence"], len(kinds) < len(_united(one.type))
+        found.append(Option(one.name, kind, one.default, sentence, choices, check, or_none))
+    return tuple(found)
+
+
+def _united(kind: Any) -> tuple[Any, ...]:
+    """Return the members of a union of types, or the only type."""
+    return (kind,) if get_origin(kind) is Literal else get_args(kind) or (kind,)
+
+
+@cache
+def _usual(family: type[Any]) -> Any:
+    return family()
+
+
+def _own(family: type[Options], given: Mapping[str, object]) -> dict[str, Any]:
+    return {one.name: given[one.name] for one in options_of(family) if one.name in given}
+
+
+def refuse_others(
+    function: str,
+    given: Mapping[str, object],
+    *families: type[Options],
+    without: Collection[str] = (),
+) -> None:
+    """Raise TypeError for an option of no family, as Python does for a keyword it does not know."""
+    if not given:
+        return
+    known = [name for name in _names(families) if name not in without]
+    for name in given:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}; it takes "
+                f"{', '.join(known)}"
+            )
+
+
+def _names(families: Iterable[type[Options]]) -> list[str]:
+    return [one.name for family in families for one in options_of(family)]
+
+
+# ---- signatures -----------------------------------------------------------------------------
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Word(str):
+    """A text that signatures show without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def takes(
+    *families: type[Options], without: Collection[str] = ()
+) -> Callable[[_Function], _Function]:
+    """Name the options of some families in the signature and the Args of a function.
+
+    The function takes them by `**name`; the line of its docstring that begins with `**name:` is
+    replaced by a line for each option. Types are left out of the signature, for people to read it;
+    type checkers have the function's annotations.
+    """
+    options = [one for family in families for one in options_of(family) if one.name not in without]
+
+    def named(function: _Function) -> _Function:
+        plain, last = inspect.signature(function), ""
+        parameters = []
+        for one in plain.parameters.values():
+            if one.kind is inspect.Parameter.VAR_KEYWORD:
+                last = one.name
+                parameters += [
+                    inspect.Parameter(
+                        each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default
+                    )
+                    for each in options
+                ]
+            else:
+                parameters.append(one.replace(annotation=inspect.Parameter.empty))
+        returns = _Word(_in_short(plain.return_annotation))
+        function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
+        lines = "\n".join(
+            fill(
+                f"{one.name}: {one.sentence}",
+                100,
+                initial_indent=8 * " ",
+                subsequent_indent=12 * " ",
+            )
+            for one in options
+        )
+        function.__doc__ = re.sub(
+            rf"^ {{8}}\*\*{last}:.*\n(?: {{9,}}.*\n)*",
+            lambda _: f"{lines}\n",
+            function.__doc__ or "",
+            flags=re.MULTILINE,
+        )
+        return function
+
+    return named
+
+
+def _in_short(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    names = (getattr(one, "__name__", str(one)) for one in _united(annotation))
+    return " | ".join("None" if name == "NoneType" else name for name in names)
