@@ -60,13 +60,13 @@ ORDERS = ("score", "rank", "given")
 
 
 def _score_rows(path: Path, columns: Any) -> Any:
-    from cranfield.formats.scores import score_rows
+    from cranfield.formats.small.scores import score_rows
 
     return score_rows(path, MEASURE_NAMES.__contains__, columns)
 
 
 def _label_rows(path: Path) -> Any:
-    from cranfield.formats.labels import label_rows
+    from cranfield.formats.small.labels import label_rows
 
     return label_rows(path)
 

@@ -22,8 +22,8 @@ import transcripts
 
 from cranfield import demo, figures
 from cranfield.cli import cli
+from cranfield.compat.names import columns_of, measure_names
 from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
-from cranfield.trec_eval import columns_of, measure_names
 
 ROOT = Path(__file__).parent.parent
 FORM: dict[str, Any] = {

@@ -12,7 +12,7 @@ from said import codes, sentence
 
 from cranfield import InputError
 from cranfield.errors import DuplicateError
-from cranfield.formats.labels import label_rows
+from cranfield.formats.small.labels import label_rows
 
 Write = Callable[[str, str], str]
 TYPE = {"q1": "long", "q2": "short", "q3": "long"}

@@ -18,7 +18,7 @@ from said import codes, sentence
 from cranfield import CranfieldError, InputError, evaluate
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
-from cranfield.formats.scores import Layout, ScoreRows, file_name_of, score_rows
+from cranfield.formats.small.scores import Layout, ScoreRows, file_name_of, score_rows
 from cranfield.measures import parse
 from cranfield.render import delimited
 

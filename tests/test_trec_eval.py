@@ -14,8 +14,9 @@ from test_measures import SYSTEMS
 
 from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli
+from cranfield.compat.names import NICKNAMES, TrecEvalError, measure_names
+from cranfield.compat.trec_eval import Options, trec_eval
 from cranfield.measures.registry import variant
-from cranfield.trec_eval import NICKNAMES, Options, TrecEvalError, measure_names, trec_eval
 
 Write = Callable[[str, str], str]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cranfield.formats import Path
 from cranfield.formats.frames import ArrowTable
-from cranfield.formats.nuggets import nugget_rows
+from cranfield.formats.small.nuggets import nugget_rows
 from cranfield.ids import encode
 from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats, mean, ratio

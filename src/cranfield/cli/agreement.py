@@ -18,7 +18,7 @@ from cranfield.cli.report import (
 from cranfield.cli.terminal import Format
 from cranfield.comparison import options
 from cranfield.comparison.assessors import MIXTURES, agreement
-from cranfield.formats.rates import rate_rows
+from cranfield.formats.small.rates import rate_rows
 from cranfield.render import delimited
 
 _COLUMNS = ("part", "measure", "name", "other", "quantity", "value")

@@ -26,7 +26,7 @@ from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 
 
 @click.command("compare")

@@ -25,7 +25,7 @@ from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")

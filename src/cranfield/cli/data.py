@@ -15,7 +15,7 @@ from cranfield.evaluation import Judging
 from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
 from cranfield.formats.block import Errors, Order
 from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.grades import grade_lists
+from cranfield.formats.small.lists import grade_lists
 from cranfield.formats.source import Source
 from cranfield.graded import grades
 from cranfield.qrels import Qrels, read_qrels

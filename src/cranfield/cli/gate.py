@@ -29,7 +29,7 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import Verdict, gate
 from cranfield.comparison.noninferiority import GateTest
 from cranfield.evaluation import Judging
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.render import delimited
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}

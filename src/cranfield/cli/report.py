@@ -21,7 +21,7 @@ from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing, align
 from cranfield.comparison.flips import FLIPS, SEED
 from cranfield.errors import OptionError
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note

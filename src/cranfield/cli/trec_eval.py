@@ -6,21 +6,20 @@ import click
 
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import Reading, refuse, say
-from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
-from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.source import Source
-from cranfield.measures import find
-from cranfield.trec_eval import (
+from cranfield.compat.names import (
     CALCULATION,
     FILE,
     RELATIONS,
     USAGE,
-    Options,
     RelInfo,
     TrecEvalError,
     requested,
-    trec_eval,
 )
+from cranfield.compat.trec_eval import Options, trec_eval
+from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.formats.source import Source
+from cranfield.measures import find
 from cranfield.version import __version__
 
 

@@ -61,8 +61,8 @@ from cranfield.comparison.significance import (
 from cranfield.comparison.unjudged import judged_shares, little_judged, on, unjudged_bounds
 from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.labels import label_rows
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.labels import label_rows
+from cranfield.formats.small.scores import Layout
 from cranfield.notes import Note, warn_of
 from cranfield.pairs.joint_bounds import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean

@@ -31,7 +31,7 @@ from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of
 from cranfield.pairs.overlap import RBO, rbo

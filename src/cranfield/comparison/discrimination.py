@@ -21,7 +21,7 @@ from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 

@@ -50,7 +50,7 @@ from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import InputError, one_of
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.notes import Note, lines_of, warn_of
 from cranfield.ranked import floored_log
 from cranfield.render import Shown, Table

@@ -14,7 +14,7 @@ from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.errors import InputError
 from cranfield.evaluation import Judging, MeasuresLike
-from cranfield.formats.scores import Layout
+from cranfield.formats.small.scores import Layout
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean

@@ -1,7 +1,4 @@
-"""Judgments in groups: trec_eval's files, and tables with a column of subtopics.
-
-And trec_eval's file of means and deviations.
-"""
+"""Judgments in groups: trec_eval's files, and tables with a column of subtopics."""
 
 import math
 from collections.abc import Iterator
@@ -118,26 +115,6 @@ def subtopic_rows(
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
     return groups, weights, faults.left_out
-
-
-def zscore_lines(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
-    """Read means and standard deviations: {(query, measure): (mean, standard deviation)}.
-
-    Raises InputError for the first line that is wrong, DuplicateError for one that comes twice.
-    """
-    found: dict[tuple[str, str], tuple[float, float]] = {}
-    for line in _lines(
-        source, "4 columns: query_id measure mean standard_deviation", Faults("strict")
-    ):
-        query, measure = decode(line.columns[0]), decode(line.columns[1])
-        mean, deviation = map(_level, line.columns[2:])
-        if mean is None or deviation is None or deviation < 0:
-            raise line.error("expected a mean and a standard deviation in columns 3 and 4")
-        if (query, measure) in found:
-            problem = f"the measure {measure!r} stands twice for query {query!r}"
-            raise line.error(problem, kind=DuplicateError)
-        found[query, measure] = mean, deviation
-    return found
 
 
 @dataclass(frozen=True)

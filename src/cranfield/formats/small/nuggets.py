@@ -4,13 +4,12 @@ A row is (query, answer, nugget, importance, assignment). An object of JSON may 
 `nuggets` of objects with the last three, as AutoNuggetizer writes them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.objects import as_text
-from cranfield.formats.records import Document, Records, Text, read_records
+from cranfield.formats.small.read import Table, read_table
 
 # What the columns are called: the first of these that a row has is taken.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -20,8 +19,10 @@ NAMES: Mapping[str, Sequence[str]] = {
     "importance": ("importance",),
     "assignment": ("assignment",),
 }
-IMPORTANCE = ("vital", "okay")
-ASSIGNMENT = ("support", "partial_support", "not_support")
+WORDS: Mapping[str, Sequence[str]] = {
+    "importance": ("vital", "okay"),
+    "assignment": ("support", "partial_support", "not_support"),
+}
 
 
 class Nugget(NamedTuple):
@@ -34,9 +35,6 @@ class Nugget(NamedTuple):
     assignment: str
 
 
-_Fault = Callable[..., InputError]
-
-
 def nugget_rows(data: Any) -> list[Nugget]:
     """Return the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
 
@@ -45,11 +43,12 @@ def nugget_rows(data: Any) -> list[Nugget]:
     """
     found: dict[tuple[str, str, str], Nugget] = {}
     importance: dict[tuple[str, str], str] = {}
-    records = _rows(data)
-    for at, names, values in records:
-        refused = partial(records.error, at)
-        row = dict(zip((name.strip().lower() for name in names), values, strict=True))
-        for one in _nuggets(refused, row):
+    table = _table(data)
+    names = [name.strip().lower() for name in table.names]
+    for at, values in enumerate(table.rows()):
+        row = dict(zip(names, values, strict=True))
+        refused = partial(table.error, at)
+        for one in _nuggets(table, at, row):
             if one[:3] in found:
                 raise refused(
                     f"the nugget {one.nugget!r:.80} stands twice for query {one.query!r}, "
@@ -69,51 +68,46 @@ def nugget_rows(data: Any) -> list[Nugget]:
     return list(found.values())
 
 
-def _nuggets(refused: _Fault, row: Mapping[str, Any]) -> Iterator[Nugget]:
+def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
     inner = row.get("nuggets")
     if not isinstance(inner, list):
-        yield _nugget(refused, row)
+        yield _nugget(table, at, row)
         return
     for one in inner:
         if not isinstance(one, Mapping):
-            raise refused(f"expected a nugget as an object, got {one!r:.80}")
-        yield _nugget(refused, {**row, **one})
+            raise table.error(at, f"expected a nugget as an object, got {one!r:.80}")
+        yield _nugget(table, at, {**row, **one})
 
 
-def _nugget(refused: _Fault, row: Mapping[str, Any]) -> Nugget:
-    fields = []
+def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
+    values = {}
     for column, names in NAMES.items():
-        value = next((row[name] for name in names if row.get(name) is not None), None)
-        if value is None:
-            raise refused(
+        values[column] = next((row[name] for name in names if row.get(name) is not None), None)
+        if values[column] is None:
+            raise table.error(
+                at,
                 f"has no {column!r}",
                 "A row has query, answer, nugget, importance and assignment, or what other tools "
                 f"call them: {', '.join(names)}.",
             )
-        fields.append(value)
-    try:
-        ids = [as_text(value, "") for value in fields[:3]]
-    except InputError as error:
-        raise refused(error.problem.removeprefix(": ")) from None
-    words = []
-    for column, allowed, value in (
-        ("importance", IMPORTANCE, fields[3]),
-        ("assignment", ASSIGNMENT, fields[4]),
-    ):
-        word = value.strip().lower() if isinstance(value, str) else value
-        if word not in allowed:
+    fields = []
+    for column, value in values.items():
+        allowed = WORDS.get(column)
+        word = value.strip().lower() if allowed and isinstance(value, str) else value
+        if allowed is None:
+            word = table.id_of(at, value)
+        elif word not in allowed:
             known = ", ".join(allowed)
-            raise refused(f"expected one of {known} as the {column}, got {value!r:.80}")
-        words.append(word)
-    return Nugget(ids[0], ids[1], ids[2], words[0], words[1])
+            raise table.error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
+        fields.append(word)
+    return Nugget(*fields)
 
 
-def _rows(data: Any) -> Records:
-    found = read_records(data, "the nuggets", tuple(NAMES))
-    if isinstance(found, Text):
-        return found.records()
-    if isinstance(found, Document):
-        if isinstance(data, Mapping) or not found.is_plain:
-            raise found.error(None, "expected nuggets as a file, a table or rows, got dict")
-        return found.records()
-    return found
+def _table(data: Any) -> Table:
+    found = read_table(data, "the nuggets", tuple(NAMES))
+    if isinstance(found, Table):
+        return found
+    row = None if isinstance(data, Mapping) else found.as_row()
+    if row is None:
+        raise found.error(None, "expected nuggets as a file, a table or rows, got dict")
+    return row

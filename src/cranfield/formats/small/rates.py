@@ -1,17 +1,18 @@
 """Rates: how often an assessor gives which grade to a document of a true grade, from a file."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import plain_name
-from cranfield.formats.records import Document, Records, Text, read_records
+from cranfield.formats.small.read import Bare, Document, Table, number_of, read_table
 
 _COLUMNS = ("grade", "given", "rate")
-_EXPECTED = "expected the columns grade, given and rate"
+_EXPECTED = "the columns grade, given and rate"
+_BARE = Bare(3, f"{_EXPECTED} in its first line")  # which is refused
 
-_Cell = tuple[int | None, Any, Any, Any]  # the row's number, grade, given, rate
+_Cell = tuple[int | None, Any, Any, Any]  # the row, grade, given, rate
 
 
 def rate_rows(data: Any) -> dict[int, dict[int, float]]:
@@ -20,18 +21,15 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
     InputError for what are no rates, and DuplicateError for a rate that comes twice.
     """
-    found = read_records(data, "the rates", _COLUMNS)
-    if isinstance(found, Document) and found.is_plain:
-        found = found.records()
-    if isinstance(found, Text):
-        if not {*_COLUMNS} <= {*map(plain_name, found.first())}:
-            first = next((number for number, _ in found.plain()), None)
-            raise found.error(first, f"{_EXPECTED} in its first line")
-        found = found.records()
-    cells = _of_records(found) if isinstance(found, Records) else _of_dict(found)
+    found = read_table(data, "the rates", _COLUMNS, _BARE, _is_header)
+    if isinstance(found, Document):
+        found = found.as_row() or found
+    cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
     rates: dict[int, dict[int, float]] = {}
     for at, *cell in cells:
-        true, given, rate = map(_number, cell)
+        true, given, rate = (
+            math.nan if number is None else number for number in map(number_of, cell)
+        )
         if not (true.is_integer() and given.is_integer() and 0 <= rate < math.inf):
             shown = ", ".join(map(repr, cell))
             raise found.error(
@@ -48,13 +46,19 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
     return rates
 
 
-def _of_records(records: Records) -> Iterator[_Cell]:
-    for at, names, values in records:
-        plain = [plain_name(name) for name in names]
-        if not {*_COLUMNS} <= {*plain}:
-            raise records.error(at, f"{_EXPECTED}, got {', '.join(names):.200}")
-        grade, given, rate = (values[plain.index(name)] for name in _COLUMNS)
-        yield at, grade, given, rate
+def _is_header(first: Sequence[str]) -> bool:
+    return {*_COLUMNS} <= {*map(plain_name, first)}
+
+
+def _of_table(table: Table) -> Iterator[_Cell]:
+    if _is_header(table.names):
+        grade, given, rate = (table.columns[table.place([name]) or 0] for name in _COLUMNS)
+        yield from zip(range(table.n_rows), grade, given, rate, strict=True)
+    elif table.names:
+        shown = ", ".join(table.names)
+        raise table.error(0 if table.n_rows else None, f"expected {_EXPECTED}, got {shown:.200}")
+    elif table.where is not None:
+        raise table.error(0 if table.n_rows else None, f"expected {_BARE.expected}")
 
 
 def _of_dict(found: Document) -> Iterator[_Cell]:
@@ -65,11 +69,3 @@ def _of_dict(found: Document) -> Iterator[_Cell]:
             )
         for given, rate in row.items():
             yield None, true, given, rate
-
-
-def _number(value: Any) -> float:
-    """Return a number, NaN if it is none."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan

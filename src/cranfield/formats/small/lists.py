@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.lines import BYTE_ORDER_MARK, refuse_binary
+from cranfield.formats.small.read import text_of
 from cranfield.formats.source import Source
 
 _HINT = (
@@ -60,13 +60,7 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
         else:
             source = Source(text)
             name = source.name
-            refuse_binary(source, source.start(4096))
-            with source.open() as stream:
-                raw = stream.read().removeprefix(BYTE_ORDER_MARK)
-            try:
-                lines = raw.decode()
-            except UnicodeDecodeError:
-                raise InputError("is no text in UTF-8", source=name) from None
+            lines = text_of(source)
         numbered = enumerate(lines.split("\n"), 1)
         some = [(n, line) for n, line in numbered if line.strip() and line[0] != "#"]
         if not some:

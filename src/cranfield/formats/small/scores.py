@@ -10,14 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
 from cranfield.formats.columns import plain_name
-from cranfield.formats.objects import as_text
-from cranfield.formats.records import Document, Origin, Records, Text, read_records
+from cranfield.formats.small.read import INDEX, Bare, Document, Origin, Table, number_of, read_table
 from cranfield.formats.source import Source
 from cranfield.notes import Note
 
@@ -30,18 +28,20 @@ NAMES: Mapping[str, Sequence[str]] = {
     "query": COLUMN_NAMES["query"],
     "value": ("value", "score", "measure_value"),
 }
-# The column in which pandas keeps a table's index, and what a file then has instead of a name.
-INDEX = ("", "__index_level_0__", "Unnamed: 0")
 # What tools write in place of a query's id where the value is one over all queries.
 SUMMARIES = frozenset({"all", "ALL", "amean", "mean"})
 _TEXTS = ("runid", "relstring")  # a query's value is a text, even where it looks like a number
-_SAMPLE = 2000  # lines at either end, of which it is asked which side is the measure
-_TRIED = 40  # and so many names of each side
+_TRIED = 40  # names of each side, of which it is asked whether they are measures
+_BARE = Bare(
+    3,
+    "a measure, a query and a value",
+    hint="A table of other columns begins with a line of their names, such as query_id.",
+    quoted=",",
+)
 
 System = str | None
 Measure = str | None
-_Score = tuple[int | None, System, Measure, Any, Any]  # the second to last is the query's id
-_Error = Callable[..., InputError]
+_Score = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the query, the value
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,12 @@ def score_rows(
 
     Raises InputError for what is no score, and DuplicateError for a score that comes twice.
     """
-    found = read_records(data, "the scores", ("query_id", "measure", "value"))
-    if isinstance(found, Text) and _is_header(found.first()):
-        found = found.records()
-    if isinstance(found, Document) and found.is_plain and "query" in _roles(found.names):
-        found = found.records()
-    if isinstance(found, Text):
-        return _gather(_headerless(found, is_measure), found)
-    if isinstance(found, Records):
-        return _gather(_named(found, layout), found)
+    found = read_table(data, "the scores", ("query_id", "measure", "value"), _BARE, _is_header)
+    if isinstance(found, Document):
+        found = found.as_row(NAMES["query"]) or found
+    if isinstance(found, Table):
+        rows = _named(found, layout) if found.names else _bare(found, is_measure)
+        return _gather(rows, found)
     if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
         return _gather(_document(found.value["runs"], found), found, frozenset())
     return _gather(_nested(found.value, is_measure, layout, found), found)
@@ -132,14 +129,14 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             if type(query) is int:
                 query = of_numbers.get(query) or of_numbers.setdefault(query, str(query))
             else:
-                query = _id(query, at, error)
+                query = origin.id_of(at, query)
         if query in over_all:
             summaries[query] += 1
             continue
-        if value is None or (type(value) is str and not value):
+        if _is_empty(value):
             missing += 1
             continue
-        number = value if type(value) is float else _number(value)
+        number = value if type(value) is float else number_of(value)
         if number is None or (text_columns and (system, measure) in text_columns):
             name = measure or "the scores"
             texts[name] += 1
@@ -180,26 +177,8 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
     return ScoreRows(found, dict(summaries), dict(texts), missing)
 
 
-def _id(value: Any, at: int | None, error: _Error) -> str:
-    try:
-        return as_text(value, "")
-    except InputError as wrong:
-        raise error(at, wrong.problem.removeprefix(": ")) from None
-
-
-def _number(value: Any) -> float | None:
-    """Return the number that a cell holds or a text spells; None if it is none."""
-    if isinstance(value, str):
-        if "_" in value or not value.isascii():
-            return None
-    elif isinstance(value, bool | bytes | bytearray):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-    except OverflowError:  # a whole number of hundreds of digits
-        return math.inf
+def _is_empty(value: Any) -> bool:
+    return value is None or (type(value) is str and not value)
 
 
 # ---- rows with names --------------------------------------------------------------------------
@@ -222,96 +201,66 @@ def _roles(names: Sequence[str]) -> dict[str, int]:
 def _is_header(fields: Sequence[str]) -> bool:
     """Tell whether a first line holds names: of a column of queries, and no number."""
     known = "query" in _roles(fields) and len(fields) > 1
-    return known and all(_number(field) is None for field in fields)
+    return known and all(number_of(field) is None for field in fields)
 
 
-def _named(records: Records, layout: Layout) -> Iterator[_Score]:
-    names: Sequence[str] = ()
-    of_systems = layout == "systems"
-    system: System = None
-    measure: Measure = None
-    for at, own_names, values in records:
-        if own_names is not names and own_names != names:  # other fields than the row above
-            roles, wide = _understood(own_names, of_systems, records, at)
-            names = own_names
-            query_at, value_at = roles["query"], roles.get("value")
-            system_at, measure_at = roles.get("system"), roles.get("measure")
-        query = values[query_at]
-        if system_at is not None:
-            system = values[system_at]
-            if type(system) is not str or not system:
-                system = _id(system, at, records.error)
-        if measure_at is not None:
-            measure = str(values[measure_at]).strip()
-        if value_at is None:
-            for i, name in wide:
-                if of_systems:
-                    yield at, name, measure, query, values[i]
-                else:
-                    yield at, system, name, query, values[i]
-            continue
-        value = values[value_at]
-        if not measure or value is None or (type(value) is str and not value):
-            raise records.error(
-                at,
-                f"has no {'value' if measure else 'measure'} for query {query!r:.80}",
-                "A query without a value has no row: it is then missing.",
-            )
-        yield at, system, measure, query, value
-
-
-def _understood(
-    names: Sequence[str], of_systems: bool, records: Records, at: int
-) -> tuple[dict[str, int], list[tuple[int, str]]]:
-    """Return {role: column's number}, and the number and name of the columns of values."""
-    roles = _roles(names)
-    if "query" not in roles:
-        raise records.error(
-            at,
-            f"has no column of queries; it has {', '.join(names):.200}",
-            f"It is called {NAMES['query'][0]!r}, or one of {', '.join(NAMES['query'][1:])}.",
-        )
-    if "measure" in roles and "value" in roles:
-        return roles, []
-    roles.pop("value", None)
-    roles.pop("system" if of_systems else "measure", None)
-    wide = [
-        (i, name.strip())
-        for i, name in enumerate(names)
-        if i not in roles.values() and name not in INDEX
-    ]
-    if not wide:
-        raise records.error(at, "has no column of values beside the queries")
-    return roles, wide
+def _named(table: Table, layout: Layout) -> Iterator[_Score]:
+    roles = _roles(table.names)
+    if "query" not in roles and table.n_rows:
+        raise table.no_queries(0, NAMES["query"])
+    wide: list[tuple[int, str]] = []  # the columns of values
+    if not {"measure", "value"} <= roles.keys():
+        roles.pop("value", None)
+        roles.pop("system" if layout == "systems" else "measure", None)
+        taken = set(roles.values())
+        named = ((i, name) for i, name in enumerate(table.names) if name not in INDEX)
+        wide = [(i, name.strip()) for i, name in named if i not in taken]
+        if not wide and table.n_rows:
+            raise table.error(0, "has no column of values beside the queries")
+    nothing = [None] * table.n_rows
+    query, system, measure, value = (
+        table.columns[roles[role]] if role in roles else nothing
+        for role in ("query", "system", "measure", "value")
+    )
+    for at in range(table.n_rows):
+        if query[at] is None:
+            raise table.no_queries(at, NAMES["query"])
+        of_system = system[at]
+        if "system" in roles and (type(of_system) is not str or not of_system):
+            of_system = table.id_of(at, of_system)
+        of_measure = str(measure[at]).strip() if "measure" in roles else None
+        for i, name in wide:
+            if layout == "systems":
+                yield at, name, of_measure, query[at], table.columns[i][at]
+            else:
+                yield at, of_system, name, query[at], table.columns[i][at]
+        if not wide:
+            if not of_measure or _is_empty(value[at]):
+                raise table.error(
+                    at,
+                    f"has no {'value' if of_measure else 'measure'} for query {query[at]!r:.80}",
+                    "A query without a value has no row: it is then missing.",
+                )
+            yield at, of_system, of_measure, query[at], value[at]
 
 
 # ---- lines without names ----------------------------------------------------------------------
 
 
-def _headerless(text: Text, is_measure: Callable[[str], bool]) -> Iterator[_Score]:
+def _bare(table: Table, is_measure: Callable[[str], bool]) -> Iterator[_Score]:
     """Yield the scores of lines that hold a measure, a query and a value, or query and measure."""
-    read = text.quoted if text.separator == "," else text.plain
-    head = [fields for _, fields in islice(read(), _SAMPLE)]
-    tail = [line.split(text.separator) for line in text.lines[-_SAMPLE:]]
-    sample = [fields for fields in (*head, *tail) if len(fields) == 3]
-    sides = [list(dict.fromkeys(fields[i].strip() for fields in sample)) for i in (0, 1)]
+    sides = [list(dict.fromkeys(map(str.strip, column))) for column in table.columns[:2]]
     measures_first = _is_first(sides[0], sides[1], is_measure)
-    if sample and measures_first is None:
-        raise text.error(
-            1,
+    if table.n_rows and measures_first is None:
+        raise table.error(
+            0,
             "which of the first two columns is the measure, and which the query?",
             "Neither holds names of known measures. Begin the file with a line of the columns' "
             "names: query_id, measure, value.",
         )
-    measure_at, query_at = (0, 1) if measures_first else (1, 0)
-    for number, fields in read():
-        if len(fields) != 3:
-            raise text.error(
-                number,
-                f"expected a measure, a query and a value, got {len(fields)} columns",
-                "A table of other columns begins with a line of their names, such as query_id.",
-            )
-        yield number, None, fields[measure_at].strip(), fields[query_at], fields[2]
+    measure, query = table.columns[:2] if measures_first else table.columns[1::-1]
+    for at, value in enumerate(table.columns[2]):
+        yield at, None, measure[at].strip(), query[at], value
 
 
 def _is_first(
@@ -345,7 +294,7 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
             )
         for query, values in _dicts(queries, origin):
             for measure, value in values.items():
-                yield None, _id(run.get("run"), None, origin.error), str(measure), query, value
+                yield None, origin.id_of(None, run.get("run")), str(measure), query, value
 
 
 def _nested(
@@ -360,12 +309,12 @@ def _nested(
     )
     if deeper and system is None:
         for name, inner in data.items():
-            own = _id(name, None, origin.error)
+            own = origin.id_of(None, name)
             yield from _nested(inner, is_measure, "measures", origin, own)
         return
     if layout == "systems":
         for system, values in _dicts(data, origin):
-            name = _id(system, None, origin.error)
+            name = origin.id_of(None, system)
             for query, value in values.items():
                 yield None, name, None, query, value
         return

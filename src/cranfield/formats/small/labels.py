@@ -1,14 +1,13 @@
 """Labels of queries, by which results are sliced: from files, tables, dicts and rows."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cranfield.errors import DuplicateError, InputError
+from cranfield.errors import DuplicateError
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.objects import as_text
-from cranfield.formats.records import Document, Origin, Records, Text, read_records
+from cranfield.formats.small.read import INDEX, Bare, Document, Origin, Table, number_of, read_table
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
@@ -16,8 +15,9 @@ ONE = "slice"  # the name of labels that have none
 MANY = 50  # more labels than these, and than half as many as queries, are no labels
 FEW = 10  # more numbers than these are put into ranges
 RANGES = 4
+_PAIRS = Bare(2, "a query and its label", ("query_id", ONE))
 
-_Cell = tuple[int | None, Any, str, Any]  # the row's number, the query, the label's name, the label
+_Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
 
 
 @dataclass(frozen=True)
@@ -42,47 +42,25 @@ def label_rows(data: Any) -> LabelRows:
     Raises InputError for what cannot be labels, such as each query's own text, and DuplicateError
     for a query with two labels of a kind.
     """
-    found = read_records(data, "the labels", ("query_id", ONE))
-    if isinstance(found, Text) and (
-        _query_at(found.first()) is not None or len(found.first()) != 2
-    ):
-        found = found.records()
-    if isinstance(found, Document) and found.is_plain and _query_at(found.names) is not None:
-        found = found.records()
-    if isinstance(found, Text):
-        cells = _pairs(found)
-    elif isinstance(found, Records):
-        cells = _of_records(found)
-    else:
-        cells = _of_dict(found.value, found)
+    found = read_table(data, "the labels", _PAIRS.names, _PAIRS, _is_header)
+    if isinstance(found, Document):
+        found = found.as_row(QUERY) or found
+    cells = _of_table(found) if isinstance(found, Table) else _of_dict(found.value, found)
     return _checked(_gathered(cells, found), found)
 
 
-def _query_at(names: Iterable[str]) -> int | None:
-    """Return the number of the column of queries."""
-    plain = [plain_name(name) for name in names]
-    return next((plain.index(name) for name in QUERY if name in plain), None)
+def _is_header(first: Sequence[str]) -> bool:
+    return len(first) != 2 or any(plain_name(name) in QUERY for name in first)
 
 
-def _pairs(text: Text) -> Iterator[_Cell]:
-    for number, fields in text.quoted():
-        if len(fields) != 2:
-            raise text.error(number, f"expected a query and its label, got {len(fields)} columns")
-        yield number, fields[0], ONE, fields[1]
-
-
-def _of_records(records: Records) -> Iterator[_Cell]:
-    for at, names, values in records:
-        query_at = _query_at(names)
-        if query_at is None:
-            raise records.error(
-                at,
-                f"has no column of queries; it has {', '.join(names):.200}",
-                f"It is called {QUERY[0]!r}, or one of {', '.join(QUERY[1:])}.",
-            )
-        for i, name in enumerate(names):
-            if i != query_at and name not in ("", "__index_level_0__"):
-                yield at, values[query_at], name.strip(), values[i]
+def _of_table(table: Table) -> Iterator[_Cell]:
+    query_at = table.place(QUERY)
+    for row, values in enumerate(table.rows()):
+        if query_at is None or values[query_at] is None:
+            raise table.no_queries(row, QUERY)
+        for i, name in enumerate(table.names):
+            if i != query_at and name not in INDEX:
+                yield row, values[query_at], name.strip(), values[i]
 
 
 def _of_dict(data: Mapping[Any, Any], origin: Origin) -> Iterator[_Cell]:
@@ -97,10 +75,7 @@ def _of_dict(data: Mapping[Any, Any], origin: Origin) -> Iterator[_Cell]:
 def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
     found: dict[str, dict[str, str | float]] = {}
     for at, query, name, value in cells:
-        try:
-            query = as_text(query, "")
-        except InputError as error:
-            raise origin.error(at, error.problem.removeprefix(": ")) from None
+        query = origin.id_of(at, query)
         labels = found.setdefault(name, {})
         label = value.strip() if isinstance(value, str) else value
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
@@ -125,7 +100,7 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
     notes: list[tuple[str, str]] = []  # code, sentence
     unique: list[str] = []
     for name, of in found.items():
-        numbers = {query: _number(label) for query, label in of.items()}
+        numbers = {query: _finite(label) for query, label in of.items()}
         distinct = set(of.values())
         if len(distinct) > FEW and None not in numbers.values():
             labels[name] = _ranges({query: n for query, n in numbers.items() if n is not None})
@@ -155,14 +130,9 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
     return LabelRows(labels, tuple(Note(code, "info", text) for code, text in notes))
 
 
-def _number(label: str | float) -> float | None:
-    if isinstance(label, str) and ("_" in label or not label.isascii()):
-        return None
-    try:
-        number = float(label)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+def _finite(label: str | float) -> float | None:
+    number = number_of(label)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _shown(number: float) -> str:

@@ -1,0 +1,283 @@
+"""A stand-in for pytrec_eval: change the import, keep the code.
+
+    from cranfield import pytrec_eval      # instead of: import pytrec_eval
+
+The names, the parameters and the numbers are pytrec_eval's, which are those of trec_eval 9:
+scores are compared as 32-bit floats, recall points follow its rule, and the queries evaluated are
+those of the run that have judgments. `relstring` and `runid`, which are texts, are 0.0, as there.
+
+>>> evaluator = RelevanceEvaluator({"q1": {"d1": 1, "d2": 0, "d3": 2}}, {"map", "ndcg_cut.5"})
+>>> evaluator.evaluate({"q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}})["q1"]["map"]
+0.5833333333333333
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cranfield.compat.names import NICKNAMES, TrecEvalError, columns_of, kind_of, measure_names
+from cranfield.errors import InputError
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.formats.small.read import Bare, text_table
+from cranfield.judge import judge
+from cranfield.measures import Measure, Plan
+from cranfield.qrels import Qrels
+from cranfield.ranked import floored_log
+from cranfield.runs import Run
+from cranfield.version import __version__
+
+__all__ = [
+    "RelevanceEvaluator",
+    "__version__",
+    "compute_aggregated_measure",
+    "parse_qrel",
+    "parse_run",
+    "supported_measures",
+    "supported_nicknames",
+]
+
+_NAMES = [name for name in measure_names(version=9) if name in NICKNAMES["all_trec"]]
+supported_measures: set[str] = set(_NAMES)
+supported_nicknames: dict[str, set[str]] = {
+    name: {one for one in names if one in measure_names(version=9)}
+    for name, names in NICKNAMES.items()
+}
+
+_TEXTS = ("runid", "relstring")
+_SEVERAL = ("cutoffs", "points", "multiples")  # each value behind the name is a measure
+
+
+_RUN = Bare(6, "6 columns: query_id Q0 doc_id rank score tag", separators="")
+_QRELS = Bare(4, "4 columns: query_id iteration doc_id grade", separators="")
+
+
+def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Parse the lines of a TREC run: `query_id Q0 doc_id rank score tag`.
+
+    Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    columns or a score that is no number.
+
+    >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
+    {'q1': {'d1': 12.5}}
+    """
+    return _parsed(f_run, "the run", _RUN, 4, float)
+
+
+def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Parse the lines of a TREC qrels file: `query_id iteration doc_id grade`.
+
+    Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    columns or a grade that is no whole number.
+
+    >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
+    {'q1': {'d1': 2, 'd2': 0}}
+    """
+    return _parsed(f_qrel, "the qrels", _QRELS, 3, int)
+
+
+def _parsed(
+    lines: Iterable[str], name: str, bare: Bare, place: int, number: Callable[[str], Any]
+) -> dict[str, dict[str, Any]]:
+    """Return {query: {document: number}} of lines whose column `place` holds the number."""
+    table = text_table(name, "\n".join(line.rstrip("\r\n") for line in lines), bare)
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    queries, _, docs, *_ = table.columns
+    columns = zip(queries, docs, table.columns[place], strict=True)
+    for row, (query, doc, value) in enumerate(columns):
+        if doc in found[query]:
+            raise AssertionError(f"the document {doc!r} stands twice for query {query!r}")
+        try:
+            found[query][doc] = number(value)
+        except ValueError as error:
+            raise table.error(row, str(error)) from None
+    return found
+
+
+def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
+    """Return the value over all queries of one measure's values (n_queries,).
+
+    The sum where the name begins with `num_`, exp(mean) where it begins with `gm_` (their values
+    are logarithms), else the mean.
+
+    >>> compute_aggregated_measure("num_rel", [3.0, 4.0]), compute_aggregated_measure("map", [1, 0])
+    (7.0, 0.5)
+    """
+    if measure.startswith("num_"):
+        return float(np.sum(values))
+    if measure.startswith("gm_"):
+        return float(np.exp(np.sum(values) / len(values)))
+    return float(np.mean(values))
+
+
+class RelevanceEvaluator:
+    """Judgments and measures, to evaluate runs with.
+
+    `query_relevance` is {query_id: {doc_id: grade}}; a query without judgments is left out.
+    `measures` are names of trec_eval or nicknames, with parameters as in `P.5,10`, `P_5`,
+    `ndcg.1=2,2=4`. A document is relevant from grade `relevance_level` on. With
+    `judged_docs_only_flag`, documents without judgment are dropped before measuring.
+
+    Raises TypeError for judgments or a level of another kind, ValueError for an unknown measure.
+    """
+
+    def __init__(
+        self,
+        query_relevance: Mapping[str, Mapping[str, int]],
+        measures: Iterable[str],
+        relevance_level: int = 1,
+        judged_docs_only_flag: bool = False,
+    ) -> None:
+        level = relevance_level
+        if not isinstance(level, int | np.integer) or not 1 <= level <= LARGEST_GRADE:
+            raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
+        wanted = _requested(measures)
+        columns = _columns_of(wanted, int(level))
+        self._names = [name for name, _ in columns]
+        # Where the numbers stand among the columns; None: everywhere.
+        numbers = [i for i, (_, measure) in enumerate(columns) if measure is not None]
+        self._places = numbers if len(numbers) < len(columns) else None
+        measured = [measure for _, measure in columns if measure is not None]
+        self._plan = Plan(measured)
+        self._logarithms = [
+            i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
+        ]
+        self._judged_only = bool(judged_docs_only_flag)
+        judged = _checked(query_relevance)
+        try:
+            self._qrels = Qrels(_named(judged)) if judged else None
+        except InputError as error:
+            raise TypeError(str(error)) from None
+        self._known = frozenset(judged)
+
+    def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
+
+        Queries come in the run's order, those without judgments are left out. Raises TypeError for
+        a run or scores of another kind.
+        """
+        if self._qrels is None or not scores:
+            return {}
+        if not isinstance(scores, Mapping):
+            raise TypeError(f"expected {{query: {{document: score}}}}, got {scores!r:.80}")
+        for query, docs in scores.items():
+            if not isinstance(query, str) or not isinstance(docs, Mapping):
+                raise TypeError(
+                    f"expected a text and {{document: score}}, got {query!r}: {docs!r:.80}"
+                )
+        run = {query: docs for query, docs in scores.items() if query in self._known}
+        if not run:
+            return {}
+        named = _named(run)
+        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
+        try:
+            meeting = judge(qrels, Run(named), scores="single", judged_only=self._judged_only)
+        except InputError as error:
+            raise TypeError(str(error)) from None
+        values = self._plan.values(meeting.judged)
+        for i in self._logarithms:
+            values[:, i] = floored_log(values[:, i])
+        if self._places is not None:
+            numbers = values
+            values = np.zeros((len(numbers), len(self._names)))
+            values[:, self._places] = numbers
+        rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
+        names = self._names
+        return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
+
+
+# Stands for the id "", which is none elsewhere in the package. As that, it is sorted first.
+_NO_ID = "\1\1\1 no id"
+
+
+def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the data with a name for the query and the document "", which pytrec_eval takes."""
+    return {
+        query or _NO_ID: {doc or _NO_ID: value for doc, value in docs.items()}
+        if "" in docs
+        else docs
+        for query, docs in data.items()
+    }
+
+
+def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+    if not isinstance(data, Mapping):
+        raise TypeError(f"expected {{query: {{document: grade}}}}, got {data!r:.80}")
+    data = {query: docs for query, docs in data.items() if docs}
+    for query, docs in data.items():
+        if not isinstance(query, str) or not isinstance(docs, Mapping):
+            raise TypeError(f"expected a text and {{document: grade}}, got {query!r}: {docs!r:.80}")
+        if set(map(type, docs.values())) == {int}:
+            continue  # as nearly always: no need to look at each
+        for doc, grade in docs.items():
+            if not isinstance(grade, int | np.integer):
+                raise TypeError(
+                    f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
+                    f"got {grade!r:.80}"
+                )
+    return data
+
+
+def _requested(measures: Iterable[str]) -> dict[str, str | None]:
+    """Return the measures that names and nicknames stand for, and their parameters."""
+    if isinstance(measures, str):
+        raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
+    given: dict[str, str | None] = {}
+    for measure in measures:
+        for name, values in _read(measure):
+            before = given.get(name)
+            if before is None or values is None or before == values:
+                given[name] = values or before
+            elif kind_of(name) in _SEVERAL:
+                given[name] = f"{before},{values}"
+            else:
+                raise ValueError(f"{name} is asked for with {before} and with {values}")
+    return given
+
+
+def _read(measure: str) -> list[tuple[str, str | None]]:
+    """Return the names that a text stands for, and the parameters behind a point or underscore."""
+    if not isinstance(measure, str):
+        raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
+    names = supported_nicknames.get(measure, {measure})
+    if names <= supported_measures:
+        return [(name, None) for name in names]
+    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
+    if parts and parts["name"] in supported_measures:
+        return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
+    import difflib
+
+    near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
+    guess = f". Did you mean {near[0]}?" if near else ""
+    raise ValueError(f"unsupported measure {measure}{guess}")
+
+
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|[0-9]+={_NUMBER}(?:\s*,\s*[0-9]+={_NUMBER})*"
+
+
+def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+    """Return the names and measures of the result, in trec_eval's order; None for texts.
+
+    Raises ValueError for parameters that trec_eval does not take.
+    """
+    columns: list[tuple[str, Measure | None]] = []
+    for name in _NAMES:
+        if name in wanted and name in _TEXTS:
+            columns.append((name, None))
+        elif name in wanted:
+            values, several = wanted[name], kind_of(name) in _SEVERAL
+            if values is not None and (several or name == "11pt_avg"):
+                values = ",".join(sorted(set(values.split(",")), key=float))
+            try:
+                found = columns_of(name, values, {"rel": level, "version": 9})
+            except TrecEvalError as error:
+                raise ValueError(str(error)) from None
+            # Only what stands for several measures is a part of the names.
+            columns += [(column.name if several else name, column.measure) for column in found]
+    return columns

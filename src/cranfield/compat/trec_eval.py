@@ -1,0 +1,255 @@
+"""trec_eval: its measures by its names, in its order, printed as it prints them.
+
+What is decided here is only what trec_eval's command decides: in which order and with how many
+digits measures are printed, and which topics count. The numbers come from the measures that
+`evaluate` has, too.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cranfield.compat.names import (
+    CALCULATION,
+    FILE,
+    FORMATS,
+    NO_TOPICS,
+    PREFERENCES,
+    Column,
+    RelInfo,
+    TrecEvalError,
+    columns_of,
+    measure_names,
+    requested,
+)
+from cranfield.errors import NothingSharedError
+from cranfield.formats.small.zscores import zscore_rows
+from cranfield.formats.source import Source
+from cranfield.formats.trec import run_tag
+from cranfield.judge import Meeting, judge
+from cranfield.measures import Plan
+from cranfield.qrels import read_qrels
+from cranfield.ranked import Bools, Floats, floored_log, mean, total
+from cranfield.runs import read_run
+
+
+@dataclass(frozen=True)
+class Options:
+    """trec_eval's options; each says its letter."""
+
+    measures: Sequence[str] = ("official",)  # -m
+    per_query: bool = False  # -q
+    complete: bool = False  # -c
+    summary: bool = True  # not -n
+    level: int = 1  # -l
+    depth: int | None = None  # -M
+    judged_only: bool = False  # -J
+    n_documents: int = 0  # -N
+    qrels_format: RelInfo = "qrels"  # -R
+    zscores: str | None = None  # -Z
+    topic: str | None = None  # of -D: only this one
+    version: int = 10
+
+
+def trec_eval(
+    qrels: str,
+    run: str,
+    options: Options = Options(),
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[str]:
+    """Evaluate a run file as trec_eval does, and yield the lines that it prints.
+
+    Everything is computed before the first line is yielded. `progress` hears of the bytes read.
+    Raises TrecEvalError for what trec_eval would end with another status for, InputError for
+    files that cannot be read.
+    """
+    wanted = requested(options.measures, options.version)
+    columns = _columns(wanted, options)
+    if qrels == run == "-":
+        raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
+    judgments = read_qrels(qrels, options.qrels_format)
+    zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
+    ranking = read_run(run, format="trec")
+    try:
+        meeting = judge(
+            judgments,
+            ranking,
+            scores="single" if options.version == 9 else "double",
+            # trec_eval breaks ties the other way where it looks at preferences.
+            ties="ascending" if options.qrels_format in PREFERENCES else "document",
+            depth=options.depth,
+            judged_only=options.judged_only,
+            progress=progress,
+        )
+    except NothingSharedError as error:
+        every_topic_missing = options.version == 10 and not options.complete
+        status = CALCULATION if every_topic_missing else NO_TOPICS
+        raise TrecEvalError(status, str(error)) from None
+    topics = _topics(meeting, options)
+    values = _values(meeting, columns, topics, options)
+    if zscores is not None:
+        for i, column in enumerate(columns):
+            if not column.measure.definition.is_text:
+                values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
+    tag = run_tag(
+        ranking.sources[-1]
+    )  # also where nobody asks for it: a run without has too few columns
+    lines = [("runid", "all", tag or "")] if "runid" in wanted else []
+    return _lines(lines, meeting, columns, values, topics, options)
+
+
+def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]:
+    """Return what is asked for, in trec_eval's order."""
+    settings = {
+        "rel": options.level,
+        "collection": options.n_documents,
+        "version": options.version,
+    }
+    columns = []
+    for name in measure_names():
+        if name not in wanted:
+            continue
+        formats = FORMATS.get(name, ("qrels",))
+        if options.qrels_format not in formats:
+            needs = " or ".join(f"-R {form}" for form in formats)
+            raise TrecEvalError(
+                CALCULATION, f"-m {name} needs {needs}, these are -R {options.qrels_format}"
+            )
+        if name != "runid":
+            columns += columns_of(name, wanted[name], settings)
+    return columns
+
+
+@dataclass(frozen=True)
+class _Topics:
+    """Which of the judged topics count, and which have results: (n_queries,) each."""
+
+    answered: Bools
+    averaged: Bools
+    printed: Bools
+
+
+def _topics(meeting: Meeting, options: Options) -> _Topics:
+    answered = meeting.in_run
+    counted = np.ones(len(answered), np.bool_)
+    if options.topic is not None:
+        counted = np.array([query == options.topic for query in meeting.query_ids])
+        if not counted.any():
+            raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
+    if options.complete:
+        # Version 9 averages over topics without results, too, but does not print them.
+        printed = answered & counted if options.version == 9 else counted
+        return _Topics(answered, counted, printed)
+    missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
+    if options.version == 10 and missing:
+        others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
+        raise TrecEvalError(
+            CALCULATION,
+            f"the run has no results for topic {missing[0]!r}{others} of the qrels: give -c to "
+            "count such topics as 0, or --version-9 to leave them out",
+        )
+    if not (counted & answered).any():
+        raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing[0]!r}")
+    return _Topics(answered, counted & answered, counted & answered)
+
+
+def _values(
+    meeting: Meeting, columns: Sequence[Column], topics: _Topics, options: Options
+) -> list[Any]:
+    """Return each column's value for every judged topic: a list of (n_queries,)."""
+    judged = meeting.judged
+    measures = [column.measure for column in columns]
+    matrix = Plan(measures).values(judged)
+    values = []
+    for i, column in enumerate(columns):
+        # Version 9 counts a topic without results as 0 in everything, version 10 in utility; all
+        # else has its value of an empty ranking, which is 0, too, but for yaap.
+        zero = options.version == 9 or column.root == "utility"
+        if column.measure.definition.is_text:
+            value = matrix[:, i]
+            if column.name != column.root and not options.judged_only:
+                # trec_eval puts one unjudged document in its place, and shows it here.
+                value = np.where(topics.answered, value, "-")
+        else:
+            value = matrix[:, i].astype(np.float64)
+            value = np.where(topics.answered | (not zero), value, 0.0)
+        if column.measure.definition.aggregation == "geometric":
+            value = floored_log(value)
+        values.append(value)
+    return values
+
+
+def _standardized(
+    column: Column,
+    values: Floats,
+    query_ids: Sequence[str],
+    known: Mapping[tuple[str, str], tuple[float, float]],
+) -> Floats:
+    """Return how many standard deviations each topic's value is from its mean."""
+    result = []
+    for query, value in zip(query_ids, values.tolist(), strict=True):
+        mean_value, deviation = known.get((query, column.name), (math.nan, 0.0))
+        if deviation:
+            result.append((value - mean_value) / deviation)
+        else:
+            result.append(0.0 if value == mean_value else MISSING_ZSCORE)
+    return np.array(result)
+
+
+MISSING_ZSCORE = -1000000.0
+
+
+def _lines(
+    first: Sequence[tuple[str, str, str]],
+    meeting: Meeting,
+    columns: Sequence[Column],
+    values: Sequence[Any],
+    topics: _Topics,
+    options: Options,
+) -> Iterator[str]:
+    """Yield what is printed: the topics in the order of their ids' bytes, then the summary."""
+    standardized = options.zscores is not None
+
+    def line(column: Column, topic: str, value: Any) -> str:
+        definition = column.measure.definition
+        if definition.is_text:
+            return f"{column.name:<22}\t{topic}\t'{value}'\n"
+        name = f"{'Z' * standardized}{column.name:<22}"
+        if definition.aggregation == "sum" and not standardized:
+            return f"{name}\t{topic}\t{int(value)}\n"
+        return f"{name}\t{topic}\t{value:6.4f}\n"
+
+    if options.per_query:
+        of_topics = [
+            (column, value.tolist())
+            for column, value in zip(columns, values, strict=True)
+            if column.name != "num_q" and column.measure.definition.aggregation != "geometric"
+        ]
+        for i in np.flatnonzero(topics.printed).tolist():
+            for column, value in of_topics:
+                yield line(column, meeting.query_ids[i], value[i])
+    if options.summary:
+        for name, topic, text in first:
+            yield f"{name:<22}\t{topic}\t{text}\n"
+        for column, value in zip(columns, values, strict=True):
+            if not column.measure.definition.is_text:
+                averaged = value[topics.averaged]
+                yield line(column, "all", _overall(column, averaged, meeting, topics, options))
+
+
+def _overall(
+    column: Column, values: Floats, meeting: Meeting, topics: _Topics, options: Options
+) -> float:
+    """Return the value over all topics averaged."""
+    if column.name == "num_q":
+        return len(values)
+    if column.name == "num_rel" and options.complete:
+        # trec_eval counts anew here, whatever -l says.
+        return total(meeting.judged.n_relevant(1)[topics.averaged, 0] * 1.0)
+    aggregation = column.measure.definition.aggregation
+    if aggregation == "sum":
+        return total(values)
+    return math.exp(mean(values)) if aggregation == "geometric" else mean(values)

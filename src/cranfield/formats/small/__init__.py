@@ -1,0 +1,1 @@
+"""Small tables, read whole by one reader: saved scores, labels, nuggets, rates, lists of grades."""
