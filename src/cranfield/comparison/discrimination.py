@@ -20,8 +20,9 @@ from cranfield.comparison.orderings import (
 from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.scores import WideColumns
+from cranfield.judging import JudgingOptions
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 
@@ -105,7 +106,7 @@ def discriminative_power(
     seed: int = SEED,
     missing: Missing | None = None,
     columns: WideColumns = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
 
@@ -134,7 +135,7 @@ def swap_rate(
     bins: Sequence[float] = BINS,
     missing: Missing | None = None,
     columns: WideColumns = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
 
