@@ -38,13 +38,14 @@ import numpy as np
 
 from cranfield.errors import MeasureError, OptionError
 from cranfield.judged import Judged
+from cranfield.judging import Ties
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import gains
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.registry import Bounded
 from cranfield.notes import Note
 from cranfield.ranked import Bools, Floats, Ints, Ranked
-from cranfield.ranking import Ties, in_threads
+from cranfield.ranking import in_threads
 
 _ROWS = 1 << 16  # of hits and ideal in one Judged: columns of half a MB, which stay in the cache
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried

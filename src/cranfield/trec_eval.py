@@ -18,6 +18,7 @@ from cranfield.formats.groups import GroupsFormat, zscore_lines
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.judge import Meeting, judge
+from cranfield.judging import Judging
 from cranfield.measures import Measure, Plan
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.registry import FAMILIES, variant
@@ -332,16 +333,14 @@ def trec_eval(
     zscores = None if options.zscores is None else zscore_lines(Source(options.zscores))
     ranking = read_run(run, format="trec")
     try:
-        meeting = judge(
-            judgments,
-            ranking,
+        judging = Judging(
             scores="single" if options.version == 9 else "double",
             # trec_eval breaks ties the other way where it looks at preferences.
             ties="ascending" if options.qrels_format in _PREFERENCES else "document",
             depth=options.depth,
             judged_only=options.judged_only,
-            progress=progress,
         )
+        meeting = judge(judgments, ranking, judging, progress=progress)
     except NothingSharedError as error:
         every_topic_missing = options.version == 10 and not options.complete
         status = CALCULATION if every_topic_missing else NO_TOPICS

@@ -3,18 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
 from cranfield.cached import cached_property
 from cranfield.errors import InputError
-from cranfield.evaluation import Judging
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, judge, other_spelling
+from cranfield.judge import Meeting, judge
 from cranfield.judged import Judged
+from cranfield.judging import Judging
 from cranfield.measures.registry import nearest
-from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
 from cranfield.runs import Ranking, Run
@@ -33,7 +31,7 @@ class Scene:
     query: str
     run: str
     qrels: Qrels  # of this query alone
-    options: Judging
+    judging: Judging
     meeting: Meeting
     docs: Sequence[str]
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
@@ -78,14 +76,14 @@ class Scene:
         qrels: Qrels,
         run: Run,
         query: str,
-        options: Judging,
+        judging: Judging,
         *,
         costs: bool = False,
         progress: Progress | None = None,
     ) -> "Scene":
         """Judge one query of a run. InputError if the judgments do not have the query.
 
-        `options` are those of `evaluate`; `costs`: whether the measure takes those of the run.
+        `costs`: whether the measure takes those of the run.
         """
         if query not in qrels.query_ids:
             near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
@@ -95,30 +93,23 @@ class Scene:
                 source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
-        order = options.get("order", "score")
-        alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
+        alone, its = qrels.of([query]), run.of(query, judging.order, progress, costs=costs)
         alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
-        meeting = judge(alone, its, costs=costs, whole=False, **options)
-        other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
-        if other is not None:
-            note = Note("spelling", "warning", f"{other.problem}.", 1)
-            notes = (*meeting.notes, note)
-            meeting = replace(meeting, noted=lambda: notes)
-        ties = options.get("ties", "document")
-        ranking = its.ranking(order, options.get("scores", "double"), ties)
+        meeting = judge(alone, its, judging, costs=costs, whole=False)
+        ranking = its.ranking(judging)
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
-        if ties in ("best", "worst"):
-            ranking = _by_grade(ranking, grades, ties == "best")
+        if judging.ties in ("best", "worst"):
+            ranking = _by_grade(ranking, grades, judging.ties == "best")
         costs_of: dict[str, float] = {}
         if meeting.judged.cost is not None:
-            uncut = cast(Judging, {**options, "depth": None, "judged_only": False})
-            all_costs = judge(alone, its, costs=True, whole=False, **uncut).judged.cost
+            uncut = replace(judging, depth=None, judged_only=False)
+            all_costs = judge(alone, its, uncut, costs=True, whole=False).judged.cost
             assert all_costs is not None  # noqa: S101 - some were said
             costs_of = dict(zip(ranking.docs, all_costs.tolist(), strict=True))
-        whole, depth = ranking, options.get("depth") or len(ranking.docs)
-        first = slice(0, int(depth))
+        whole, depth = ranking, judging.depth or len(ranking.docs)
+        first = slice(0, depth)
         ranking = Ranking(
             ranking.docs[first],
             ranking.tie_first[first],
@@ -126,9 +117,9 @@ class Scene:
             None if ranking.scores is None else ranking.scores[first],
         )
         kept = ranking.docs
-        if options.get("judged_only"):
+        if judging.judged_only:
             kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
-        return cls(query, run.name, alone, options, meeting, kept, ranking, whole, costs_of, grades)
+        return cls(query, run.name, alone, judging, meeting, kept, ranking, whole, costs_of, grades)
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:

@@ -119,7 +119,7 @@ def values(
     matter of judgments in groups. Where values are averaged over ties, the places stay tied
     whatever stands there, and the rankings are as long as the scene's.
     """
-    one, options, n = scene.judged, scene.options, len(rankings)
+    one, n = scene.judged, len(rankings)
     new = None if judged is None else grade
     qrels = _Tiled(scene.qrels, n, new)
     n_rows = int(qrels.starts[1])
@@ -137,7 +137,7 @@ def values(
     there = rankings >= 0
     n_retrieved = np.count_nonzero(there, axis=1)[:, None]
     cost = None if documents.cost is None else documents.cost[rankings[there]]
-    judged_only = options.get("judged_only", False)
+    judged_only = scene.judging.judged_only
 
     def parts() -> Parts:
         rank, levels = np.zeros(len(qrels), np.int64), qrels.levels
@@ -378,7 +378,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     documents have a cost, which is then not known. None for a text.
     """
     nothing = Judgments(None, None)
-    judged_only = scene.options.get("judged_only", False)
+    judged_only = scene.judging.judged_only
     if (
         measure.definition.is_text
         or scene.judged.in_groups
