@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cranfield.judge as judging
-from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield import InputError, OptionError, Qrels, Run, evaluate, match, read_qrels, read_run
 from cranfield.formats import columns as columns_of
 from cranfield.formats import lines as text_lines
 from cranfield.ids import Ids
 from cranfield.judge import Meeting, judge
+from cranfield.judging import Judging
 from cranfield.ranked import Ranked
 
 
@@ -233,7 +233,8 @@ def test_missing_queries_score_zero_and_all_is_counted() -> None:
     assert both["RR"] == (1 + 0 + 0) / 3
     assert both.query_ids == ["q1", "q3", "q4"]
     assert (both.counts.queries, both.counts.without_run) == (3, 1)
-    assert judge(Qrels(qrels), Run(run), queries="both").in_run.tolist() == [True, True, True]
+    met = judge(Qrels(qrels), Run(run), Judging(queries="both"))
+    assert met.in_run.tolist() == [True, True, True]
 
 
 def test_queries_are_in_the_order_of_their_bytes() -> None:
@@ -460,13 +461,13 @@ def test_qrels_go_back_to_a_dict(tmp_path: Path) -> None:
 def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not each row with all judgments of its query: that would be a million steps here."""
     seen: list[int] = []
-    matched = judging._hits
+    matched = match._hits
 
     def counted(block: Any, code: Any, qrels: Any) -> Any:
         seen.append(int(np.diff(qrels.starts)[code[code >= 0]].sum()))
         return matched(block, code, qrels)
 
-    monkeypatch.setattr(judging, "_hits", counted)
+    monkeypatch.setattr(match, "_hits", counted)
     chance = random.Random(3)
     docs = [f"d{i}" for i in range(100)]
     qrels = {f"q{i}": dict.fromkeys(docs, 1) for i in range(100)}

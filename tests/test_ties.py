@@ -31,7 +31,8 @@ from cranfield import (
     read_run,
 )
 from cranfield.cli import cli
-from cranfield.judge import Options, judge
+from cranfield.judge import judge
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Plan
 from cranfield.measures.parameters import Depth
 
@@ -41,7 +42,7 @@ Scores = dict[str, float]
 BY_GRADE: list[Any] = ["best", "worst"]
 MORE: list[Any] = ["expected", *BY_GRADE]
 ALL: list[Any] = ["document", "ascending", *MORE]
-OPTIONS: list[Options] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only": True}]
+OPTIONS: list[JudgingOptions] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only": True}]
 # Of each of these, some queries make a collection.
 LEVELS = [(-2, -1, 0, 1, 2, 3), (0, 1), (0, 0, 1, 2), (0, 9, 10), (-1, 0, 1)]
 SEEDS = range(60)
@@ -110,7 +111,7 @@ def over_all_orders(levels: int, option: int) -> dict[Measure, list[Any]]:
     every = {q: {f"{q}/{i:04}": order for i, order in enumerate(orders(run[q]))} for q in qrels}
     judgments = Qrels({name: qrels[q] for q, named in every.items() for name in named})
     rankings = Run({name: order for named in every.values() for name, order in named.items()})
-    values = Plan(measures()).values(judge(judgments, rankings, **OPTIONS[option]).judged)
+    values = Plan(measures()).values(judge(judgments, rankings, Judging.of(OPTIONS[option])).judged)
     ends = np.cumsum([len(named) for named in every.values()])[:-1]
     return {one: np.split(column, ends) for one, column in zip(measures(), values.T, strict=True)}
 
@@ -118,8 +119,8 @@ def over_all_orders(levels: int, option: int) -> dict[Measure, list[Any]]:
 def of_ties(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, float, Any]]:
     """Yield each measure that takes these ties, its value, and that in all orders: per query."""
     qrels, run = collection(levels)
-    options: Options = {**OPTIONS[option], "ties": ties}
-    judged = judge(Qrels(qrels), Run(run), **options).judged
+    options: JudgingOptions = {**OPTIONS[option], "ties": ties}
+    judged = judge(Qrels(qrels), Run(run), Judging.of(options)).judged
     able = [one for one in measures() if takes(one, ties)]
     found = dict(zip(able, Plan(able).values(judged).T, strict=True))
     for one in set(measures()) - set(able):
@@ -161,7 +162,7 @@ def test_what_is_refused_has_a_better_or_worse_order(name: str) -> None:
     found = 0
     for levels, ties in itertools.product(range(len(LEVELS)), BY_GRADE):
         qrels, run = collection(levels)
-        judged = judge(Qrels(qrels), Run(run), ties=ties).judged
+        judged = judge(Qrels(qrels), Run(run), Judging(ties=ties)).judged
         with pytest.raises(MeasureError, match=f"not the {ties} order"):
             one.values(judged)
         by_grade = one.definition.kernel(judged, **one.parameters)[:, 0]
@@ -266,10 +267,10 @@ def test_what_stands_above_what() -> None:
     grades, scores = {"a": 0, "b": -1, "c": 1}, dict.fromkeys("abcd", 1.0)
     best = evaluate({"q": grades}, {"q": scores}, "Judged@3 Unjudged@2 P@1", ties="best")
     assert best.means() == {"Judged@3": 1, "Unjudged@2": 0, "P@1": 1}
-    judged = judge(Qrels({"q": grades}), Run({"q": scores}), ties="best").judged
+    judged = judge(Qrels({"q": grades}), Run({"q": scores}), Judging(ties="best")).judged
     assert judged.hits.rank.tolist() == [1, 2, 3]
     assert judged.hits.grade.tolist() == [1, 0, -1]
-    judged = judge(Qrels({"q": grades}), Run({"q": scores}), ties="worst").judged
+    judged = judge(Qrels({"q": grades}), Run({"q": scores}), Judging(ties="worst")).judged
     assert judged.hits.rank.tolist() == [2, 3, 4]
     assert judged.hits.grade.tolist() == [-1, 0, 1]
 

@@ -25,6 +25,7 @@ from cranfield.explanation.whatif import (
     ties,
     unjudged,
 )
+from cranfield.judging import Judging
 from cranfield.measures import example_of
 
 EXAMPLES = [example_of(definition)[0] for definition in definitions()]
@@ -58,7 +59,8 @@ class Case:
         )
 
     def scene(self) -> Scene:
-        return Scene.of(self.qrels(), self.run(), "q", self.options, costs=self.costs is not None)  # type: ignore[arg-type] # of any options
+        how, costs = Judging.of(self.options), self.costs is not None
+        return Scene.of(self.qrels(), self.run(), "q", how, costs=costs)
 
     @property
     def uncut(self) -> list[str]:
@@ -243,15 +245,15 @@ def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
 
 def test_only_the_first_hundred_ranks_are_swapped() -> None:
     docs = [f"d{i}" for i in range(130)]
-    scene = Scene.of(Qrels({"q": {"d100": 1, "d50": 0}}), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": {"d100": 1, "d50": 0}}), Run({"q": docs}), "q", Judging())
     for name in ("AP", "nDCG", "RR", "P@105"):
         assert best_swap(scene, parse(name)) is None
-    scene = Scene.of(Qrels({"q": {"d99": 1, "d100": 1}}), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": {"d99": 1, "d100": 1}}), Run({"q": docs}), "q", Judging())
     assert best_swap(scene, parse("RR")) == Swap(1, 100, "d0", "d99", 1.0, 1 - 1 / 100)
 
 
 def test_lower_is_better_where_the_measure_says_so() -> None:
-    scene = Scene.of(Qrels({"q": {"a": 1, "b": 0}}), Run({"q": ["c", "b", "a"]}), "q", {})
+    scene = Scene.of(Qrels({"q": {"a": 1, "b": 0}}), Run({"q": ["c", "b", "a"]}), "q", Judging())
     lower = [one for one in EXAMPLES if one.definition.higher_is_better is False]
     swaps = [(one, best_swap(scene, one)) for one in lower]
     assert any(swap for _, swap in swaps)
@@ -309,7 +311,7 @@ def test_ties_in_both_orders_of_grades(case: Case) -> None:
 
 def test_a_tie_that_is_cut_has_the_values_of_the_best_and_the_worst_order() -> None:
     qrels, run = Qrels({"q": {"a": 1}}), Run({"q": {"z": 2, "b": 1, "a": 1}})
-    scene = Scene.of(qrels, run, "q", {"depth": 2})
+    scene = Scene.of(qrels, run, "q", Judging(depth=2))
     of: dict[Any, float] = {
         rule: evaluate(qrels, run, "AP", ties=rule, depth=2)["AP"] for rule in ("worst", "best")
     }
@@ -377,7 +379,7 @@ def test_of_many_grades_a_few_are_tried(grades: Sequence[int], tried: tuple[int,
     judged = {f"d{i}": grade for i, grade in enumerate(grades)}
     other = {"other": {"d": 3**9}} if list(grades) == [0] else {}
     docs = ["x", *judged, "y"]
-    scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": judged} | other), Run({"q": docs}), "q", Judging())
     found = judgments(scene, parse("nDCG"))
     assert found.grades == tried
     every = tried or range(max(grades) + 1)
@@ -403,10 +405,10 @@ def test_what_takes_more_than_a_grade_is_not_judged() -> None:
 def test_judgments_are_tried_down_to_rank_1000() -> None:
     docs = [f"d{i}" for i in range(1001)]
     judged = dict.fromkeys(docs[:1000], 0)
-    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", Judging())
     assert judgments(scene, parse("AP")).up is None
     del judged["d999"]
-    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": judged}), Run({"q": docs}), "q", Judging())
     assert judgments(scene, parse("AP")).up == Judgment("d999", 1000, 1, 0.001, 0.001)
 
 
@@ -450,7 +452,7 @@ def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
 
 def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
     docs = [f"d{i}" for i in range(120)]
-    scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", {})
+    scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", Judging())
     there = [*docs[:10], "d119", *docs[10:119]]
     moves = moved(scene, there, parse("RR"))
     assert moves[0] == Move("d119", 120, 11, 1 / 11, 1 / 11 - 1 / 120)
@@ -472,7 +474,7 @@ def test_texts_have_no_what_ifs() -> None:
 def test_an_empty_ranking_and_a_query_without_judgments() -> None:
     other = {"d1": {"d1": 1}}
     for qrels, run in (({"q": {"a": 1}}, {"q": []}), ({"q": {}}, {"q": ["a", "b"]})):
-        scene = Scene.of(Qrels({**qrels, **other}), Run(run), "q", {})
+        scene = Scene.of(Qrels({**qrels, **other}), Run(run), "q", Judging())
         for one in EXAMPLES:
             if not one.definition.is_text:
                 assert best_swap(scene, one) is None

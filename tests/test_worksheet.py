@@ -25,18 +25,18 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.evaluation import Judging
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import Line, Sheet, Worksheet, worksheet
 from cranfield.judged import Judged
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures.cwl import QUANTITIES
 from cranfield.measures.user_models import MODELS
 from cranfield.ranked import log2, ratio
 
 QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
-OPTIONS: dict[str, Judging] = {
+OPTIONS: dict[str, JudgingOptions] = {
     "as it is": {},
     "judged only": {"judged_only": True},
     "depth": {"depth": 4},
@@ -45,8 +45,10 @@ OPTIONS: dict[str, Judging] = {
 Data = tuple[Qrels, Run]
 
 
-def explained(one: Measure, data: Data, query: str, options: Judging) -> Worksheet:
-    return of_scene(one, Scene.of(*data, query, options, costs=one.definition.takes_cost))
+def explained(one: Measure, data: Data, query: str, options: JudgingOptions) -> Worksheet:
+    return of_scene(
+        one, Scene.of(*data, query, Judging.of(options), costs=one.definition.takes_cost)
+    )
 
 
 def of_scene(one: Measure, scene: Scene) -> Worksheet:
@@ -118,7 +120,7 @@ def costly() -> Data:
     return plain()[0], Run(rows)
 
 
-def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], Judging]]:
+def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], JudgingOptions]]:
     """Yield a measure with its parameters, judgments and runs of each shape, and options."""
     definition = Measure(name).definition
     every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]
@@ -167,7 +169,7 @@ def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> No
                 assert value == expected
                 assert isinstance(value, str) or float(value).hex() == float(expected).hex()
                 assert not made.lost, "it lost how it was made"
-                redo.check(made, Scene.of(*data, query, {}).group_names)
+                redo.check(made, Scene.of(*data, query, Judging()).group_names)
                 n_redone += 1
             except Exception as error:
                 error.add_note(f"{one}, {query!r}, {options}")
@@ -423,7 +425,7 @@ def test_what_is_overwritten_is_the_arrays_own() -> None:
         judged.n_retrieved[:] = 0
         return judged.n_relevant()
 
-    scene = Scene.of(*plain(), "full0", {})
+    scene = Scene.of(*plain(), "full0", Judging())
     before = of_scene(Measure("nDCG"), scene).result.value
     of_scene(declared(kernel), scene)
     assert of_scene(Measure("nDCG"), scene).result.value == before
@@ -464,7 +466,7 @@ def test_dl_2019(data: Any) -> None:
     scores = evaluate(qrels, run, every)
     assert len(scores.query_ids) == 43
     for i, query in enumerate(scores.query_ids):
-        scene = Scene.of(qrels, run, query, {})
+        scene = Scene.of(qrels, run, query, Judging())
         for one in every:
             made = of_scene(one, scene)
             assert made.result.value == scores.per_query(one)[query], (one, query)

@@ -36,10 +36,11 @@ import numpy as np
 from cranfield.completions import Completions, Tried, Way, judged_of, queries_of
 from cranfield.errors import MeasureError, OptionError
 from cranfield.judged import Judged
+from cranfield.judging import Ties
 from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
 from cranfield.ranked import Bools, Floats, Ints
-from cranfield.ranking import Ties, in_threads
+from cranfield.ranking import in_threads
 from cranfield.variants import packed
 
 

@@ -16,7 +16,7 @@ from cranfield.formats.block import LeftOut, Load, Progress
 from cranfield.formats.lines import BYTE_ORDER_MARK
 from cranfield.formats.source import Source
 from cranfield.ids import Ids, decode
-from cranfield.judge import Meeting, affix_of, judge
+from cranfield.judge import Meeting, judge
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
@@ -35,6 +35,7 @@ from cranfield.run_notes import (
     varied,
 )
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.spelling import affix_of
 
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
@@ -449,7 +450,7 @@ def _scanned(load: Load, k: int) -> _Scan:
         scan.whole = bool((numbers == np.floor(numbers)).all())
     if block.value is None or len(block) == 0:
         return scan
-    scores = sorting_scores(block, "score", "double")
+    scores = sorting_scores(block)
     assert scores is not None  # noqa: S101 - there is a value
     counts = np.diff(whole.starts)
     scan.several, scan.longest = int(np.count_nonzero(counts > 1)), int(counts.max())
@@ -471,7 +472,7 @@ def _scanned(load: Load, k: int) -> _Scan:
 def _look_for_ties(scan: _Scan, whole: Grouped, scores: Any, k: int) -> None:
     block = whole.block
     every = np.arange(len(block))
-    rank = ranks(whole, scores, "document", every)
+    rank = ranks(whole, scores, every)
     order = np.empty(len(block), np.int64)
     order[whole.starts[whole.group] + rank - 1] = every
     ranked = scores[order]

@@ -1,19 +1,20 @@
 """evaluate: judgments, a run and measures to scores."""
 
 from collections.abc import Iterable, Mapping
-from typing import TypedDict, Unpack, cast, get_args, overload
+from typing import Unpack, cast, get_args, overload
 
 from cranfield.arguments import check_judged
 from cranfield.bounds import bounds_of, check_bounded
-from cranfield.errors import MeasureError, OptionError, one_of
-from cranfield.formats.block import Errors, Order, Progress
-from cranfield.judge import Queries, judge_all
+from cranfield.errors import MeasureError, one_of
+from cranfield.formats.block import Errors, Progress
+from cranfield.judge import judge_all
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
+from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.ranking import Precision, Ties
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
-from cranfield.scores import USUAL, Scores, Systems, options_note
+from cranfield.scores import Scores, Systems
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -21,20 +22,12 @@ DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
-class Judging(TypedDict, total=False):
-    """How runs are judged: the options of `evaluate` that do not say which queries count."""
+class EvaluateOptions(JudgingOptions, total=False):
+    """The options of `evaluate`, for its two forms."""
 
-    order: Order
-    scores: Precision
-    ties: Ties
-    depth: int | None
-    judged_only: bool
-
-
-class JudgingOfQueries(Judging, total=False):
-    """All options of how runs are judged."""
-
-    queries: Queries
+    bounds: bool
+    errors: Errors
+    progress: Progress | None
 
 
 @overload
@@ -42,47 +35,25 @@ def evaluate(
     qrels: QrelsLike,
     runs: SeveralRuns,
     measures: MeasuresLike = ...,
-    *,
-    queries: Queries = ...,
-    order: Order = ...,
-    scores: Precision = ...,
-    ties: Ties = ...,
-    depth: int | None = ...,
-    judged_only: bool = ...,
-    bounds: bool = ...,
-    errors: Errors = ...,
-    progress: Progress | None = ...,
+    **options: Unpack[EvaluateOptions],
 ) -> Systems: ...
 @overload
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike,
     measures: MeasuresLike = ...,
-    *,
-    queries: Queries = ...,
-    order: Order = ...,
-    scores: Precision = ...,
-    ties: Ties = ...,
-    depth: int | None = ...,
-    judged_only: bool = ...,
-    bounds: bool = ...,
-    errors: Errors = ...,
-    progress: Progress | None = ...,
+    **options: Unpack[EvaluateOptions],
 ) -> Scores: ...
+@takes(Judging)
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
-    queries: Queries = "judged",
-    order: Order = "score",
-    scores: Precision = "double",
-    ties: Ties = "document",
-    depth: int | None = None,
-    judged_only: bool = False,
     bounds: bool = False,
     errors: Errors = "strict",
     progress: Progress | None = None,
+    **judging: Unpack[JudgingOptions],
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 
@@ -95,24 +66,13 @@ def evaluate(
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
             Systems, one table for all; a list of rows is one run.
         measures: names or Measure values; a string may hold several, separated by blanks.
-        queries: "judged" averages over every query of the qrels; one that the run does not
-            answer scores 0 (`trec_eval -c`). "both" leaves such queries out.
-        order: rank by "score" (ties by doc_id, descending), by the "rank" column, or as "given".
-        scores: "single" compares scores as 32-bit floats, as trec_eval 9 and pytrec_eval do.
-        ties: equal scores stand by "document" id, descending, or "ascending". "expected" gives
-            the mean over all their orders, for measures that have a formula for it (P, R, AP, RR,
-            DCG, nDCG, ...). "best" ranks them by grade, the highest first and unjudged documents
-            last, "worst" the other way round, for measures that no order takes further; other
-            measures are refused.
-        depth: keep only the best so many documents of each query (`trec_eval -M`).
-        judged_only: drop unjudged documents, and those of negative grade, before measuring
-            (`trec_eval -J`).
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
+        **judging: each option of `Judging`.
 
     Returns:
         Scores, with the value over all queries, each query's, and the counts of queries; or
@@ -132,14 +92,7 @@ def evaluate(
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
 
     """
-    options: JudgingOfQueries = {
-        "queries": queries,
-        "order": order,
-        "scores": scores,
-        "ties": ties,
-        "depth": depth,
-        "judged_only": judged_only,
-    }
+    refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
     check_judged(qrels, runs)
     wanted = measures_of(measures)
@@ -148,7 +101,7 @@ def evaluate(
     one = None if several is not None else as_run(cast(RunLike, runs), errors)
     named = several if one is None else {one.name: one}
     systems = score_runs(
-        judgments, named or {}, wanted, bounds=bounds, progress=progress, **options
+        judgments, named or {}, wanted, Judging.of(judging), bounds=bounds, progress=progress
     )
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
@@ -159,32 +112,32 @@ def score_runs(
     qrels: Qrels,
     runs: Mapping[str, Run],
     measures: Iterable[Measure],
+    judging: Judging = Judging(),
     *,
     bounds: bool = False,
     progress: Progress | None = None,
-    **judging: Unpack[JudgingOfQueries],
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
     plan = Plan(wanted)
-    if not isinstance(bounds, bool):
-        raise OptionError(f"bounds={bounds!r:.40}: expected True or False")
-    options = {**USUAL, **judging}
-    if bounds:
-        check_bounded(wanted, options["judged_only"], options["ties"])
+    if checked("bounds", bounds, flag):
+        check_bounded(wanted, judging.judged_only, judging.ties)
     ideals = ideals_of(wanted, qrels)
     costs = any(one.definition.takes_cost for one in wanted)
-    meetings = judge_all(qrels, list(runs.values()), progress=progress, costs=costs, **options)
+    meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)
+    unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
+    options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
+    how = {"cranfield": __version__, **judging.to_dict(), "qrels": qrels.form}
     every = []
     for (name, run), meeting in zip(runs.items(), meetings, strict=True):
         values = plan.values(meeting.judged)
-        recipe = {"cranfield": __version__, **options, "qrels": qrels.form, "run": run.form}
+        recipe = {**how, "run": run.form}
         notes, found = [*meeting.counts.notes(), *meeting.notes, *ideals], None
         if bounds:
             recipe["bounds"] = True
             found = bounds_of(wanted, meeting.judged)
             notes += found.notes(wanted)
-        notes += options_note(options)
+        notes += options
         ids, counts = meeting.query_ids, meeting.counts
         every.append(Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found))
     return Systems(every)

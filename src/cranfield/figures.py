@@ -19,13 +19,15 @@ from cranfield.errors import (
     need,
     printable,
 )
-from cranfield.evaluation import Judging, MeasuresLike, evaluate, measures_of
+from cranfield.evaluation import MeasuresLike, evaluate, measures_of
 from cranfield.formats.objects import is_id, is_number
 from cranfield.formats.source import written
 from cranfield.ids import encode
 from cranfield.judge import judge
 from cranfield.judged import Judged
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, Plan
+from cranfield.options import refuse_others, takes
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.runs import Run, RunLike, as_run
 
@@ -214,8 +216,14 @@ def reciprocal_rank(depth: int = DEPTH) -> Figure:
     )
 
 
+@takes(Judging, without=("queries",))
 def precision_recall(
-    qrels: QrelsLike, run: RunLike, query: str | int, *, rel: int = 1, **judging: Unpack[Judging]
+    qrels: QrelsLike,
+    run: RunLike,
+    query: str | int,
+    *,
+    rel: int = 1,
+    **judging: Unpack[JudgingOptions],
 ) -> Figure:
     """Draw one query's precision against its recall, down the ranking of a run.
 
@@ -229,7 +237,7 @@ def precision_recall(
         run: one run, as `evaluate` takes it.
         query: the query's id.
         rel: the lowest grade that counts as relevant.
-        judging: order, scores, ties, depth and judged_only, as `evaluate` takes them.
+        **judging: each option of `Judging` but `queries`.
 
     Returns:
         Figure; its points have "recall", "precision" and "curve", those of documents "rank", too.
@@ -245,6 +253,7 @@ def precision_recall(
     [(0.5, 1.0), (1.0, 0.6666666666666666)]
 
     """
+    refuse_others(precision_recall, judging)
     need(_LIBRARIES, "a picture", "plot")
     import altair as alt
 
@@ -252,7 +261,7 @@ def precision_recall(
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     judgments, system, query = as_qrels(qrels), as_run(run), str(query)
-    judged = _judged(judgments, system, query, judging)
+    judged = _judged(judgments, system, query, Judging.of(judging))
 
     def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
         one = Measure(name)(rel=rel)
@@ -346,7 +355,7 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
             hint=f"The first query that has some is {qrels.query_ids[0]!r}.",
         )
     try:
-        return judge(qrels.of([query]), run, **judging).judged
+        return judge(qrels.of([query]), run, judging).judged
     except NothingSharedError:
         raise InputError(
             f"the run {run.name!r} has nothing for the query {query!r}", source=run.source

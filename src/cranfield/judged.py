@@ -14,10 +14,10 @@ from cranfield.derivation import named
 from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
+from cranfield.judging import Ties
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
-from cranfield.ranking import Ties
 
 ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
 DEEPEST = 1_000_000  # ranks that are looked at one by one

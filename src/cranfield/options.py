@@ -10,13 +10,13 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Number
 from textwrap import fill
-from types import NoneType
-from typing import Any, Literal, Self, TypeVar, cast, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -139,11 +139,11 @@ class Option:
         return value
 
 
-def option(default: Any, sentence: str, check: Check | None = None) -> Any:
+def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = None) -> Any:
     """Return a field of a family of options.
 
-    `check` is needed for numbers alone: a Literal has its choices, a bool is True or False. None
-    is a value if the annotation says so.
+    A Literal has its choices and a bool is True or False: numbers need a `check`, texts have one or
+    a tuple of their choices. None is a value if the annotation says so.
     """
     return field(default=default, metadata={"sentence": sentence, "check": check})
 
@@ -198,17 +198,19 @@ def _options_of(family: type[Any]) -> tuple[Option, ...]:
     found = []
     for one in fields(family):
         kinds = [kind for kind in _united(one.type) if kind is not NoneType]
-        choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else ()
         kind = kinds[0] if isinstance(kinds[0], type) and len(kinds) == 1 else str
-        check = one.metadata["check"] or (flag if kind is bool else None)
-        sentence, or_none = one.metadata["sentence"], len(kinds) < len(_united(one.type))
+        given = one.metadata["check"]
+        choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else given
+        choices = choices if isinstance(choices, tuple) else ()
+        check = None if choices else given or (flag if kind is bool else None)
+        sentence, or_none = one.metadata["sentence"], NoneType in _united(one.type)
         found.append(Option(one.name, kind, one.default, sentence, choices, check, or_none))
     return tuple(found)
 
 
 def _united(kind: Any) -> tuple[Any, ...]:
     """Return the members of a union of types, or the only type."""
-    return (kind,) if get_origin(kind) is Literal else get_args(kind) or (kind,)
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 @cache
@@ -218,28 +220,6 @@ def _usual(family: type[Any]) -> Any:
 
 def _own(family: type[Options], given: Mapping[str, object]) -> dict[str, Any]:
     return {one.name: given[one.name] for one in options_of(family) if one.name in given}
-
-
-def refuse_others(
-    function: str,
-    given: Mapping[str, object],
-    *families: type[Options],
-    without: Collection[str] = (),
-) -> None:
-    """Raise TypeError for an option of no family, as Python does for a keyword it does not know."""
-    if not given:
-        return
-    known = [name for name in _names(families) if name not in without]
-    for name in given:
-        if name not in known:
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}; it takes "
-                f"{', '.join(known)}"
-            )
-
-
-def _names(families: Iterable[type[Options]]) -> list[str]:
-    return [one.name for family in families for one in options_of(family)]
 
 
 # ---- signatures -----------------------------------------------------------------------------
@@ -299,6 +279,18 @@ def takes(
         return function
 
     return named
+
+
+def refuse_others(function: Callable[..., Any], given: Mapping[str, object]) -> None:
+    """Raise TypeError for what is none of the options that `takes` has given to the function."""
+    known = function.__signature__.parameters  # type: ignore[attr-defined]
+    for name in given:
+        if name not in known:
+            options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
+            raise TypeError(
+                f"{function.__name__}() got an unexpected keyword argument {name!r}; its options "
+                f"are {', '.join(options)}"
+            )
 
 
 def _in_short(annotation: Any) -> str:

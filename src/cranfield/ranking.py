@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import Block, Errors, Faults, LeftOut, Load, Order
+from cranfield.formats.block import Block, Errors, Faults, LeftOut, Load
 from cranfield.ids import FIXED, Ids, Words, decode, keyed, spread
+from cranfield.judging import Judging
 from cranfield.ranked import Bools, Floats, Ints
 
-Precision = Literal["double", "single"]
-Ties = Literal["document", "ascending", "expected", "best", "worst"]
 _PIECE_ROWS = 131_072
 
 
@@ -275,16 +274,16 @@ def _n_cores() -> int:
 # ---- order ----------------------------------------------------------------------------------
 
 
-def sorting_scores(block: Block, order: Order, scores: Precision) -> Floats | None:
+def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
     """Return what to sort by, highest first; None if the rows stand in order.
 
     A run without scores is ranked by its rank column, if it has one.
     """
-    if order == "given":
+    if judging.order == "given":
         return None
-    if order == "rank" or block.value is None:
+    if judging.order == "rank" or block.value is None:
         return None if block.rank is None else -block.rank.astype(np.float64)
-    if scores == "single":
+    if judging.scores == "single":
         return single(block.value)
     return block.value.astype(np.float64, copy=False)
 
@@ -301,16 +300,16 @@ class Placed:
     tie_size: Ints | None = None  # (rows,) how many documents have that score
 
 
-def ranks(block: Grouped, scores: Floats | None, rule: Ties, rows: Ints) -> Ints:
+def ranks(block: Grouped, scores: Floats | None, rows: Ints, judging: Judging = Judging()) -> Ints:
     """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
-    return placed(block, scores, rule, rows).rank
+    return placed(block, scores, rows, judging).rank
 
 
 def placed(
     block: Grouped,
     scores: Floats | None,
-    rule: Ties,
     rows: Ints,
+    judging: Judging,
     asked: Bools | None = None,
 ) -> Placed:
     """Rank `rows` in their groups: score falling, then document id, ascending or descending.
@@ -328,7 +327,7 @@ def placed(
         wrong = scores[suspect + 1] > scores[suspect]
         ties = suspect[~wrong]
         compared = block.block.doc.compare(ties, block.block.doc, ties + 1)
-        tied_wrong = compared > 0 if rule == "ascending" else compared < 0
+        tied_wrong = compared > 0 if judging.ties == "ascending" else compared < 0
         unsorted = np.zeros(len(block.starts) - 1, np.bool_)
         unsorted[block.group[suspect[wrong]]] = True
         counts = np.diff(block.starts)
@@ -342,7 +341,7 @@ def placed(
         n_tied = _in_pairs(ties[counted[block.group[ties]]])
         if unsorted.any():
             astray = np.flatnonzero(unsorted[block.group])
-            ordered, tied = _sorted_rows(block, scores, rule, astray)
+            ordered, tied = _sorted_rows(block, scores, astray, judging)
             n_tied += len(tied) if asked is None else int(asked[block.group[tied]].sum())
             every = np.arange(len(block.group))
             every[ordered] = astray
@@ -351,7 +350,7 @@ def placed(
             in_order[astray] = scores[ordered]
     rank = position - begins + 1
     found = Placed(rank, n_tied, n_level, n_unsorted)
-    if rule in ("document", "ascending"):
+    if judging.ties_by_id:
         return found
     if in_order is None:
         return replace(found, tie_first=rank, tie_size=np.ones_like(rank))
@@ -367,7 +366,7 @@ def _in_pairs(upper: Ints) -> int:
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
-def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> tuple[Ints, Ints]:
+def _sorted_rows(block: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
     by_score = rows[(-scores[rows]).argsort()]  # ties are sorted below
     ordered = by_score[_narrow(block.group[by_score]).argsort(kind="stable")]
@@ -379,7 +378,7 @@ def _sorted_rows(block: Grouped, scores: Floats, rule: Ties, rows: Ints) -> tupl
     new_tie = np.concatenate(([True], ~equal))
     tie = np.cumsum(new_tie)
     in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-    numbers = tie_order(block.block.doc.take(ordered[in_tie]), rule)
+    numbers = tie_order(block.block.doc.take(ordered[in_tie]), judging)
     by_id = np.lexsort((numbers, tie[in_tie]))
     ordered[in_tie] = ordered[in_tie][by_id]
     return ordered, ordered[in_tie]
@@ -390,10 +389,10 @@ def _narrow(groups: Ints) -> Ints:
     return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
 
 
-def tie_order(docs: Ids, rule: Ties) -> Ints:
+def tie_order(docs: Ids, judging: Judging) -> Ints:
     """Return numbers by which documents of the same score are sorted, lowest first."""
     numbers = docs.numbers()
-    return numbers if rule == "ascending" else ~numbers
+    return numbers if judging.ties == "ascending" else ~numbers
 
 
 def single(values: Floats, wide: bool = True) -> Floats:

@@ -34,10 +34,9 @@ from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import form_of, write_rows
 from cranfield.ids import Ids, decode, encode
+from cranfield.judging import Judging
 from cranfield.ranked import Floats, Ints
 from cranfield.ranking import (
-    Precision,
-    Ties,
     grouped,
     in_threads,
     joined,
@@ -346,9 +345,9 @@ class Run:
                     raise _ApartError
                 seen.update(whole.queries)
                 if needs_rank and block.rank is None:
-                    scores = sorting_scores(block, by, "double")
+                    scores = sorting_scores(block, Judging(order=by))
                     every = np.arange(len(block))
-                    block = replace(block, rank=ranks(whole, scores, "document", every))
+                    block = replace(block, rank=ranks(whole, scores, every))
                 parts.append((len(block), block.left_out))
                 yield block
 
@@ -400,26 +399,22 @@ class Run:
                 return read(self.every_row(sorted(self.numbers), progress))
         return read(self.blocks(order, progress, costs=costs))
 
-    def ranking(
-        self,
-        order: Order = "score",
-        scores: Precision = "double",
-        ties: Ties = "document",
-        *,
-        costs: bool = False,
-    ) -> "Ranking":
+    def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         none = Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
-        blocks = [load() for load in self.blocks(order, costs=costs)]
+        blocks = [load() for load in self.blocks(judging.order, costs=costs)]
         blocks = [block for block in blocks if len(block)]
         if not blocks:
             return none
         block = grouped(joined(blocks), self.errors)
-        by = sorting_scores(block.block, order, scores)
+        by = sorting_scores(block.block, judging)
         every = np.arange(len(block.block))
         # Where grades are to rank equal scores, or none is to: see `judge`.
-        rule = ties if ties in ("document", "ascending") else "document"
-        place, tie = (placed(block, by, one, every) for one in (rule, "expected"))
+        ties = judging.ties if judging.ties_by_id else "document"
+        uncut = replace(judging, order="score", depth=None)
+        place, tie = (
+            placed(block, by, every, replace(uncut, ties=one)) for one in (ties, "expected")
+        )
         rows = place.rank.argsort()
         docs = list(map(decode, block.block.doc.take(rows).to_list()))
         assert tie.tie_first is not None  # noqa: S101 - placed() gives both

@@ -281,23 +281,6 @@ class Systems(Mapping[str, Scores], _Frames):
         return to_html(self.table())
 
 
-# How a run is judged unless the caller says otherwise; only what differs is said under a table.
-USUAL: Mapping[str, Any] = {
-    "queries": "judged",
-    "order": "score",
-    "scores": "double",
-    "ties": "document",
-    "depth": None,
-    "judged_only": False,
-}
-
-
-def options_note(options: Mapping[str, Any]) -> list[Note]:
-    """Return a note of the options that are not the usual ones, if there are any."""
-    unusual = [f"{key}={options[key]}" for key in USUAL if options[key] != USUAL[key]]
-    return [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
-
-
 def shown(measure: Measure, value: float | str) -> str:
     """Return a value as tables show it: counts whole, other numbers with four decimals."""
     if isinstance(value, str):

@@ -1,5 +1,6 @@
 """`cranfield check QRELS [RUN...]`."""
 
+from dataclasses import replace
 from typing import Literal
 
 import click
@@ -52,6 +53,7 @@ def command(
     cranfield check qrels.txt bm25.run --format json
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
+    data = replace(data, errors="skip")
     try:
         judgments = data.read_qrels(qrels)
     except InputError as error:

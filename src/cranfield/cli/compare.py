@@ -25,8 +25,8 @@ from cranfield.cli.terminal import Format
 from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
-from cranfield.evaluation import Judging
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import Judging
 
 
 @click.command("compare")
@@ -163,7 +163,7 @@ def command(
         slices=slices,
         missing=missing,
         **more,
-        **judging,
+        **judging.unusual(),
     )
     show_report(
         form,

@@ -24,8 +24,8 @@ from cranfield.cli.terminal import Format
 from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
-from cranfield.evaluation import Judging
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import Judging
 from cranfield.render import delimited
 
 _COLUMNS = ("reference", "ordering", "quantity", "value")
@@ -120,7 +120,7 @@ def command(
             for path, file in zip(paths, files, strict=True)
         }
         content = (judgments, data.read_runs(runs))
-    options_of_data: dict[str, Any] = {"layout": layout} if saved else dict(judging)
+    options_of_data: dict[str, Any] = {"layout": layout} if saved else judging.unusual()
     found = correlate(
         *content,
         measures,

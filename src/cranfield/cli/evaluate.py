@@ -8,12 +8,13 @@ import click
 from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
+    all_judging_options,
     data_options,
     grades_options,
-    judging_options,
     read_inputs,
     size_of,
 )
+from cranfield.cli.report import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import (
     PAGES,
     Format,
@@ -25,9 +26,8 @@ from cranfield.cli.terminal import (
     say_notes,
     show_tables,
 )
-from cranfield.evaluation import DEFAULT_MEASURES, Judging, evaluate
-from cranfield.judge import Queries
-from cranfield.measures import parse_all
+from cranfield.evaluation import DEFAULT_MEASURES, evaluate
+from cranfield.judging import Judging
 from cranfield.scores import Scores, Systems
 
 _FORMATS = ("table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html")
@@ -36,37 +36,19 @@ _FORMATS = ("table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html")
 @click.command("evaluate")
 @click.argument("qrels", required=False, metavar="QRELS")
 @click.argument("runs", nargs=-1, metavar="RUN...")
-@click.option(
-    "-m",
-    "--measure",
-    "names",
-    multiple=True,
-    metavar="MEASURE",
-    help=f"What to compute, as in -m nDCG@10 -m 'P(rel=2)@5'; trec_eval's, ranx's and "
-    f"ir_measures' names work. May be repeated.  [default: {DEFAULT_MEASURES}]",
+@measure_option(
+    "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
 )
 @click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
-@click.option(
-    "-l",
-    "--rel",
-    type=click.IntRange(min=0),
-    help="The lowest grade that counts as relevant, for measures that state none.",
-)
+@rel_option()
 @click.option(
     "--bounds",
     is_flag=True,
     help="Show the lowest and highest value over every way to grade the unjudged documents that "
     "were retrieved.",
 )
-@click.option(
-    "--queries",
-    type=click.Choice(["judged", "both"]),
-    default="judged",
-    show_default=True,
-    help="Average over all queries with judgments, or over those that the run has, too.",
-)
 @grades_options
-@judging_options
+@all_judging_options
 @data_options
 @format_options(_FORMATS, None, "How to print.")
 def command(
@@ -76,7 +58,6 @@ def command(
     per_query: bool,
     rel: int | None,
     bounds: bool,
-    queries: Queries,
     listed: GradesOptions,
     judging: Judging,
     data: DataOptions,
@@ -96,17 +77,16 @@ def command(
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
-    measures = [one for name in names or (DEFAULT_MEASURES,) for one in parse_all(name, rel)]
+    measures = measures_of(names, DEFAULT_MEASURES, rel)
     judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
         systems = evaluate(
             judgments,
             named,
             measures,
-            queries=queries,
-            **judging,
             bounds=bounds,
             progress=progress,
+            **judging.unusual(),
         )
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:

@@ -8,18 +8,17 @@ import click
 from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
+    all_judging_options,
     data_options,
     grades_options,
-    judging_options,
     read_inputs,
     size_of,
 )
 from cranfield.cli.report import format_option, is_file, measures_of, rel_option, show_report
 from cranfield.cli.terminal import Format, Reading
 from cranfield.errors import InputError
-from cranfield.evaluation import Judging
 from cranfield.explanation.explaining import explain
-from cranfield.judge import Queries
+from cranfield.judging import Judging
 
 _DEFAULT = "nDCG@10"
 
@@ -54,20 +53,13 @@ def _limit(context: click.Context, option: click.Parameter, value: str | None) -
 )
 @rel_option()
 @click.option(
-    "--queries",
-    type=click.Choice(["judged", "both"]),
-    default="judged",
-    show_default=True,
-    help="Over all queries: average over all with judgments, or those that the run has, too.",
-)
-@click.option(
     "--limit",
     callback=_limit,
     metavar="N|all",
     help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
 )
 @grades_options
-@judging_options
+@all_judging_options
 @data_options
 @format_option
 def command(
@@ -76,7 +68,6 @@ def command(
     names: tuple[str, ...],
     query: str | None,
     rel: int | None,
-    queries: Queries,
     limit: int | str | None,
     listed: GradesOptions,
     judging: Judging,
@@ -112,10 +103,9 @@ def command(
             named,
             measures[0],
             query if query is not None else last,
-            queries=queries,
             errors=data.errors,
             progress=progress,
-            **judging,
+            **judging.unusual(),
         )
     shown = {} if limit is None else {"rows": None if isinstance(limit, str) else limit}
     show_report(

@@ -7,7 +7,6 @@ import click
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import note
-from cranfield.evaluation import Judging
 from cranfield.figures import (
     DEPTH,
     SUFFIXES,
@@ -18,6 +17,7 @@ from cranfield.figures import (
     reciprocal_rank,
     suffix_of,
 )
+from cranfield.judging import Judging
 
 
 def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
@@ -112,4 +112,4 @@ def _precision_recall(
     refuse_two_inputs(qrels, run)
     judgments = data.read_qrels(qrels)
     (system,) = data.read_runs([run])
-    _write(precision_recall(judgments, system, query, rel=rel, **judging), output)
+    _write(precision_recall(judgments, system, query, rel=rel, **judging.unusual()), output)

@@ -28,8 +28,8 @@ from cranfield.comparison import Missing, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import Verdict, gate
 from cranfield.comparison.noninferiority import GateTest
-from cranfield.evaluation import Judging
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import Judging
 from cranfield.render import delimited
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
@@ -154,7 +154,7 @@ def command(
             baseline = saved_system(baseline, measures, layout)
     else:
         refuse_two_inputs(qrels, *files)
-        measures, options = measures_of(names, DEFAULT_MEASURES, rel), dict(judging)
+        measures, options = measures_of(names, DEFAULT_MEASURES, rel), judging.unusual()
         opened = data.read_runs(files)
         content, baseline = (data.read_qrels(qrels), opened), opened[0].name
     found = gate(

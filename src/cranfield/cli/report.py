@@ -8,6 +8,7 @@ from typing import Any, get_args
 import click
 from click.core import ParameterSource
 
+from cranfield.cli.data import DATA_NAMES, JUDGING_NAMES
 from cranfield.cli.terminal import (
     DELIMITERS,
     Format,
@@ -127,10 +128,7 @@ def saved_options(command: Callable[..., None]) -> Callable[..., None]:
     return saved(layout(command))
 
 
-_NOT_OF_SAVED = {
-    *("qrels_format", "run_format", "qrels_columns", "run_columns", "errors"),
-    *("depth", "judged_only", "order", "scores", "ties", "rel", "bounds", "others"),
-}
+_NOT_OF_SAVED = DATA_NAMES | JUDGING_NAMES | {"rel", "bounds", "others"}
 
 
 def check_inputs(saved: bool, runs: Sequence[str]) -> None:

@@ -23,12 +23,12 @@ from cranfield.errors import (
     OptionError,
     one_of,
 )
-from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
+from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
 from cranfield.formats.objects import as_text
 from cranfield.formats.small.scores import SUMMARIES, Layout, file_name_of, score_rows
 from cranfield.ids import encode
-from cranfield.judge import Queries
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, parse, parse_all
 from cranfield.notes import Note
 from cranfield.pairs.joint_bounds import judged_measure
@@ -111,7 +111,7 @@ def align(
     *,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -154,21 +154,23 @@ def align(
 
 
 def _evaluated(
-    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: Judging
+    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: JudgingOptions
 ) -> Aligned:
+    if "queries" in judging:
+        raise OptionError("queries: systems are compared over the same ones; state missing instead")
+    how = replace(Judging.of(judging), queries="both" if missing == "drop" else "judged")
     judgments = as_qrels(qrels, "strict")
     named = several_runs(runs, "strict")
     if named is None:
         one = as_run(runs, "strict")
         named = {one.name: one}
-    queries: Queries = "both" if missing == "drop" else "judged"
     wanted = [one for one in measures_of(measures) if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
     # Judgments in groups do not say how much is judged.
     shares = [] if judgments.in_groups else list(map(judged_measure, wanted))
     every = dict.fromkeys([*wanted, *shares])
-    systems = score_runs(judgments, named, every, queries=queries, **judging)
+    systems = score_runs(judgments, named, every, how)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
             raise InputError(

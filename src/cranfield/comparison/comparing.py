@@ -60,9 +60,10 @@ from cranfield.comparison.significance import (
 )
 from cranfield.comparison.unjudged import judged_shares, little_judged, on, unjudged_bounds
 from cranfield.errors import InputError, OptionError, one_of, printable
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.labels import label_rows
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import JudgingOptions
 from cranfield.notes import Note, warn_of
 from cranfield.pairs.joint_bounds import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
@@ -125,7 +126,7 @@ def compare(
     bounds: bool = False,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
 

@@ -30,8 +30,9 @@ from cranfield.comparison.products import product
 from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import JudgingOptions
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of
 from cranfield.pairs.overlap import RBO, rbo
@@ -326,7 +327,7 @@ def correlate(
     splits: int = SPLITS,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
 

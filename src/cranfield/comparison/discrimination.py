@@ -20,8 +20,9 @@ from cranfield.comparison.orderings import (
 from cranfield.comparison.products import product
 from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import JudgingOptions
 from cranfield.ranked import Floats, Ints
 from cranfield.render import Table
 
@@ -106,7 +107,7 @@ def discriminative_power(
     seed: int = SEED,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
 
@@ -136,7 +137,7 @@ def swap_rate(
     bins: Sequence[float] = BINS,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
 

@@ -49,8 +49,9 @@ from cranfield.comparison.result import Scale
 from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import InputError, one_of
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import JudgingOptions
 from cranfield.notes import Note, lines_of, warn_of
 from cranfield.ranked import floored_log
 from cranfield.render import Shown, Table
@@ -239,7 +240,7 @@ def gate(
     changes: int | None = None,
     missing: Missing | None = None,
     layout: Layout = "measures",
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> Gate:
     """Judge whether systems are not worse than the baseline by more than a margin.
 

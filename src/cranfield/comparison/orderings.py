@@ -13,8 +13,9 @@ from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.errors import InputError
-from cranfield.evaluation import Judging, MeasuresLike
+from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
+from cranfield.judging import JudgingOptions
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean
@@ -71,7 +72,7 @@ class Orderings:
         measures: MeasuresLike | None = None,
         missing: Missing | None = None,
         layout: Layout = "measures",
-        **judging: Unpack[Judging],
+        **judging: Unpack[JudgingOptions],
     ) -> "Orderings":
         """Return an ordering for each measure; for several judgments, for each of these, too.
 

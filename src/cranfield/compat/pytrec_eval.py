@@ -23,6 +23,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.small.read import Bare, text_table
 from cranfield.judge import judge
+from cranfield.judging import Judging
 from cranfield.measures import Measure, Plan
 from cranfield.qrels import Qrels
 from cranfield.ranked import floored_log
@@ -146,7 +147,7 @@ class RelevanceEvaluator:
         self._logarithms = [
             i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
         ]
-        self._judged_only = bool(judged_docs_only_flag)
+        self._judging = Judging(scores="single", judged_only=bool(judged_docs_only_flag))
         judged = _checked(query_relevance)
         try:
             self._qrels = Qrels(_named(judged)) if judged else None
@@ -175,7 +176,7 @@ class RelevanceEvaluator:
         named = _named(run)
         qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
         try:
-            meeting = judge(qrels, Run(named), scores="single", judged_only=self._judged_only)
+            meeting = judge(qrels, Run(named), self._judging)
         except InputError as error:
             raise TypeError(str(error)) from None
         values = self._plan.values(meeting.judged)

@@ -30,6 +30,7 @@ from cranfield.formats.small.zscores import zscore_rows
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.judge import Meeting, judge
+from cranfield.judging import Judging
 from cranfield.measures import Plan
 from cranfield.qrels import read_qrels
 from cranfield.ranked import Bools, Floats, floored_log, mean, total
@@ -74,16 +75,14 @@ def trec_eval(
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
     try:
-        meeting = judge(
-            judgments,
-            ranking,
+        judging = Judging(
             scores="single" if options.version == 9 else "double",
             # trec_eval breaks ties the other way where it looks at preferences.
             ties="ascending" if options.qrels_format in PREFERENCES else "document",
             depth=options.depth,
             judged_only=options.judged_only,
-            progress=progress,
         )
+        meeting = judge(judgments, ranking, judging, progress=progress)
     except NothingSharedError as error:
         every_topic_missing = options.version == 10 and not options.complete
         status = CALCULATION if every_topic_missing else NO_TOPICS

@@ -9,14 +9,14 @@ import numpy as np
 
 from cranfield.derivation import Derived
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, score_runs
+from cranfield.evaluation import score_runs
 from cranfield.explanation.expressions import number
 from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
 from cranfield.explanation.worksheet import is_deep
-from cranfield.judge import Queries
+from cranfield.judging import Judging
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of
 from cranfield.qrels import Qrels
@@ -88,12 +88,7 @@ class Difference:
 
     @classmethod
     def of(
-        cls,
-        left: Scene,
-        right: Scene,
-        names: tuple[str, ...],
-        measure: Measure,
-        options: Judging,
+        cls, left: Scene, right: Scene, names: tuple[str, ...], measure: Measure
     ) -> "Difference":
         """Explain the difference of one query's two values; MeasureError if they are texts."""
         if measure.definition.is_text:
@@ -134,7 +129,7 @@ class Difference:
             notes += [replace(one, source=name) for one in its if one not in notes]
         return cls(
             *(left.query, pair, measure, ours, other, method, parts, lengths),
-            dict(options),
+            left.judging.unusual(),
             notes,
             [
                 Part(doc, grade, ranks[0].get(doc), ranks[1].get(doc), None, None, None, 0.0)
@@ -297,16 +292,14 @@ def _sum(numbers: Sequence[float]) -> float:
     return total(np.array(numbers)) if numbers else 0.0
 
 
-def differing(
-    qrels: Qrels, runs: Mapping[str, Run], measure: Measure, queries: Queries, options: Judging
-) -> str:
+def differing(qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging) -> str:
     """Return the queries in which two runs differ most, in words; empty if there is none.
 
     By the ratio of their values if the measure has a geometric mean.
     """
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")
-    systems = score_runs(qrels, runs, [measure], queries=queries, **options)
+    systems = score_runs(qrels, runs, [measure], judging)
     left, right = (one.per_query(measure) for one in systems.values())
     by_ratio = measure.definition.aggregation == "geometric"
     shared = [query for query in left if query in right]

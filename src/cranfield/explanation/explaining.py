@@ -4,33 +4,33 @@ from typing import Any, TypeVar, Unpack, cast, get_args
 
 from cranfield.arguments import check_judged
 from cranfield.errors import MeasureError, OptionError, one_of
-from cranfield.evaluation import Judging, measures_of
+from cranfield.evaluation import measures_of
 from cranfield.explanation.difference import Difference, differing
 from cranfield.explanation.mean import MeanExplanation, explain_mean
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress
 from cranfield.formats.objects import is_id
-from cranfield.judge import Queries
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure
 from cranfield.notes import warn_of
+from cranfield.options import refuse_others, takes
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.runs import RunLike, SeveralRuns, as_run, several_runs
-from cranfield.scores import USUAL
 
 _Explained = TypeVar("_Explained", Explanation, MeanExplanation, Difference)
 
 
+@takes(Judging)
 def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns,
     measure: str | Measure = "nDCG@10",
     query: str | int | None = None,
     *,
-    queries: Queries = "judged",
     errors: Errors = "strict",
     progress: Progress | None = None,
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> Explanation | MeanExplanation | Difference:
     """Explain a number: of one query, over all queries, or the difference of two runs on a query.
 
@@ -44,11 +44,9 @@ def explain(
         measure: one measure.
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries. Two runs need one. A whole number is its decimal text.
-        queries: over all queries: which are averaged, as in `evaluate`.
         errors: as in `evaluate`.
         progress: as in `evaluate`.
-        judging: how runs are judged: `order`, `scores`, `ties`, `depth`, `judged_only`, as in
-            `evaluate`.
+        **judging: each option of `Judging`; `queries` where no query is named.
 
     Returns:
         Explanation of a query's value, MeanExplanation of the value over all queries, or
@@ -81,12 +79,7 @@ recip_rank)
     <BLANKLINE>
 
     """
-    for name in judging:
-        if name not in Judging.__annotations__:
-            known = ", ".join(["queries", "errors", "progress", *Judging.__annotations__])
-            raise TypeError(
-                f"explain() got an unexpected keyword argument {name!r}; its options are {known}"
-            )
+    refuse_others(explain, judging)
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     check_judged(qrels, run)
@@ -94,13 +87,11 @@ recip_rank)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
     one_of("errors", errors, get_args(Errors))
-    one_of("queries", queries, get_args(Queries))
-    if query is not None and queries != "judged":
-        raise OptionError(f"queries={queries!r} has no effect where one query is explained")
+    how = Judging.of(judging)
+    if query is not None and how.queries != "judged":
+        raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     one, judgments = wanted[0], as_qrels(qrels, errors)
     several = several_runs(run, errors)
-    given = {key: value for key, value in judging.items() if value != USUAL.get(key)}
-    options = cast(Judging, given)
     costs = one.definition.takes_cost
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
@@ -108,24 +99,22 @@ recip_rank)
         if len(several) > 2:
             raise OptionError(f"{len(several)} runs: one is explained, or the difference of two")
         if query is None:
-            worst = differing(judgments, several, one, queries, options)
+            worst = differing(judgments, several, one, how)
             apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
             raise OptionError(
                 f"the difference of two runs is explained query by query: name one. {apart}"
             )
         pair = [
-            Scene.of(judgments, its, str(query), options, costs=costs, progress=progress)
+            Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
             for its in several.values()
         ]
-        return _warned(Difference.of(pair[0], pair[1], tuple(several), one, options))
+        return _warned(Difference.of(pair[0], pair[1], tuple(several), one))
     single: Any = next(iter(several.values())) if several else as_run(cast(RunLike, run), errors)
     if query is None:
-        mean = explain_mean(
-            judgments, single, one, queries=queries, errors=errors, progress=progress, **judging
-        )
+        mean = explain_mean(judgments, single, one, errors=errors, progress=progress, **judging)
         return _warned(mean)
-    scene = Scene.of(judgments, single, str(query), options, costs=costs, progress=progress)
-    return _warned(Explanation.of(scene, one, options))
+    scene = Scene.of(judgments, single, str(query), how, costs=costs, progress=progress)
+    return _warned(Explanation.of(scene, one))
 
 
 def _warned(found: _Explained) -> _Explained:

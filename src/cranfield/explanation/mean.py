@@ -7,10 +7,10 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from cranfield.errors import MeasureError
-from cranfield.evaluation import Judging, ideals_of, score_runs
+from cranfield.evaluation import ideals_of, score_runs
 from cranfield.explanation.query import check_rows
 from cranfield.formats.block import Errors, Progress
-from cranfield.judge import Queries
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, gravest_first
@@ -300,10 +300,9 @@ def explain_mean(
     run: RunLike,
     measure: Measure | str,
     *,
-    queries: Queries = "judged",
     errors: Errors = "strict",
     progress: Progress | None = None,
-    **judging: Unpack[Judging],
+    **judging: Unpack[JudgingOptions],
 ) -> MeanExplanation:
     """Explain a run's value over all queries: which of them pull it down.
 
@@ -320,13 +319,12 @@ def explain_mean(
     wanted = _a_number(measure)
     judgments = as_qrels(qrels, errors)
     beside = [] if judgments.in_groups else [*_counts(_level(wanted)), *_reached(wanted)]
-    if judging.get("ties") == "expected":
+    how = Judging.of(judging)
+    if how.ties == "expected":
         beside = beside[:2]
     one = as_run(run, errors)
     wished = dict.fromkeys([wanted, *beside])
-    scores = score_runs(
-        judgments, {one.name: one}, wished, queries=queries, progress=progress, **judging
-    )[one.name]
+    scores = score_runs(judgments, {one.name: one}, wished, how, progress=progress)[one.name]
     found = MeanExplanation.of(scores, wanted)
     # What is counted beside it has no ideal ranking.
     unsaid = {*ideals_of(scores.measures, judgments)} - {*ideals_of([wanted], judgments)}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.evaluation import Judging, ideals_of
+from cranfield.evaluation import ideals_of
 from cranfield.explanation.expressions import number
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
@@ -87,7 +87,7 @@ class Explanation:
     cutoff: int | None  # the last rank that counts for this query; None: all do
 
     @classmethod
-    def of(cls, scene: Scene, measure: Measure, options: Judging) -> "Explanation":
+    def of(cls, scene: Scene, measure: Measure) -> "Explanation":
         """Explain the value of the query that a scene is of."""
         found = follow(measure, scene)
         value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
@@ -115,7 +115,7 @@ class Explanation:
             ties=ties(scene, measure),
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
-            options=dict(options),
+            options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             untried=_untried(scene, measure),
             cutoff=_cutoff(scene, measure),
@@ -461,7 +461,7 @@ def _untried(scene: Scene, measure: Measure) -> str:
         return "the judgments are in groups, and a document has a grade in each"
     if scene.qrels.sampling and measure.bounds == "refused":
         return "the judgments are a sample, and it would have to be known how it was drawn"
-    if scene.options.get("judged_only") and scene.judged.cost is not None:
+    if scene.judging.judged_only and scene.judged.cost is not None:
         return "what it costs to look at it is not known once it was dropped"
     return ""
 

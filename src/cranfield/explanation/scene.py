@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cranfield.cached import cached_property
 from cranfield.errors import InputError
-from cranfield.evaluation import Judging
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, dealt_by_grade, judge, other_spelling
+from cranfield.judge import Meeting, dealt_by_grade, judge
 from cranfield.judged import Judged
+from cranfield.judging import Judging, Ties
 from cranfield.measures.registry import nearest
-from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
-from cranfield.ranking import Ties
 from cranfield.runs import Ranking, Run
 
 
@@ -33,18 +31,13 @@ class Scene:
     query: str
     run: str
     qrels: Qrels  # of this query alone
-    options: Judging
+    judging: Judging
     meeting: Meeting
     docs: Sequence[str]
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
     whole: Ranking  # not cut
     costs: Mapping[str, float]  # of these documents; empty where they play no part
     grades: Mapping[str, int]
-
-    @property
-    def judged_only(self) -> bool:
-        """Whether documents without a judgment were dropped."""
-        return bool(self.options.get("judged_only"))
 
     @property
     def judged(self) -> Judged:
@@ -83,14 +76,14 @@ class Scene:
         qrels: Qrels,
         run: Run,
         query: str,
-        options: Judging,
+        judging: Judging,
         *,
         costs: bool = False,
         progress: Progress | None = None,
     ) -> "Scene":
         """Judge one query of a run. InputError if the judgments do not have the query.
 
-        `options` are those of `evaluate`; `costs`: whether the measure takes those of the run.
+        `costs`: whether the measure takes those of the run.
         """
         if query not in qrels.query_ids:
             near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
@@ -100,30 +93,24 @@ class Scene:
                 source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
-        order, ties = options.get("order", "score"), options.get("ties", "document")
-        alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
+        alone, its = qrels.of([query]), run.of(query, judging.order, progress, costs=costs)
         alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
-        meeting = judge(alone, its, costs=costs, whole=False, **options)
-        other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)
-        if other is not None:
-            note = Note("spelling", "warning", f"{other.problem}.", 1)
-            notes = (*meeting.notes, note)
-            meeting = replace(meeting, noted=lambda: notes)
+        meeting = judge(alone, its, judging, costs=costs, whole=False)
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
-        whole = its.ranking(order, options.get("scores", "double"), ties, costs=costs)
+        whole = its.ranking(judging, costs=costs)
         costs_of = whole.costs
-        if ties in ("best", "worst"):
+        if not judging.ties_by_id and judging.ties != "expected":
             lowest = min([*grades.values(), 0]) - 1
             known = np.array([[grades.get(doc, lowest) for doc in whole.docs]], np.int64)
-            whole = whole.take(by_grade(whole, ties, known)[0])
-        ranking = whole.take(slice(options.get("depth")))
+            whole = whole.take(by_grade(whole, judging.ties, known)[0])
+        ranking = whole.take(slice(judging.depth))
         kept = ranking.docs
-        if options.get("judged_only"):
+        if judging.judged_only:
             kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
         return cls(
-            *(query, run.name, alone, options, meeting, kept, ranking, whole),
+            *(query, run.name, alone, judging, meeting, kept, ranking, whole),
             # Of documents that grades ranked, judge gives the costs of their places, too.
             {} if costs_of is None else dict(zip(whole.docs, costs_of.tolist(), strict=True)),
             grades,

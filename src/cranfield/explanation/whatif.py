@@ -76,7 +76,7 @@ class Documents:
             rows = np.where(rankings == given[:, None], len(scene.qrels), rows)
         return reranked(
             *(scene.judged, scene.qrels, rows, np.count_nonzero(there, axis=1)[:, None]),
-            judged_only=scene.judged_only,
+            judged_only=scene.judging.judged_only,
             cost=None if self.cost is None else self.cost[rankings[there]],
             tie_first=self.tie_first,
             tie_size=self.tie_size,
@@ -289,7 +289,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     documents have a cost, which is then not known. None for a text.
     """
     nothing = Judgments(None, None)
-    judged_only = scene.judged_only
+    judged_only = scene.judging.judged_only
     if (
         measure.definition.is_text
         or scene.judged.in_groups

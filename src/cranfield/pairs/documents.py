@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from cranfield.formats.block import Errors, Load
 from cranfield.ids import Ids, keyed
 from cranfield.judged import ENDLESS
+from cranfield.judging import Judging
 from cranfield.qrels import Qrels
 from cranfield.ranked import Ints
 from cranfield.ranking import grouped, in_threads, ranks, regrouped, sorting_scores
@@ -46,11 +46,9 @@ class Unjudged:
         )
 
 
-def unjudged_of(
-    qrels: Qrels, runs: Sequence[Run], depth: int, recipe: Mapping[str, Any]
-) -> list[Unjudged]:
+def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
-    every = [_retrieved(qrels, run, depth, recipe) for run in runs]
+    every = [_retrieved(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(one.query for one in every)])
     number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
     judged = np.zeros(len(number), np.bool_)
@@ -85,8 +83,8 @@ def _numbered(query: Ints, docs: Ids) -> Ints:
     return number
 
 
-def _retrieved(qrels: Qrels, run: Run, depth: int, recipe: Mapping[str, Any]) -> _Retrieved:
-    part = partial(_part, qrels.codes, run.errors, depth, recipe)
+def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Retrieved:
+    part = partial(_part, qrels.codes, run.errors, depth, judging)
     n_queries = len(qrels.query_ids)
 
     def read(loads: Iterator[Load]) -> _Retrieved | None:
@@ -104,23 +102,23 @@ def _retrieved(qrels: Qrels, run: Run, depth: int, recipe: Mapping[str, Any]) ->
             np.concatenate([none, *(one.query for one in parts)]),
             np.concatenate([none, *(one.rank for one in parts)]),
             Ids.joined([one.docs for one in parts]),
-            np.minimum(n_retrieved, recipe["depth"] or ENDLESS),
+            np.minimum(n_retrieved, judging.depth or ENDLESS),
         )
 
-    whole = read(run.blocks(recipe["order"])) or read(regrouped(run.blocks(recipe["order"])))
+    whole = read(run.blocks(judging.order)) or read(regrouped(run.blocks(judging.order)))
     assert whole is not None  # noqa: S101 - each query's rows were brought together
     return whole
 
 
 def _part(
-    codes: Mapping[bytes, int], errors: Errors, depth: int, recipe: Mapping[str, Any], load: Load
+    codes: Mapping[bytes, int], errors: Errors, depth: int, judging: Judging, load: Load
 ) -> tuple[Ints, _Retrieved]:
     """Return the queries of a block, and its documents of rank <= depth. In a thread of its own."""
     block = grouped(load(), errors)
     code = np.array([codes.get(query, -1) for query in block.queries], np.int64)
     rows = np.flatnonzero(code[block.group] >= 0)
-    by = sorting_scores(block.block, recipe["order"], recipe["scores"])
-    rank = ranks(block, by, recipe["ties"], rows)
+    by = sorting_scores(block.block, judging)
+    rank = ranks(block, by, rows, judging)
     rows, rank = rows[rank <= depth], rank[rank <= depth]
     queries = code[code >= 0]
     n_retrieved = np.bincount(queries, np.diff(block.starts)[code >= 0], len(codes))

@@ -22,26 +22,26 @@ nobody retrieved stays unjudged: RBP is without its tail.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from cranfield.arguments import check_judged
 from cranfield.bounds import check_bounded
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
-from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
-from cranfield.formats.block import Errors, Order
-from cranfield.judge import Queries
+from cranfield.evaluation import MeasuresLike, measures_of, score_runs
+from cranfield.formats.block import Errors
 from cranfield.judged import ENDLESS, Judged
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_of, warn_of
+from cranfield.options import refuse_others, takes
 from cranfield.pairs.documents import Unjudged, unjudged_of
 from cranfield.pairs.extremes import Linear, Ratio, reachable_grade
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, mean, means
-from cranfield.ranking import Precision, Ties
 from cranfield.render import Table, text, to_html
 from cranfield.runs import Run, SeveralRuns, several_runs
 from cranfield.scores import Systems
@@ -182,17 +182,14 @@ _NOTES: Mapping[str, str] = {
 }
 
 
+@takes(Judging, without=("judged_only",))
 def joint_bounds(
     qrels: QrelsLike,
     runs: SeveralRuns,
     measures: MeasuresLike = "nDCG@10 P@10",
     *,
-    queries: Queries = "judged",
-    order: Order = "score",
-    scores: Precision = "double",
-    ties: Ties = "document",
-    depth: int | None = None,
     errors: Errors = "strict",
+    **judging: Unpack[JudgingOptions],
 ) -> JointBounds:
     """Return the lowest and the highest difference of two runs, however the unjudged are graded.
 
@@ -206,9 +203,12 @@ def joint_bounds(
     Success, RR and ERR, they are "separate": the lowest value of the one less the highest of the
     other. Measures that depend on how much there is to be found, such as R, AP and SetF, have none.
 
-    Qrels, runs and measures are as `evaluate` takes them; of the runs there are two, and the
-    difference is that of the first minus the second. So are the options; `ties` are by id,
-    "document" or "ascending".
+    Args:
+        qrels: the judgments, as `evaluate` takes them.
+        runs: two runs, as `evaluate` takes several: the difference is the first minus the second.
+        measures: what to bound, as `evaluate` takes it.
+        errors: as in `evaluate`.
+        **judging: each option of `Judging` but `judged_only`; `ties` are "document" or "ascending".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -220,7 +220,10 @@ def joint_bounds(
     >>> found = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, [left, right], "P@3")
     >>> found.low.round(4).tolist(), found.high.round(4).tolist()
     ([0.3333], [0.3333])
+
     """
+    refuse_others(joint_bounds, judging)
+    how = Judging.of(judging)
     check_judged(qrels, runs)
     judgments = as_qrels(qrels, errors)
     named = several_runs(runs, errors)
@@ -228,17 +231,8 @@ def joint_bounds(
         n = 1 if named is None else len(named)
         raise OptionError(f"the difference of two runs has bounds: runs are {n}")
     left, right = named
-    one_of("ties", ties, ("document", "ascending"))
-    systems = score_runs(
-        judgments,
-        named,
-        measures_of(measures),
-        queries=queries,
-        order=order,
-        scores=scores,
-        ties=ties,
-        depth=depth,
-    )
+    one_of("ties", how.ties, ("document", "ascending"))
+    systems = score_runs(judgments, named, measures_of(measures), how)
     query_ids = _shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
@@ -310,8 +304,8 @@ def pair_bounds(
     recipe = next(iter(systems.values())).recipe
     measures = systems.measures
     found: list[PairBounds | None] = [None] * len(measures)
-    by_id = recipe["ties"] in ("document", "ascending")
-    if recipe["judged_only"] or not by_id or qrels.in_groups:
+    judging = Judging.of(recipe)
+    if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
         return found
     query_ids = _shared_queries(systems) if query_ids is None else query_ids
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
@@ -323,8 +317,8 @@ def pair_bounds(
     }
     adding |= {i: Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
     if adding:
-        depth = min(max(one.deepest for one in adding.values()), recipe["depth"] or ENDLESS)
-        unjudged = unjudged_of(some, list(runs.values()), depth, recipe)
+        depth = min(max(one.deepest for one in adding.values()), judging.depth or ENDLESS)
+        unjudged = unjudged_of(some, list(runs.values()), depth, judging)
         for i, one in adding.items():
             of_measure = values[:, :, i].astype(np.float64)
             least, most = measures[i].definition.range
@@ -332,7 +326,7 @@ def pair_bounds(
             found[i] = _joint(one, unjudged, of_measure, left, right, per_query, reach)
     for i in usable:
         if separate and measures[i].linear == "no":
-            found[i] = _separate(measures[i], qrels, runs, recipe, query_ids, left, right)
+            found[i] = _separate(measures[i], qrels, runs, judging, query_ids, left, right)
     return found
 
 
@@ -422,22 +416,22 @@ def _separate(
     measure: Measure,
     qrels: Qrels,
     runs: Mapping[str, Run],
-    recipe: Mapping[str, Any],
+    judging: Judging,
     query_ids: Sequence[str],
     left: Ints,
     right: Ints,
 ) -> PairBounds | None:
     """Return the differences of the runs' own bounds; None if these are not proved."""
     try:
-        check_bounded([measure], recipe["judged_only"], recipe["ties"])
+        check_bounded([measure], judging.judged_only, judging.ties)
     except MeasureError:
         return None
     if measure.bounds != "extremes" or _at_relevant(measure):
         return None
     if _depends_on_the_others(measure, reachable_grade(qrels)):
         return None
-    options: Judging = {key: recipe[key] for key in ("order", "scores", "ties", "depth")}  # type: ignore[assignment]
-    systems = score_runs(qrels, runs, [measure], bounds=True, **options)
+    judging = replace(judging, queries="judged")
+    systems = score_runs(qrels, runs, [measure], judging, bounds=True)
     ends = [one.bounds for one in systems.values() if one.bounds is not None]
     if not all(one.proved.all() for one in ends):
         return None
