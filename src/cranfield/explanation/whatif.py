@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cranfield.completions import reachable_grade
 from cranfield.explanation.scene import Scene, by_grade
 from cranfield.judged import Judged
 from cranfield.measures import Measure
@@ -274,6 +275,17 @@ def unjudged(scene: Scene, k: int | None = None) -> list[tuple[int, str]]:
     return [(rank, doc) for rank, doc in docs if doc not in scene.grades]
 
 
+def untried(scene: Scene, measure: Measure) -> str:
+    """Return why `judgments` tries none, as it takes more than a grade; empty if it tries some."""
+    if scene.judged.in_groups:
+        return "the judgments are in groups, and a document has a grade in each"
+    if scene.qrels.sampling and measure.bounds == "refused":
+        return "the judgments are a sample, and it would have to be known how it was drawn"
+    if scene.judged_only and scene.judged.cost is not None:
+        return "what it costs to look at it is not known once it was dropped"
+    return ""
+
+
 def judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
@@ -284,19 +296,11 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     dropped if only judged ones are looked at. Of equal ones, the highest-ranked document with the
     lowest grade.
 
-    None where no such judgment changes the value so; and where none can be tried, as it takes more
-    than a grade: of judgments in groups; of a sample, by measures of samples; and if dropped
-    documents have a cost, which is then not known. None for a text.
+    None where no such judgment changes the value so; where none can be tried (see `untried`); and
+    for a text.
     """
-    nothing = Judgments(None, None)
-    judged_only = scene.judged_only
-    if (
-        measure.definition.is_text
-        or scene.judged.in_groups
-        or (scene.qrels.sampling and measure.bounds == "refused")
-        or (judged_only and scene.judged.cost is not None)
-    ):
-        return nothing
+    if measure.definition.is_text or untried(scene, measure):
+        return Judgments(None, None)
     open_ranks = np.array([rank for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     docs = scene.ranking.docs
     documents = Documents.of(scene, docs)
@@ -326,7 +330,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
 
 def _tried(scene: Scene) -> Sequence[int]:
     """Return the grades that `judgments` tries, ascending: all, or of many a few."""
-    top = max(scene.judged.top_grade, 1)
+    top = reachable_grade(scene.judged)
     if top <= _GRADES:
         return range(top + 1)
     between = sorted({grade for grade in scene.grades.values() if 1 < grade < top})
