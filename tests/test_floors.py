@@ -86,7 +86,7 @@ FLOORS = [
     "pairs.documents",
     "pairs.extremes",
     "pairs.joint_bounds",
-    "pairs.assessors",
+    "pairs.judgments",
     "pairs.relabelled",
     "pairs",
     "graded",

@@ -10,14 +10,17 @@ from itertools import pairwise
 import numpy as np
 
 from cranfield.completions import reachable_grade
-from cranfield.explanation.scene import Scene, by_grade
+from cranfield.explanation.scene import Scene, by_grade, graded
 from cranfield.judged import Judged
 from cranfield.measures import Measure
 from cranfield.ranked import Floats, Ints
+from cranfield.ranking import Ties
+from cranfield.runs import Ranking
 from cranfield.variants import reranked, values_of
 
 FIRST = 100  # ranks of which two are swapped, or a document moved
 DEEPEST = 1000  # rank down to which a judgment is tried
+_BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
@@ -42,25 +45,22 @@ class Documents:
     def of(
         cls,
         scene: Scene,
-        docs: Sequence[str],
+        ranking: Ranking,
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> "Documents":
-        """Give numbers to documents that the run ranks, best first, and to others.
+        """Give numbers to the documents of a ranking, best first, and to others.
 
         `costs` are those of the others; 1 where nothing is said.
         """
-        names = [*docs, *others]
+        names = [*ranking.docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        cost = None
+        cost = first = size = None
         if scene.judged.cost is not None:
-            known = {**(costs or {}), **{doc: scene.costs[doc] for doc in docs}}
-            cost = np.array([*(known.get(doc, 1.0) for doc in names), 1.0])
-        first = size = None
+            here = np.zeros(0) if ranking.costs is None else ranking.costs
+            cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
         if scene.judged.ties == "expected":
-            ranks = {doc: rank for rank, doc in enumerate(scene.ranking.docs)}
-            places = np.array([ranks[doc] for doc in docs], np.int64)
-            first, size = scene.ranking.tie_first[places], scene.ranking.tie_size[places]
+            first, size = ranking.tie_first, ranking.tie_size
         row = np.array([*(rows.get(doc, -1) for doc in names), -1], np.int64)
         return cls(scene, names, row, cost, first, size)
 
@@ -119,7 +119,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """
     if measure.definition.is_text:
         return None
-    documents = Documents.of(scene, scene.docs)
+    documents = Documents.of(scene, scene.kept)
     n_docs = len(scene.docs)
     kinds = _kinds(scene, documents, min(n_docs, FIRST))
     above, below = np.triu_indices(len(kinds), 1)
@@ -199,15 +199,15 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
         return []
     # Down to the end of the tie that a cut by `depth` goes through.
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
-    docs, kept = whole.docs[:end], set(scene.docs)
-    documents = Documents.of(scene, docs)
-    graded = _graded(documents)
     first = whole.take(slice(end))
-    orders = [by_grade(first, how, graded[None])[0] for how in ("best", "worst")]
+    docs, kept = first.docs, set(scene.docs)
+    documents = Documents.of(scene, first)
+    grades = graded(scene.grades, docs)
+    orders = [by_grade(first, how, grades[None])[0] for how in _BY_GRADE]
     rankings, found = [], []
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     for begin, stop in pairwise(edges):
-        if len(set(graded[begin:stop].tolist())) < 2:
+        if len(set(grades[begin:stop].tolist())) < 2:
             continue
         for order in orders:
             ranking = np.arange(end)
@@ -231,13 +231,6 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
         if pair[0] != pair[1]
     ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
-
-
-def _graded(documents: Documents) -> Ints:
-    """Return the grades; unjudged documents have one below all: (n_documents,)."""
-    grade = documents.scene.qrels.grade
-    lowest = min(int(grade.min(initial=0)), 0) - 1
-    return np.append(grade, lowest)[documents.row[:-1]]
 
 
 # ---- one more judgment ------------------------------------------------------------------------
@@ -303,15 +296,15 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
         return Judgments(None, None)
     open_ranks = np.array([rank for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     docs = scene.ranking.docs
-    documents = Documents.of(scene, docs)
+    documents = Documents.of(scene, scene.ranking)
     grades = _tried(scene)
 
     def of(grade: int) -> Floats:
-        def graded(some: slice) -> Judged:
+        def given_it(some: slice) -> Judged:
             given = open_ranks[some] - 1
             return documents.judged(_ranked_again(documents, given, grade), given, grade)
 
-        return documents.values(measure, len(open_ranks), graded)
+        return documents.values(measure, len(open_ranks), given_it)
 
     found = np.column_stack([of(grade) for grade in grades])
     now = _value(scene, measure)
@@ -346,12 +339,11 @@ def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
     It only changes where grades rank equal scores.
     """
     scene, n = documents.scene, len(given)
-    how = scene.judged.ties
-    if how not in ("best", "worst"):
+    if scene.judged.ties not in _BY_GRADE:
         return np.tile(np.arange(len(documents.names)), (n, 1))
-    graded = np.tile(_graded(documents), (n, 1))
-    graded[np.arange(n), given] = grade
-    return by_grade(scene.ranking, how, graded)
+    grades = np.tile(graded(scene.grades, documents.names), (n, 1))
+    grades[np.arange(n), given] = grade
+    return by_grade(scene.ranking, scene.judged.ties, grades)
 
 
 # ---- a document where another ranking has it --------------------------------------------------
@@ -401,7 +393,7 @@ def moved(
     ]
     n_docs = len(here)
     others = [doc for doc in docs if doc not in here]
-    documents = Documents.of(scene, scene.docs, others, costs)
+    documents = Documents.of(scene, scene.kept, others, costs)
     numbers = {doc: number for number, doc in enumerate(documents.names)}
 
     def changed(doc: str) -> Iterator[int]:
