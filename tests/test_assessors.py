@@ -21,7 +21,7 @@ from cranfield import Agreement, InputError, MeasureError, OptionError, agreemen
 from cranfield.cli import cli
 from cranfield.errors import NothingSharedError
 from cranfield.measures import definitions, example_of
-from cranfield.pairs.assessors import Agreed
+from cranfield.pairs.judgments import Agreed
 
 Grades = dict[str, dict[str, int]]
 

@@ -93,7 +93,7 @@ FLOORS = [
     "pairs.documents",
     "pairs.extremes",
     "pairs.joint_bounds",
-    "pairs.assessors",
+    "pairs.judgments",
     "pairs.relabelled",
     "pairs",
     "graded",

@@ -182,7 +182,7 @@ FULL = [cases()[name] for name in ("depth", "subtopics", "subgroups")]
 @ALL
 def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
     scene = case.scene()
-    documents = Documents.of(scene, scene.docs)
+    documents = Documents.of(scene, scene.kept)
     rankings = np.tile(np.arange(len(scene.docs)), (3, 1))
     every = [one for definition in definitions() for one in variants(definition.name)]
     for one in every if case in FULL else case.measures():
@@ -197,7 +197,7 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
 def test_of_other_orders_of_ties(order: str) -> None:
     case = replace(cases()["plain"], options={"ties": order})
     scene = case.scene()
-    documents = Documents.of(scene, scene.docs)
+    documents = Documents.of(scene, scene.kept)
     ranking = np.arange(len(scene.docs))[None]
     for one in case.measures():
         assert one.values(documents.judged(ranking)) == one.values(scene.judged), one
@@ -231,7 +231,7 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
 def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
     case = replace(cases()["plain"], options={"ties": "expected"})
     scene = case.scene()
-    documents = Documents.of(scene, scene.docs)
+    documents = Documents.of(scene, scene.kept)
     for i in range(8):
         for j in range(i):
             ranking = np.arange(8)

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.completions import Completions, Tried, Way, judged_of, queries_of
+from cranfield.completions import Completions, Tried, Way, judged_of, queries_of, reachable_grade
 from cranfield.errors import MeasureError, OptionError
 from cranfield.judged import Judged
 from cranfield.judging import Ties
@@ -121,7 +121,7 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
         )
     shape = len(judged.n_retrieved), len(measures)
     low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
-    top_grade = max(judged.top_grade, 1)  # where nothing was found relevant, something may be
+    top_grade = reachable_grade(judged)
     alike: dict[Way, list[int]] = {}
     for i, measure in enumerate(measures):
         if measure.bounds == "none":

@@ -17,6 +17,7 @@ from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.registry import Bounded
+from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.variants import rankings, values_of
 
@@ -316,6 +317,11 @@ def judged_of(parts: Sequence[Completions], top_grade: int) -> Judged:
 
 
 # ---- what grades and ranks are worth ----------------------------------------------------------
+
+
+def reachable_grade(of: Judged | Qrels) -> int:
+    """Return the highest grade that an unjudged document may have."""
+    return max(of.top_grade, 1)  # where nothing was found relevant, something may be
 
 
 def grades_between(

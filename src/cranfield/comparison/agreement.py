@@ -10,7 +10,7 @@ from cranfield.cached import cached_property
 from cranfield.comparison.shown import number, probability, signed
 from cranfield.comparison.stability import Stability
 from cranfield.notes import Note, lines_of
-from cranfield.pairs.assessors import Agreed
+from cranfield.pairs.judgments import Agreed
 from cranfield.ranked import Floats, mean
 from cranfield.render import Table, text, to_html
 

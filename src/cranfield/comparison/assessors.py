@@ -14,7 +14,7 @@ from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.pairs.assessors import (
+from cranfield.pairs.judgments import (
     agreed,
     agreed_of_matrix,
     confusion,

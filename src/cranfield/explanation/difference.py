@@ -14,7 +14,7 @@ from cranfield.explanation.expressions import number
 from cranfield.explanation.following import Rows, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.whatif import moved
+from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.worksheet import is_deep
 from cranfield.judging import Judging
 from cranfield.measures import Measure
@@ -27,7 +27,6 @@ from cranfield.scores import shown
 
 _ROWS = 20
 _TOO_DEEP = "the measure takes too many steps one after the other"
-_MOVED = 100  # ranks of either run of which `moved` moves the documents
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,7 @@ class Difference:
         why = f"Not by terms: {self.reason}."
         if self.options.get("ties") == "expected":
             return [why, "With ties=expected no document has a rank to move to."]
-        of = f" of the first {_MOVED} ranks" * (max(self.lengths) > _MOVED)
+        of = f" of the first {FIRST} ranks" * (max(self.lengths) > FIRST)
         if not self.parts:
             return [
                 why,

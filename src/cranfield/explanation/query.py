@@ -12,6 +12,8 @@ from cranfield.explanation.expressions import number
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
+    DEEPEST,
+    FIRST,
     Judgment,
     Judgments,
     Swap,
@@ -20,6 +22,7 @@ from cranfield.explanation.whatif import (
     judgments,
     ties,
     unjudged,
+    untried,
 )
 from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
@@ -32,7 +35,6 @@ _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end
 _EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
-_SWAPPED, _JUDGED = 100, 1000  # the last ranks of which `best_swap` and `judgments` try something
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Explanation:
             judgments=judgments(scene, measure),
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
-            untried=_untried(scene, measure),
+            untried=untried(scene, measure),
             cutoff=_cutoff(scene, measure),
         )
 
@@ -272,7 +274,7 @@ class Explanation:
         n_kept = len(self.retrieved)
         if self.options.get("judged_only"):
             n_kept = sum(one.grade is not None and one.grade >= 0 for one in self.retrieved)
-        of = "two ranks" + " among the first 100" * (n_kept > _SWAPPED)
+        of = "two ranks" + f" among the first {FIRST}" * (n_kept > FIRST)
         if self.swap is None:
             known = n_kept > 1 and not self.measure.definition.is_text
             return [f"No swap of {of} would {self._better} it."] * known
@@ -289,7 +291,7 @@ class Explanation:
             return [f"No judgment of an unjudged document was tried: {self.untried}."]
         up, down = self.judgments.up, self.judgments.down
         ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
-        deep = f" down to rank {_JUDGED:,}" * (self.unjudged[-1][0] > _JUDGED)
+        deep = f" down to rank {DEEPEST:,}" * (self.unjudged[-1][0] > DEEPEST)
         *some, last = self.judgments.grades or [0]
         tried = f"the grades {', '.join(map(str, some))} and {last} for" if some else ""
         if not ways:
@@ -453,17 +455,6 @@ def _is_rounded(entry: Sheet | Line) -> bool:
         shown = [one for column in entry.columns for one in column.values]
         shown += [one for total in entry.totals for one in (*total.values, *(total.running or ()))]
     return any(isinstance(one, float) and float(number(one)) != one for one in shown)
-
-
-def _untried(scene: Scene, measure: Measure) -> str:
-    """Say why `judgments` tries none; see there."""
-    if scene.judged.in_groups:
-        return "the judgments are in groups, and a document has a grade in each"
-    if scene.qrels.sampling and measure.bounds == "refused":
-        return "the judgments are a sample, and it would have to be known how it was drawn"
-    if scene.judging.judged_only and scene.judged.cost is not None:
-        return "what it costs to look at it is not known once it was dropped"
-    return ""
 
 
 def _four(value: float) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,11 +33,15 @@ class Scene:
     qrels: Qrels  # of this query alone
     judging: Judging
     meeting: Meeting
-    docs: Sequence[str]
+    kept: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
     whole: Ranking  # not cut
-    costs: Mapping[str, float]  # of these documents; empty where they play no part
     grades: Mapping[str, int]
+
+    @property
+    def docs(self) -> Sequence[str]:
+        """The documents of `kept`."""
+        return self.kept.docs
 
     @property
     def judged(self) -> Judged:
@@ -100,21 +104,20 @@ class Scene:
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
         whole = its.ranking(judging, costs=costs)
-        costs_of = whole.costs
         if not judging.ties_by_id and judging.ties != "expected":
-            lowest = min([*grades.values(), 0]) - 1
-            known = np.array([[grades.get(doc, lowest) for doc in whole.docs]], np.int64)
-            whole = whole.take(by_grade(whole, judging.ties, known)[0])
-        ranking = whole.take(slice(judging.depth))
-        kept = ranking.docs
+            rows = by_grade(whole, judging.ties, graded(grades, whole.docs)[None])[0]
+            # Where grades ranked documents, judge gives the costs of their places, too.
+            whole = replace(whole.take(rows), costs=whole.costs)
+        kept = ranking = whole.take(slice(judging.depth))
         if judging.judged_only:
-            kept = [doc for doc in kept if grades.get(doc, -1) >= 0]
-        return cls(
-            *(query, run.name, alone, judging, meeting, kept, ranking, whole),
-            # Of documents that grades ranked, judge gives the costs of their places, too.
-            {} if costs_of is None else dict(zip(whole.docs, costs_of.tolist(), strict=True)),
-            grades,
-        )
+            kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
+        return cls(query, run.name, alone, judging, meeting, kept, ranking, whole, grades)
+
+
+def graded(grades: Mapping[str, int], docs: Sequence[str]) -> Ints:
+    """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
+    lowest = min([*grades.values(), 0]) - 1
+    return np.array([grades.get(doc, lowest) for doc in docs], np.int64)
 
 
 def by_grade(ranking: Ranking, ties: Ties, grades: Ints) -> Ints:

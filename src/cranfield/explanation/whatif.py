@@ -9,14 +9,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from cranfield.explanation.scene import Scene, by_grade
+from cranfield.completions import reachable_grade
+from cranfield.explanation.scene import Scene, by_grade, graded
 from cranfield.judged import Judged
+from cranfield.judging import Ties
 from cranfield.measures import Measure
 from cranfield.ranked import Floats, Ints
+from cranfield.runs import Ranking
 from cranfield.variants import reranked, values_of
 
 FIRST = 100  # ranks of which two are swapped, or a document moved
 DEEPEST = 1000  # rank down to which a judgment is tried
+_BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
@@ -41,25 +45,22 @@ class Documents:
     def of(
         cls,
         scene: Scene,
-        docs: Sequence[str],
+        ranking: Ranking,
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
     ) -> "Documents":
-        """Give numbers to documents that the run ranks, best first, and to others.
+        """Give numbers to the documents of a ranking, best first, and to others.
 
         `costs` are those of the others; 1 where nothing is said.
         """
-        names = [*docs, *others]
+        names = [*ranking.docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        cost = None
+        cost = first = size = None
         if scene.judged.cost is not None:
-            known = {**(costs or {}), **{doc: scene.costs[doc] for doc in docs}}
-            cost = np.array([*(known.get(doc, 1.0) for doc in names), 1.0])
-        first = size = None
+            here = np.zeros(0) if ranking.costs is None else ranking.costs
+            cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
         if scene.judged.ties == "expected":
-            ranks = {doc: rank for rank, doc in enumerate(scene.ranking.docs)}
-            places = np.array([ranks[doc] for doc in docs], np.int64)
-            first, size = scene.ranking.tie_first[places], scene.ranking.tie_size[places]
+            first, size = ranking.tie_first, ranking.tie_size
         row = np.array([*(rows.get(doc, -1) for doc in names), -1], np.int64)
         return cls(scene, names, row, cost, first, size)
 
@@ -118,7 +119,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """
     if measure.definition.is_text:
         return None
-    documents = Documents.of(scene, scene.docs)
+    documents = Documents.of(scene, scene.kept)
     n_docs = len(scene.docs)
     kinds = _kinds(scene, documents, min(n_docs, FIRST))
     above, below = np.triu_indices(len(kinds), 1)
@@ -198,15 +199,15 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
         return []
     # Down to the end of the tie that a cut by `depth` goes through.
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
-    docs, kept = whole.docs[:end], set(scene.docs)
-    documents = Documents.of(scene, docs)
-    graded = _graded(documents)
     first = whole.take(slice(end))
-    orders = [by_grade(first, how, graded[None])[0] for how in ("best", "worst")]
+    docs, kept = first.docs, set(scene.docs)
+    documents = Documents.of(scene, first)
+    grades = graded(scene.grades, docs)
+    orders = [by_grade(first, how, grades[None])[0] for how in _BY_GRADE]
     rankings, found = [], []
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     for begin, stop in pairwise(edges):
-        if len(set(graded[begin:stop].tolist())) < 2:
+        if len(set(grades[begin:stop].tolist())) < 2:
             continue
         for order in orders:
             ranking = np.arange(end)
@@ -230,13 +231,6 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
         if pair[0] != pair[1]
     ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
-
-
-def _graded(documents: Documents) -> Ints:
-    """Return the grades; unjudged documents have one below all: (n_documents,)."""
-    grade = documents.scene.qrels.grade
-    lowest = min(int(grade.min(initial=0)), 0) - 1
-    return np.append(grade, lowest)[documents.row[:-1]]
 
 
 # ---- one more judgment ------------------------------------------------------------------------
@@ -274,6 +268,17 @@ def unjudged(scene: Scene, k: int | None = None) -> list[tuple[int, str]]:
     return [(rank, doc) for rank, doc in docs if doc not in scene.grades]
 
 
+def untried(scene: Scene, measure: Measure) -> str:
+    """Return why `judgments` tries none, as it takes more than a grade; empty if it tries some."""
+    if scene.judged.in_groups:
+        return "the judgments are in groups, and a document has a grade in each"
+    if scene.qrels.sampling and measure.bounds == "refused":
+        return "the judgments are a sample, and it would have to be known how it was drawn"
+    if scene.judging.judged_only and scene.judged.cost is not None:
+        return "what it costs to look at it is not known once it was dropped"
+    return ""
+
+
 def judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
@@ -284,30 +289,22 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     dropped if only judged ones are looked at. Of equal ones, the highest-ranked document with the
     lowest grade.
 
-    None where no such judgment changes the value so; and where none can be tried, as it takes more
-    than a grade: of judgments in groups; of a sample, by measures of samples; and if dropped
-    documents have a cost, which is then not known. None for a text.
+    None where no such judgment changes the value so; where none can be tried (see `untried`); and
+    for a text.
     """
-    nothing = Judgments(None, None)
-    judged_only = scene.judging.judged_only
-    if (
-        measure.definition.is_text
-        or scene.judged.in_groups
-        or (scene.qrels.sampling and measure.bounds == "refused")
-        or (judged_only and scene.judged.cost is not None)
-    ):
-        return nothing
+    if measure.definition.is_text or untried(scene, measure):
+        return Judgments(None, None)
     open_ranks = np.array([rank for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     docs = scene.ranking.docs
-    documents = Documents.of(scene, docs)
+    documents = Documents.of(scene, scene.ranking)
     grades = _tried(scene)
 
     def of(grade: int) -> Floats:
-        def graded(some: slice) -> Judged:
+        def given_it(some: slice) -> Judged:
             given = open_ranks[some] - 1
             return documents.judged(_ranked_again(documents, given, grade), given, grade)
 
-        return documents.values(measure, len(open_ranks), graded)
+        return documents.values(measure, len(open_ranks), given_it)
 
     found = np.column_stack([of(grade) for grade in grades])
     now = _value(scene, measure)
@@ -326,7 +323,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
 
 def _tried(scene: Scene) -> Sequence[int]:
     """Return the grades that `judgments` tries, ascending: all, or of many a few."""
-    top = max(scene.judged.top_grade, 1)
+    top = reachable_grade(scene.judged)
     if top <= _GRADES:
         return range(top + 1)
     between = sorted({grade for grade in scene.grades.values() if 1 < grade < top})
@@ -342,12 +339,11 @@ def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
     It only changes where grades rank equal scores.
     """
     scene, n = documents.scene, len(given)
-    how = scene.judged.ties
-    if how not in ("best", "worst"):
+    if scene.judged.ties not in _BY_GRADE:
         return np.tile(np.arange(len(documents.names)), (n, 1))
-    graded = np.tile(_graded(documents), (n, 1))
-    graded[np.arange(n), given] = grade
-    return by_grade(scene.ranking, how, graded)
+    grades = np.tile(graded(scene.grades, documents.names), (n, 1))
+    grades[np.arange(n), given] = grade
+    return by_grade(scene.ranking, scene.judged.ties, grades)
 
 
 # ---- a document where another ranking has it --------------------------------------------------
@@ -397,7 +393,7 @@ def moved(
     ]
     n_docs = len(here)
     others = [doc for doc in docs if doc not in here]
-    documents = Documents.of(scene, scene.docs, others, costs)
+    documents = Documents.of(scene, scene.kept, others, costs)
     numbers = {doc: number for number, doc in enumerate(documents.names)}
 
     def changed(doc: str) -> Iterator[int]:

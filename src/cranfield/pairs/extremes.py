@@ -6,7 +6,7 @@ which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
 
 import numpy as np
 
-from cranfield.completions import dcg_of, discounts, grades_between
+from cranfield.completions import dcg_of, discounts, grades_between, reachable_grade
 from cranfield.judged import ENDLESS, Judged
 from cranfield.measures import Measure
 from cranfield.measures.gain import worth
@@ -16,13 +16,10 @@ from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, Ranked, ratio
 from cranfield.variants import blocks, rankings, repeated, values_of
 
-
-def reachable_grade(qrels: Qrels) -> int:
-    """Return the highest grade that an unjudged document may have."""
-    return max(qrels.top_grade, 1)  # where nothing was found relevant, something may be
-
-
+ROUNDING = 1e-12  # a bound so near to 0 may be 0
 _PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
+_SOME_GRADES = 20
+_MORE = (1, 2, 5, 20, 100)  # documents that were not retrieved, to see whether they matter
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 
 
@@ -258,3 +255,25 @@ class Ratio:
         # Where nothing that was judged gains anything, nothing may.
         nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
         return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
+
+
+def depends_on_the_rest(measure: Measure, top_grade: int) -> bool:
+    """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
+
+    What only the other run retrieved may be relevant, too, which changes how much there is to be
+    found, and a run's own bounds do not know of it. The measure is asked: some rankings are
+    measured with no other document in the judgments, and with more and more of each grade.
+    """
+    cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
+    tried = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]
+    tried += [np.full(n, grade) for n in (1, 3, 8) for grade in (0, 1, top_grade)]
+    tried += [np.append(np.full(n, grade), top_grade) for n in (1, 3, 8) for grade in (-1, 0)]
+    grades = {*range(-1, min(top_grade, _SOME_GRADES) + 1), top_grade}
+    others = [np.zeros(0, np.int64)]
+    others += [np.full(n, grade) for grade in sorted(grades) for n in _MORE]
+    hits = [ranking[None] for ranking in tried for _ in others]
+    ideal = [-np.sort(-np.append(ranking, more))[None] for ranking in tried for more in others]
+    n_retrieved = np.array([[one.size] for one in hits])
+    values = measure.values(Judged(rankings(hits), rankings(ideal), n_retrieved, top_grade))
+    values = values[:, 0].reshape(len(tried), len(others))
+    return bool((np.abs(values - values[:, :1]) > ROUNDING).any())

@@ -29,28 +29,25 @@ import numpy as np
 
 from cranfield.arguments import check_judged
 from cranfield.bounds import check_bounded
+from cranfield.completions import reachable_grade
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.formats.block import Errors
-from cranfield.judged import ENDLESS, Judged
+from cranfield.judged import ENDLESS
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_of, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.pairs.documents import Unjudged, unjudged_of
-from cranfield.pairs.extremes import Linear, Ratio, reachable_grade
+from cranfield.pairs.extremes import ROUNDING, Linear, Ratio, depends_on_the_rest
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, mean, means
 from cranfield.render import Table, text, to_html
 from cranfield.runs import Run, SeveralRuns, several_runs
 from cranfield.scores import Systems
-from cranfield.variants import rankings
 
 Method = Literal["exact", "separate"]
-_ROUNDING = 1e-12  # a bound so near to 0 may be 0
-_SOME_GRADES = 20
-_MORE = (1, 2, 5, 20, 100)  # documents that were not retrieved, to see whether they matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ class PairBounds:
 
 def _apart(low: Floats, high: Floats) -> Bools:
     """Return whether 0 is neither between the two nor one of them."""
-    return (low > _ROUNDING) | (high < -_ROUNDING)
+    return (low > ROUNDING) | (high < -ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,8 +375,7 @@ def _joint(
         run = unjudged[system].down_to(one.deepest)
         tables[system] = run.query, run.document, one.weights(run)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
-    mine, theirs = np.zeros(n_documents), np.zeros(n_documents)
-    is_mine = np.zeros(n_documents, np.bool_)
+    is_mine, theirs = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
     ends = np.empty((2, len(left)))
     queries = np.empty((2, len(left) if per_query else 0, len(values)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
@@ -387,7 +383,7 @@ def _joint(
     order = np.lexsort((second, first))
     for i in dict.fromkeys(first.tolist()):
         query, document, weight = tables[i]
-        mine[document], is_mine[document] = weight, True
+        is_mine[document] = True
         for pair in order[first[order] == i].tolist():
             j = int(second[pair])
             its_query, its_document, its_weight = tables[j]
@@ -397,14 +393,14 @@ def _joint(
             at = np.concatenate((query, its_query.take(only)))
             theirs[its_document] = 0
             both = np.stack(one.ends(at, moved, values[:, i] - values[:, j]))
-            rounded = np.abs(both) <= reach * (1 + _ROUNDING)
+            rounded = np.abs(both) <= reach * (1 + ROUNDING)
             low, high = np.where(rounded, np.clip(both, -reach, reach), both)
             if left[pair] != i:
                 low, high = 0 - high, 0 - low
             ends[:, pair] = mean(low), mean(high)
             if per_query:
                 queries[:, pair] = low, high
-        mine[document], is_mine[document] = 0, False
+        is_mine[document] = False
     of_queries = (queries[0].T, queries[1].T) if per_query else None
     return PairBounds(ends[0], ends[1], "exact", _apart(*ends), of_queries)
 
@@ -428,7 +424,7 @@ def _separate(
         return None
     if measure.bounds != "extremes" or _at_relevant(measure):
         return None
-    if _depends_on_the_others(measure, reachable_grade(qrels)):
+    if depends_on_the_rest(measure, reachable_grade(qrels)):
         return None
     judging = replace(judging, queries="judged")
     systems = score_runs(qrels, runs, [measure], judging, bounds=True)
@@ -440,25 +436,3 @@ def _separate(
     lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
     low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
     return PairBounds.of("separate", low, high)
-
-
-def _depends_on_the_others(measure: Measure, top_grade: int) -> bool:
-    """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
-
-    What only the other run retrieved may be relevant, too, which changes how much there is to be
-    found, and a run's own bounds do not know of it. The measure is asked: some rankings are
-    measured with no other document in the judgments, and with more and more of each grade.
-    """
-    cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
-    tried = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]
-    tried += [np.full(n, grade) for n in (1, 3, 8) for grade in (0, 1, top_grade)]
-    tried += [np.append(np.full(n, grade), top_grade) for n in (1, 3, 8) for grade in (-1, 0)]
-    grades = {*range(-1, min(top_grade, _SOME_GRADES) + 1), top_grade}
-    others = [np.zeros(0, np.int64)]
-    others += [np.full(n, grade) for grade in sorted(grades) for n in _MORE]
-    hits = [ranking[None] for ranking in tried for _ in others]
-    ideal = [-np.sort(-np.append(ranking, more))[None] for ranking in tried for more in others]
-    n_retrieved = np.array([[one.size] for one in hits])
-    values = measure.values(Judged(rankings(hits), rankings(ideal), n_retrieved, top_grade))
-    values = values[:, 0].reshape(len(tried), len(others))
-    return bool((np.abs(values - values[:, :1]) > _ROUNDING).any())
