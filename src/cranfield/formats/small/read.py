@@ -310,8 +310,8 @@ class _Text:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line that is not blank, with its number."""
-        quoting = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
-        reader = csv.reader(self._fields, delimiter=self._separator, quoting=quoting, strict=True)
+        how: Any = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
+        reader = csv.reader(self._fields, delimiter=self._separator, quoting=how, strict=True)
         line = 1
         try:
             for fields in reader:

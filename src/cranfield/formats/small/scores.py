@@ -39,6 +39,11 @@ _BARE = Bare(
     quoted=",",
 )
 
+_OVER_ALL = (
+    "Have each query's values saved: the option -q of trec_eval, ir_measures and `cranfield "
+    "evaluate`."
+)
+
 System = str | None
 Measure = str | None
 _Score = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the query, the value
@@ -59,21 +64,11 @@ class ScoreRows:
     texts: Mapping[str, int]
     missing: int = 0
 
-    def rows(self) -> Iterator[tuple[System, Measure, str, float]]:
-        """Yield (system, measure, query, value)."""
-        for (system, measure), values in self.scores.items():
-            for query, value in values.items():
-                yield system, measure, query, value
-
     def notes(self) -> list[Note]:
         """Return what was left out, in words."""
+        left_out = "values of {!r} left out: they are over all queries."
         said = [
-            Note(
-                "over-all",
-                "info",
-                f"{n:,} values of {query!r} left out: they are over all queries.",
-                count=n,
-            )
+            Note("over-all", "info", f"{n:,} {left_out.format(query)}", count=n)
             for query, n in self.summaries.items()
         ]
         if self.texts:
@@ -111,13 +106,11 @@ def score_rows(
 
 
 def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
-    error = origin.error
     found: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
     refused: dict[str, InputError] = {}  # the first value of each measure that is no number
-    of_numbers: dict[Any, str] = {}  # ids that are whole numbers
     missing = 0
     for at, system, measure, query, value in rows:
         scores = found.get((system, measure))
@@ -126,10 +119,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             if measure is not None and measure.lower().startswith(_TEXTS):
                 text_columns.add((system, measure))
         if type(query) is not str or not query or "\0" in query:
-            if type(query) is int:
-                query = of_numbers.get(query) or of_numbers.setdefault(query, str(query))
-            else:
-                query = origin.id_of(at, query)
+            query = origin.id_of(at, query)
         if query in over_all:
             summaries[query] += 1
             continue
@@ -142,9 +132,9 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             texts[name] += 1
             if name not in refused:
                 problem = f"expected a number as {name} of query {query!r:.80}, got {value!r:.80}"
-                refused[name] = error(at, problem)
+                refused[name] = origin.error(at, problem)
         elif not math.isfinite(number):
-            raise error(
+            raise origin.error(
                 at,
                 f"expected a finite number as {measure or 'the score'} of query {query!r:.80}, "
                 f"got {value!r:.80}",
@@ -152,7 +142,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             )
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
-            raise error(
+            raise origin.error(
                 at,
                 f"a second {of or 'score'} for query {query!r:.80}",
                 "Several systems' scores stand in files of their own, or have a column `run`.",
@@ -162,18 +152,12 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             scores[query] = number + 0.0  # never -0
     found = {key: values for key, values in found.items() if values}
     for _, measure in found:
-        name = measure or "the scores"
-        if name in refused:
-            raise refused[name]
+        if (measure or "the scores") in refused:
+            raise refused[measure or "the scores"]
+    if not found and summaries:
+        raise origin.error(None, "holds values over all queries only", _OVER_ALL)
     if not found:
-        if summaries:
-            raise error(
-                None,
-                "holds values over all queries only",
-                "Have each query's values saved: the option -q of trec_eval, ir_measures and "
-                "`cranfield evaluate`.",
-            )
-        raise next(iter(refused.values()), error(None, "holds no scores of queries"))
+        raise next(iter(refused.values()), origin.error(None, "holds no scores of queries"))
     return ScoreRows(found, dict(summaries), dict(texts), missing)
 
 

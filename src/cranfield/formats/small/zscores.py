@@ -3,7 +3,6 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.lines import NO_DATA
 from cranfield.formats.small.read import Bare, number_of, text_of, text_table
 from cranfield.formats.source import Source
 
@@ -26,5 +25,5 @@ def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
             raise table.error(row, problem, kind=DuplicateError)
         found[query, measure] = mean, deviation
     if not found:
-        raise table.error(None, NO_DATA)
+        raise table.error(None, "holds no mean and standard deviation")
     return found
