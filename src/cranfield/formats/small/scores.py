@@ -34,7 +34,7 @@ _TEXTS = ("runid", "relstring")  # a query's value is a text, even where it look
 _TRIED = 40  # names of each side, of which it is asked whether they are measures
 _BARE = Bare(
     3,
-    "a measure, a query and a value",
+    "a measure, a query and a value,",
     hint="A table of other columns begins with a line of their names, such as query_id.",
     quoted=",",
 )
@@ -212,20 +212,23 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
         of_system = system[at]
         if "system" in roles and (type(of_system) is not str or not of_system):
             of_system = table.id_of(at, of_system)
-        of_measure = str(measure[at]).strip() if "measure" in roles else None
+        of_measure = None if measure[at] is None else str(measure[at]).strip()
+        if "measure" in roles and not of_measure:
+            raise _lacking(table, at, "measure", query[at])
         for i, name in wide:
             if layout == "systems":
                 yield at, name, of_measure, query[at], table.columns[i][at]
             else:
                 yield at, of_system, name, query[at], table.columns[i][at]
         if not wide:
-            if not of_measure or _is_empty(value[at]):
-                raise table.error(
-                    at,
-                    f"has no {'value' if of_measure else 'measure'} for query {query[at]!r:.80}",
-                    "A query without a value has no row: it is then missing.",
-                )
+            if _is_empty(value[at]):
+                raise _lacking(table, at, "value", query[at])
             yield at, of_system, of_measure, query[at], value[at]
+
+
+def _lacking(table: Table, at: int, what: str, query: Any) -> InputError:
+    hint = "A query without a value has no row: it is then missing."
+    return table.error(at, f"has no {what} for query {query!r:.80}", hint)
 
 
 # ---- lines without names ----------------------------------------------------------------------

@@ -6,7 +6,7 @@ from cranfield.errors import DuplicateError
 from cranfield.formats.small.read import Bare, number_of, text_of, text_table
 from cranfield.formats.source import Source
 
-_LINE = Bare(4, "4 columns: query_id measure mean standard_deviation", separators="")
+_LINE = Bare(4, "4 columns: query_id measure mean standard_deviation;", separators="")
 
 
 def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
