@@ -11,7 +11,6 @@ from cranfield.compat.names import (
     FILE,
     RELATIONS,
     USAGE,
-    RelInfo,
     TrecEvalError,
     requested,
 )
@@ -72,7 +71,14 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     is_flag=True,
     help="Average over all topics of the judgments; one without results counts as 0.",
 )
-@click.option("-n", "--nosummary", is_flag=True, help="Print no values over all topics.")
+@click.option(
+    "-n",
+    "--nosummary",
+    "summary",
+    is_flag=True,
+    callback=lambda ctx, option, wanted: not wanted,
+    help="Print no values over all topics.",
+)
 @click.option(
     "-l",
     "--level_for_rel",
@@ -155,13 +161,16 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
 @click.option("-o", "--Output_old_results_format", is_flag=True, expose_value=False, hidden=True)
 @click.option(
     "--version-9",
+    "version",
     is_flag=True,
+    callback=lambda ctx, option, wanted: 9 if wanted else 10,
     help="Rules of trec_eval 9 (and pytrec_eval): scores as 32-bit floats, its recall points, and "
     "topics that both files have.",
 )
 @click.option(
     "-v",
     "--version",
+    "print_version",
     is_flag=True,
     is_eager=True,
     callback=_version,
@@ -178,21 +187,12 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     qrels: str | None,
     run: str | None,
-    per_query: bool,
-    complete: bool,
-    nosummary: bool,
-    level: int,
-    depth: int | None,
-    judged_only: bool,
-    n_documents: int,
     measures: tuple[str, ...],
-    qrels_format: RelInfo,
-    zscores: str | None,
-    topic: str | None,
-    version_9: bool,
     help_wanted: bool,
+    **options: Any,
 ) -> None:
     """Print what trec_eval prints for the same options and files.
 
@@ -216,22 +216,8 @@ def command(
         missing = "QRELS" if qrels is None else "RUN"
         refuse(click.UsageError(f"Missing argument '{missing}'.", ctx))
         ctx.exit(USAGE)
-    options = Options(
-        measures=measures or ("official",),
-        per_query=per_query,
-        complete=complete,
-        summary=not nosummary,
-        level=level,
-        depth=depth,
-        judged_only=judged_only,
-        n_documents=n_documents,
-        qrels_format=qrels_format,
-        zscores=zscores,
-        topic=topic,
-        version=9 if version_9 else 10,
-    )
     with Reading(Source(run).size) as progress:
-        lines = trec_eval(qrels, run, options, progress)
+        lines = trec_eval(qrels, run, Options(measures or ("official",), **options), progress)
     say("".join(lines))
 
 

@@ -51,8 +51,8 @@ _TEXTS = ("runid", "relstring")
 _SEVERAL = ("cutoffs", "points", "multiples")  # each value behind the name is a measure
 
 
-_RUN = Bare(6, "6 columns: query_id Q0 doc_id rank score tag", separators="")
-_QRELS = Bare(4, "4 columns: query_id iteration doc_id grade", separators="")
+_RUN = Bare(6, "6 columns: query_id Q0 doc_id rank score tag;", separators="")
+_QRELS = Bare(4, "4 columns: query_id iteration doc_id grade;", separators="")
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -15,7 +15,7 @@ ONE = "slice"  # the name of labels that have none
 MANY = 50  # more labels than these, and than half as many as queries, are no labels
 FEW = 10  # more numbers than these are put into ranges
 RANGES = 4
-_PAIRS = Bare(2, "a query and its label", ("query_id", ONE))
+_PAIRS = Bare(2, "a query and its label,", ("query_id", ONE))
 
 _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
 

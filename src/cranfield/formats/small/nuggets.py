@@ -80,7 +80,7 @@ def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
 
 
 def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
-    values = {}
+    values: dict[str, Any] = {}
     for column, names in NAMES.items():
         values[column] = next((row[name] for name in names if row.get(name) is not None), None)
         if values[column] is None:
@@ -90,7 +90,7 @@ def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
                 "A row has query, answer, nugget, importance and assignment, or what other tools "
                 f"call them: {', '.join(names)}.",
             )
-    fields = []
+    fields: list[str] = []
     for column, value in values.items():
         allowed = WORDS.get(column)
         word = value.strip().lower() if allowed and isinstance(value, str) else value

@@ -6,11 +6,10 @@ from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import plain_name
-from cranfield.formats.small.read import Bare, Document, Table, number_of, read_table
+from cranfield.formats.small.read import Document, Table, number_of, read_table
 
 _COLUMNS = ("grade", "given", "rate")
-_EXPECTED = "the columns grade, given and rate"
-_BARE = Bare(3, f"{_EXPECTED} in its first line")  # which is refused
+_EXPECTED = "expected the columns grade, given and rate"
 
 _Cell = tuple[int | None, Any, Any, Any]  # the row, grade, given, rate
 
@@ -21,7 +20,7 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
     InputError for what are no rates, and DuplicateError for a rate that comes twice.
     """
-    found = read_table(data, "the rates", _COLUMNS, _BARE, _is_header)
+    found = read_table(data, "the rates", _COLUMNS, is_header=_is_header)
     if isinstance(found, Document):
         found = found.as_row() or found
     cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
@@ -47,18 +46,19 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
 
 
 def _is_header(first: Sequence[str]) -> bool:
-    return {*_COLUMNS} <= {*map(plain_name, first)}
+    if not {*_COLUMNS} <= {*map(plain_name, first)}:
+        raise InputError(f"{_EXPECTED} in its first line")
+    return True
 
 
 def _of_table(table: Table) -> Iterator[_Cell]:
-    if _is_header(table.names):
-        grade, given, rate = (table.columns[table.place([name]) or 0] for name in _COLUMNS)
-        yield from zip(range(table.n_rows), grade, given, rate, strict=True)
+    places = [place for name in _COLUMNS if (place := table.place([name])) is not None]
+    if len(places) == len(_COLUMNS):
+        columns = [table.columns[place] for place in places]
+        yield from zip(range(table.n_rows), *columns, strict=True)
     elif table.names:
         shown = ", ".join(table.names)
-        raise table.error(0 if table.n_rows else None, f"expected {_EXPECTED}, got {shown:.200}")
-    elif table.where is not None:
-        raise table.error(0 if table.n_rows else None, f"expected {_BARE.expected}")
+        raise table.error(0 if table.n_rows else None, f"{_EXPECTED}, got {shown:.200}")
 
 
 def _of_dict(found: Document) -> Iterator[_Cell]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Where = Callable[[int], tuple[int, str]]  # a row's line, from 1, and its text
 Names = Sequence[str]
+IsHeader = Callable[[Names], bool]
 
 # The column in which pandas keeps a table's index, and what a file then has instead of a name.
 INDEX = ("", "__index_level_0__", "Unnamed: 0")
@@ -40,7 +41,7 @@ _SEPARATORS = "\t,;|"
 
 @dataclass(frozen=True)
 class Bare:
-    """What the lines of a text without a header hold: so many columns, in words.
+    """What the lines of a text hold: so many columns, as errors expect them.
 
     The separator is the first of `separators` that the first line holds, else white space; where
     there is none to choose of, lines that begin with # are comments. A field between `quoted`
@@ -141,13 +142,13 @@ def read_table(
     what: str,
     names: Names,
     bare: Bare | None = None,
-    is_header: Callable[[Names], bool] = lambda first: True,
+    is_header: IsHeader | None = None,
 ) -> Table | Document:
     """Return what a file, a table, a dict or rows hold; `what` is its name in errors.
 
     `names` are those of the values of a row that has none, a tuple. `is_header` tells whether the
-    fields of a text's first line are names; if not, its lines are as `bare` says. What a JSON
-    object or a dict means, the caller knows.
+    fields of a text's first line are names, or refuses them; if not, the lines are as `bare` says.
+    What a JSON object or a dict means, the caller knows.
     """
     if isinstance(data, str | os.PathLike):
         return _file(Source(data), bare, is_header)
@@ -187,9 +188,7 @@ def number_of(value: Any) -> float | None:
         return math.inf
 
 
-def _file(
-    source: Source, bare: Bare | None, is_header: Callable[[Names], bool]
-) -> Table | Document:
+def _file(source: Source, bare: Bare | None, is_header: IsHeader | None) -> Table | Document:
     form = columnar_form(source, source.start(4096))
     if form is not None:
         return _of_arrow(whole_table(source, form), source.name)
@@ -239,10 +238,11 @@ def _repeated(names: Iterable[str]) -> str:
 # ---- text ---------------------------------------------------------------------------------------
 
 
-def text_table(
-    name: str, text: str, bare: Bare | None, is_header: Callable[[Names], bool] = lambda first: True
-) -> Table:
-    """Return the lines of a text as rows; see `read_table`."""
+def text_table(name: str, text: str, bare: Bare | None, is_header: IsHeader | None = None) -> Table:
+    """Return the lines of a text as rows; see `read_table`.
+
+    Where `is_header` does not say it, text has a header unless it is `bare`.
+    """
     separators = _SEPARATORS if bare is None else bare.separators
     return _Text(name, text, separators).table(bare, is_header)
 
@@ -262,35 +262,43 @@ class _Text:
             if not separators:
                 self._fields = [line if line[0] != "#" else "\n" for line in self._fields]
 
-    def table(self, bare: Bare | None, is_header: Callable[[Names], bool]) -> Table:
+    def table(self, bare: Bare | None, is_header: IsHeader | None) -> Table:
         """Return the lines as rows; a header names the columns, unless the text is `bare`."""
+        names: Names
         try:
-            line, names = next(self._records(), (1, []))
+            line, names = next(self._records(), (0, []))
         except InputError:  # what looks like a quotation may be none
-            line, names = 1, []
-        if bare is not None and not (bare.separators and is_header(names)):
-            names, begin, n_columns = [*bare.names], 0, bare.n_columns
-            expected, hint = f"{bare.expected}, got {{}} columns", bare.hint
-            self._quoted = self._quoted and self._separator in bare.quoted
-        else:
-            begin, n_columns, hint = 1, len(names), None
-            expected = f"{n_columns} columns, {', '.join(names):.200}; got {{}}"
-            if len(set(names)) < n_columns:
+            line, names = min(1, len(self._lines)), []
+        try:
+            has_header = bare is None if is_header is None else is_header(names)
+        except InputError as error:
+            raise self._error(line, error.problem, error.hint) from None
+        if bare is None or has_header:
+            bare = Bare(len(names), f"{len(names)} columns, {', '.join(names):.200};", names)
+            if len(set(names)) < len(names):
                 raise self._error(line, f"has several columns named {_repeated(names)!r:.80}")
-        columns = self._by_arrow(n_columns, begin)
-        if columns is None:
-            rows = []
-            for line, fields in islice(self._records(), begin, None):
-                if len(fields) != n_columns:
-                    raise self._error(line, f"expected {expected.format(len(fields))}", hint)
-                rows.append(fields)
-            columns = list(zip(*rows, strict=True)) or [()] * n_columns
+        self._quoted = self._quoted and self._separator in bare.quoted
+        columns = self._columns(bare, has_header)
 
         def where(row: int) -> tuple[int, str]:
-            line, _ = next(islice(self._records(), row + begin, None))
+            line, _ = next(islice(self._records(), row + has_header, None))
             return line, self._lines[line - 1]
 
-        return Table(self._name, names, columns, where)
+        return Table(self._name, bare.names, columns, where)
+
+    def _columns(self, bare: Bare, begin: int) -> Sequence[Sequence[str]]:
+        """Return the columns below a header, if any: as Arrow reads them, or line by line."""
+        columns = self._by_arrow(bare.n_columns, begin)
+        if columns is not None:
+            return columns
+        rows = []
+        for line, fields in islice(self._records(), begin, None):
+            if len(fields) != bare.n_columns:
+                raise self._error(
+                    line, f"expected {bare.expected} got {len(fields)} columns", bare.hint
+                )
+            rows.append(fields)
+        return list(zip(*rows, strict=True)) or [()] * bare.n_columns
 
     def _by_arrow(self, n_columns: int, begin: int) -> Sequence[Sequence[str]] | None:
         """Return the columns of clean text, below a header; None of any other."""
@@ -305,13 +313,15 @@ class _Text:
         return None if found is None else [column.slice(begin).to_pylist() for column in found]
 
     def _error(self, line: int, problem: str, hint: str | None = None) -> InputError:
+        if line == 0:  # there is none
+            return InputError(problem, source=self._name, hint=hint)
         text = self._lines[line - 1].rstrip()
         return InputError(problem, source=self._name, line=line, text=text, hint=hint)
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line that is not blank, with its number."""
-        quoting = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
-        reader = csv.reader(self._fields, delimiter=self._separator, quoting=quoting, strict=True)
+        how: Any = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
+        reader = csv.reader(self._fields, delimiter=self._separator, quoting=how, strict=True)
         line = 1
         try:
             for fields in reader:

@@ -34,9 +34,14 @@ _TEXTS = ("runid", "relstring")  # a query's value is a text, even where it look
 _TRIED = 40  # names of each side, of which it is asked whether they are measures
 _BARE = Bare(
     3,
-    "a measure, a query and a value",
+    "a measure, a query and a value,",
     hint="A table of other columns begins with a line of their names, such as query_id.",
     quoted=",",
+)
+
+_OVER_ALL = (
+    "Have each query's values saved: the option -q of trec_eval, ir_measures and `cranfield "
+    "evaluate`."
 )
 
 System = str | None
@@ -59,21 +64,11 @@ class ScoreRows:
     texts: Mapping[str, int]
     missing: int = 0
 
-    def rows(self) -> Iterator[tuple[System, Measure, str, float]]:
-        """Yield (system, measure, query, value)."""
-        for (system, measure), values in self.scores.items():
-            for query, value in values.items():
-                yield system, measure, query, value
-
     def notes(self) -> list[Note]:
         """Return what was left out, in words."""
+        left_out = "values of {!r} left out: they are over all queries."
         said = [
-            Note(
-                "over-all",
-                "info",
-                f"{n:,} values of {query!r} left out: they are over all queries.",
-                count=n,
-            )
+            Note("over-all", "info", f"{n:,} {left_out.format(query)}", count=n)
             for query, n in self.summaries.items()
         ]
         if self.texts:
@@ -111,13 +106,11 @@ def score_rows(
 
 
 def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
-    error = origin.error
     found: dict[tuple[System, Measure], dict[str, float]] = {}
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
     refused: dict[str, InputError] = {}  # the first value of each measure that is no number
-    of_numbers: dict[Any, str] = {}  # ids that are whole numbers
     missing = 0
     for at, system, measure, query, value in rows:
         scores = found.get((system, measure))
@@ -126,10 +119,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             if measure is not None and measure.lower().startswith(_TEXTS):
                 text_columns.add((system, measure))
         if type(query) is not str or not query or "\0" in query:
-            if type(query) is int:
-                query = of_numbers.get(query) or of_numbers.setdefault(query, str(query))
-            else:
-                query = origin.id_of(at, query)
+            query = origin.id_of(at, query)
         if query in over_all:
             summaries[query] += 1
             continue
@@ -142,9 +132,9 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             texts[name] += 1
             if name not in refused:
                 problem = f"expected a number as {name} of query {query!r:.80}, got {value!r:.80}"
-                refused[name] = error(at, problem)
+                refused[name] = origin.error(at, problem)
         elif not math.isfinite(number):
-            raise error(
+            raise origin.error(
                 at,
                 f"expected a finite number as {measure or 'the score'} of query {query!r:.80}, "
                 f"got {value!r:.80}",
@@ -152,7 +142,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             )
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
-            raise error(
+            raise origin.error(
                 at,
                 f"a second {of or 'score'} for query {query!r:.80}",
                 "Several systems' scores stand in files of their own, or have a column `run`.",
@@ -162,18 +152,12 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             scores[query] = number + 0.0  # never -0
     found = {key: values for key, values in found.items() if values}
     for _, measure in found:
-        name = measure or "the scores"
-        if name in refused:
-            raise refused[name]
+        if (measure or "the scores") in refused:
+            raise refused[measure or "the scores"]
+    if not found and summaries:
+        raise origin.error(None, "holds values over all queries only", _OVER_ALL)
     if not found:
-        if summaries:
-            raise error(
-                None,
-                "holds values over all queries only",
-                "Have each query's values saved: the option -q of trec_eval, ir_measures and "
-                "`cranfield evaluate`.",
-            )
-        raise next(iter(refused.values()), error(None, "holds no scores of queries"))
+        raise next(iter(refused.values()), origin.error(None, "holds no scores of queries"))
     return ScoreRows(found, dict(summaries), dict(texts), missing)
 
 
@@ -228,20 +212,23 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
         of_system = system[at]
         if "system" in roles and (type(of_system) is not str or not of_system):
             of_system = table.id_of(at, of_system)
-        of_measure = str(measure[at]).strip() if "measure" in roles else None
+        of_measure = None if measure[at] is None else str(measure[at]).strip()
+        if "measure" in roles and not of_measure:
+            raise _lacking(table, at, "measure", query[at])
         for i, name in wide:
             if layout == "systems":
                 yield at, name, of_measure, query[at], table.columns[i][at]
             else:
                 yield at, of_system, name, query[at], table.columns[i][at]
         if not wide:
-            if not of_measure or _is_empty(value[at]):
-                raise table.error(
-                    at,
-                    f"has no {'value' if of_measure else 'measure'} for query {query[at]!r:.80}",
-                    "A query without a value has no row: it is then missing.",
-                )
+            if _is_empty(value[at]):
+                raise _lacking(table, at, "value", query[at])
             yield at, of_system, of_measure, query[at], value[at]
+
+
+def _lacking(table: Table, at: int, what: str, query: Any) -> InputError:
+    hint = "A query without a value has no row: it is then missing."
+    return table.error(at, f"has no {what} for query {query!r:.80}", hint)
 
 
 # ---- lines without names ----------------------------------------------------------------------

@@ -3,11 +3,10 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.lines import NO_DATA
 from cranfield.formats.small.read import Bare, number_of, text_of, text_table
 from cranfield.formats.source import Source
 
-_LINE = Bare(4, "4 columns: query_id measure mean standard_deviation", separators="")
+_LINE = Bare(4, "4 columns: query_id measure mean standard_deviation;", separators="")
 
 
 def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
@@ -26,5 +25,5 @@ def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
             raise table.error(row, problem, kind=DuplicateError)
         found[query, measure] = mean, deviation
     if not found:
-        raise table.error(None, NO_DATA)
+        raise table.error(None, "holds no mean and standard deviation")
     return found
