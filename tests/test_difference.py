@@ -194,9 +194,13 @@ def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
 
 
 def test_what_is_taken_off_is_taken_off_the_difference() -> None:
-    @measure_of("Lesser", formula="of grade 1 or more - 2 * of grade 2 or more", source="this test")
+    @measure_of("Lesser")
     def lesser(judged: Judged) -> Any:
-        """Count what is good, and punish what is too good."""
+        """Count what is good, and punish what is too good.
+
+        Formula: of grade 1 or more - 2 * of grade 2 or more
+        Source: this test
+        """
         return judged.hits.relevant(1).count() - judged.hits.relevant(2).count() * 2.0
 
     assert lesser is not None
