@@ -128,7 +128,7 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_num_prefs_poss
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.of(over)[1])
+    return preferences.total(preferences.counted.possible(over))
 
 
 @measure(
@@ -152,7 +152,7 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.of(over)[0])
+    return preferences.total(preferences.counted.fulfilled(over))
 
 
 @measure(
@@ -180,8 +180,10 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
         prefs_simp_ret
     """
     preferences = judged.preferences
-    fulfilled, possible = preferences.counted.of(over)
-    return ratio(preferences.total(fulfilled), preferences.total(possible))
+    counted = preferences.counted
+    return ratio(
+        preferences.total(counted.fulfilled(over)), preferences.total(counted.possible(over))
+    )
 
 
 @measure(
@@ -208,12 +210,8 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
         fulfilled
     Source: trec_eval prefs_pair, prefs_pair_imp, prefs_pair_ret
     """
-    fulfilled, possible = judged.preferences.pairs.of(over)
-    shares = named(
-        "given: the share of groups that the run agrees with, added up over all pairs of documents",
-        fulfilled,
-    )
-    return ratio(shares, named("given: pairs of documents of which a group prefers one", possible))
+    pairs = judged.preferences.pairs()
+    return ratio(pairs.fulfilled(over), pairs.possible(over))
 
 
 @measure(
@@ -237,8 +235,9 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     Source: trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret
     """
     preferences = judged.preferences
-    shares = named("share", ratio(*preferences.counted.of(over)))
-    return ratio(preferences.total(shares), preferences.n_groups)
+    counted = preferences.counted
+    share = named("share", ratio(counted.fulfilled(over), counted.possible(over)))
+    return ratio(preferences.total(share), preferences.count())
 
 
 @measure(
@@ -273,10 +272,10 @@ def preferences_balanced(
     """
     preferences = judged.preferences
     if over == "retrieved":
-        fulfilled, possible = preferences.fewer_retrieved.of(over)
+        kept = preferences.fewer_retrieved
         r, n = preferences.n_relevant_retrieved, preferences.n_nonrelevant_retrieved
     else:
-        fulfilled, possible = preferences.fewer.of(over)
+        kept = preferences.fewer
         r, n = preferences.n_relevant, preferences.n_nonrelevant
     spare = named("missing", np.maximum(r - n, 0))
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
@@ -286,7 +285,7 @@ def preferences_balanced(
         "held against them",
         above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved,
     )
-    fulfilled = fulfilled + spare * preferences.n_relevant_retrieved + crowded * agreed
-    possible = possible + spare * preferences.n_relevant + crowded * r * n
+    fulfilled = kept.fulfilled(over) + spare * preferences.n_relevant_retrieved + crowded * agreed
+    possible = kept.possible(over) + spare * preferences.n_relevant + crowded * r * n
     share = named("share", ratio(fulfilled, possible))
-    return ratio(preferences.total(share), preferences.n_groups)
+    return ratio(preferences.total(share), preferences.count())
