@@ -15,7 +15,7 @@ from said import codes, sentence
 from test_cli import run as command
 from test_measures import variants
 
-from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, parse
+from cranfield import Measure, MeasureError, OptionError, Traits, definitions, evaluate, parse
 from cranfield.bounds import Bounds, bounds_of
 from cranfield.judge import judge
 from cranfield.judged import Judged
@@ -172,7 +172,8 @@ def _own_measures() -> Iterator[None]:
         "own_Q": (q_kernel, "every"),
     }
     for name, (kernel, method) in kernels.items():
-        measure(name, formula="-", source="-", bounds=method)(kernel)
+        kernel.__doc__ = f"{kernel.__doc__}\n\nFormula: -\nSource: -"
+        measure(name, traits=Traits(bounds=method))(kernel)
     yield
     for name in kernels:
         del DEFINITIONS[name], _EXACT[name], VARIANTS[name.lower()]

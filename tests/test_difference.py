@@ -194,9 +194,13 @@ def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
 
 
 def test_what_is_taken_off_is_taken_off_the_difference() -> None:
-    @measure_of("Lesser", formula="of grade 1 or more - 2 * of grade 2 or more", source="this test")
+    @measure_of("Lesser")
     def lesser(judged: Judged) -> Any:
-        """Count what is good, and punish what is too good."""
+        """Count what is good, and punish what is too good.
+
+        Formula: of grade 1 or more - 2 * of grade 2 or more
+        Source: this test
+        """
         return judged.hits.relevant(1).count() - judged.hits.relevant(2).count() * 2.0
 
     assert lesser is not None
@@ -212,7 +216,7 @@ def test_why_documents_do_not_add_to_a_value() -> None:
     for name, reason in (
         ("IDCG", "the value is added up over the ideal ranking"),
         ("RR", "only the first of some documents counts"),
-        ("F@5", "the value is divided by what hangs on the ranking, too"),
+        ("F@5", "the value is divided by what depends on the ranking, too"),
         ("SetP", "what documents add is divided by 6 in left, and 3 in right"),
         ("nDCG", ""),
     ):

@@ -224,9 +224,13 @@ def test_nothing_is_missing() -> None:
 
 
 def test_a_value_above_the_declared_range_is_not_called_missing() -> None:
-    @measure("Twice", formula="2", source="this test")
+    @measure("Twice")
     def twice(judged: Any) -> Any:
-        """Two, whatever was retrieved."""
+        """Two, whatever was retrieved.
+
+        Formula: 2
+        Source: this test
+        """
         return judged.n_retrieved * 0.0 + 2
 
     found = explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"]}, "Twice")

@@ -1,5 +1,6 @@
 """A user's own measure is a member like all others, and is told what its declaration lacks."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,11 +32,22 @@ from cranfield.measures.parameters import between
 
 QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
 RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
-SAID: dict[str, Any] = {"formula": "hits / k", "source": "this test"}
+SAID = {"formula": "hits / k", "source": "this test"}
 
 
-def declare(name: str = "Weighted", **said: Any) -> None:
-    @measure(name, **{**SAID, "aliases": ("weighted_precision",), **said})
+def said(name: str, **known: Any) -> Callable[[Any], Any]:
+    """Declare a measure whose docstring ends in a formula and a source."""
+    formula, source = (known.pop(what, SAID[what]) for what in ("formula", "source"))
+
+    def register(kernel: Any) -> Any:
+        kernel.__doc__ += f"\n\nFormula: {formula}\nSource: {source}\n"
+        return measure(name, **known)(kernel)
+
+    return register
+
+
+def declare(name: str = "Weighted", **known: Any) -> None:
+    @said(name, **{"names": ("weighted_precision",), **known})
     def weighted(
         judged: Judged,
         k: Cutoff | None = None,
@@ -76,7 +88,7 @@ def test_what_is_not_declared_is_refused() -> None:
 
 
 def test_it_may_take_a_recall_point() -> None:
-    @measure("RankAt", **SAID, range=(0, None))
+    @said("RankAt", range=(0, None))
     def rank_at(judged: Judged, recall: RecallPoint) -> Any:
         """The rank where recall is reached."""
         hits = judged.hits.relevant()
@@ -96,42 +108,42 @@ def test_it_may_be_declared_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "problem"),
+    ("name", "known", "problem"),
     [
         ("nDCG", {}, "a measure of cranfield has this name"),
         ("ndcg", {}, "the name 'ndcg' is one of nDCG's"),
-        ("Mine", {"aliases": ("MAP",)}, "the name 'MAP' is one of AP's"),
+        ("Mine", {"names": ("MAP",)}, "the name 'MAP' is one of AP's"),
         ("my measure", {}, "has to be a Python identifier"),
-        ("Mine", {"formula": " "}, "it needs formula"),
-        ("Mine", {"source": ""}, "it needs source"),
+        ("Mine", {"formula": " "}, "ends in the lines `Formula: ...` and `Source: ...`"),
+        ("Mine", {"source": ""}, "it needs a source"),
     ],
 )
 def test_a_name_that_is_taken_and_what_is_missing_are_told(
-    name: str, said: dict[str, Any], problem: str
+    name: str, known: dict[str, Any], problem: str
 ) -> None:
     before = set(registry.VARIANTS)
     with pytest.raises(MeasureError, match=problem):
-        declare(name, **said)
+        declare(name, **known)
     assert set(registry.VARIANTS) == before, "nothing of it is left"
 
 
 def test_the_function_has_to_be_documented_and_its_parameters_explained() -> None:
     with pytest.raises(MeasureError, match="a docstring that says what it measures"):
 
-        @measure("Mine", **SAID)
+        @measure("Mine")
         def undocumented(judged: Judged) -> Any:
             return judged.n_retrieved
 
     with pytest.raises(MeasureError, match="the parameter 'p' needs a default and a meaning"):
 
-        @measure("Mine", **SAID)
+        @said("Mine")
         def unexplained(judged: Judged, *, p: float = 0.5) -> Any:
             """Something."""
             return judged.n_retrieved
 
     with pytest.raises(MeasureError, match="the function takes the Judged, then a cutoff"):
 
-        @measure("Mine", **SAID)
+        @said("Mine")
         def too_many(judged: Judged, k: Cutoff, other: int) -> Any:
             """Something."""
             return judged.n_retrieved
@@ -148,7 +160,7 @@ def test_the_function_has_to_be_documented_and_its_parameters_explained() -> Non
     ],
 )
 def test_what_is_no_column_is_refused(returned: Any, got: str) -> None:
-    @measure("Mine", **SAID)
+    @said("Mine")
     def mine(judged: Judged) -> Any:
         """Something."""
         return returned
@@ -168,7 +180,7 @@ def test_a_range_of_cutoffs_is_a_curve() -> None:
 def test_what_cannot_be_written_out_still_has_its_value() -> None:
     """Too many steps one after the other; many columns; a type that cuts fractions off."""
 
-    @measure("Chain", **SAID)
+    @said("Chain")
     def chain(judged: Judged) -> Any:
         """Something."""
         ranks = judged.hits.rank * 1.0
@@ -176,7 +188,7 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
             ranks = ranks + 1
         return judged.hits.total(ranks)
 
-    @measure("Many", **SAID)
+    @said("Many")
     def many(judged: Judged) -> Any:
         """Something."""
         hits, added = judged.hits, judged.n_retrieved * 0.0
@@ -185,7 +197,7 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
             added = added + hits.total(terms / (hits.rank + i))
         return added
 
-    @measure("Whole", **SAID)
+    @said("Whole")
     def whole(judged: Judged) -> Any:
         """Something."""
         return judged.hits.total((judged.hits.grade / (judged.hits.rank + 1)).astype(np.int64))
@@ -203,7 +215,7 @@ def test_what_cannot_be_written_out_still_has_its_value() -> None:
 
 
 def test_numbers_that_are_none_are_shown_as_such() -> None:
-    @measure("Endless", **SAID)
+    @said("Endless")
     def endless(judged: Judged) -> Any:
         """Something."""
         hits = judged.hits

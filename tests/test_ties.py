@@ -136,7 +136,7 @@ def takes(one: Measure, ties: str) -> bool:
     definition = one.definition
     if ties == "expected":  # an ideal of what was retrieved depends on what a depth keeps
         return definition.expected is not None and "ideal" not in dict(one.given)
-    return definition.by_grade is True
+    return definition.traits.by_grade is True
 
 
 @pytest.mark.parametrize("option", range(len(OPTIONS)), ids=map(str, OPTIONS))
@@ -151,7 +151,7 @@ def test_no_order_is_better_than_the_best_or_worse_than_the_worst(option: int) -
     cut = {"depth"} & OPTIONS[option].keys()
     counts = {"NumNonRelRet", "FallOut", "LastRel", *(one for one in NUMBERS if "Pref" in one)}
     by_depth = counts if cut else set()
-    known = {each.name for each in definitions() if each.by_grade}
+    known = {each.name for each in definitions() if each.traits.by_grade}
     assert taken == known - by_depth
 
 

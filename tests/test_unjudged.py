@@ -19,6 +19,7 @@ from cranfield import (
     OptionError,
     Qrels,
     Run,
+    Traits,
     compare,
     definitions,
     evaluate,
@@ -257,9 +258,13 @@ def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found()
 
 @pytest.fixture
 def _own_measure() -> Iterator[None]:
-    @register("FoundOf", formula="found / all", source="this test", bounds="extremes")
+    @register("FoundOf", traits=Traits(bounds="extremes"))
     def found_of(judged: Judged) -> Floats:
-        """What was found, of all there is."""
+        """What was found, of all there is.
+
+        Formula: found / all
+        Source: this test
+        """
         return ratio(judged.hits.relevant(1).count(), judged.n_relevant(1))
 
     yield

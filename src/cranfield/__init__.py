@@ -36,6 +36,7 @@ _HOME = {
     "NuggetScores": "nuggets",
     "OptionError": "errors",
     "OrderingPair": "comparison.correlating",
+    "Names": "measures.registry",
     "Parameter": "measures.parameters",
     "Qrels": "qrels",
     "RBO": "pairs.overlap",
@@ -48,6 +49,7 @@ _HOME = {
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
+    "Traits": "measures.registry",
     "Verdict": "comparison.gate",
     "agreement": "comparison.assessors",
     "check": "checking",
@@ -99,6 +101,7 @@ __all__ = [
     "MeanExplanation",
     "Measure",
     "MeasureError",
+    "Names",
     "Note",
     "NuggetScores",
     "OptionError",
@@ -114,6 +117,7 @@ __all__ = [
     "Scores",
     "SwapRate",
     "Systems",
+    "Traits",
     "Verdict",
     "__version__",
     "agreement",
@@ -184,6 +188,7 @@ if TYPE_CHECKING:
     from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
+    from cranfield.measures.registry import Names, Traits
     from cranfield.notes import Note
     from cranfield.nuggets import NuggetScores, nugget_recall
     from cranfield.pairs.joint_bounds import JointBounds, joint_bounds

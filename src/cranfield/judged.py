@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.cached import cached_property
-from cranfield.derivation import named
+from cranfield.derivation import Recordable, named, step_of
 from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.columns import whole_numbers
 from cranfield.ids import decode
@@ -24,7 +24,7 @@ DEEPEST = 1_000_000  # ranks that are looked at one by one
 
 
 @dataclass(eq=False, repr=False)
-class Judged:
+class Judged(Recordable):
     """A run seen through the judgments: what a measure receives. It holds no identifier.
 
     `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
@@ -53,6 +53,7 @@ class Judged:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
+    @step_of()
     def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
         """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`.
 
@@ -80,6 +81,7 @@ class Judged:
         row = begins[query] + rank - 1
         return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
 
+    @step_of()
     def places(self, values: Numbers, k: Ints | None = None) -> "Places":
         """Return the places of rank <= k where something of value may stand: see `Places`.
 
@@ -102,6 +104,7 @@ class Judged:
         ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
         return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
 
+    @step_of()
     def filled(self, k: Ints) -> Ranked:
         """Return a ranking with the top grade at every rank down to k."""
         down_to = k.max(axis=1)
@@ -113,9 +116,12 @@ class Judged:
         grade = np.full(len(query), self.top_grade)
         return Ranked(len(n_rows), query, rank, grade)
 
+    @step_of()
     def down_to(self, k: Ints | None) -> Ints:
         """Return the cutoff; where there is none, the number of documents retrieved."""
-        return self.n_retrieved if k is None else np.where(k >= ENDLESS, self.n_retrieved, k)
+        if k is None:
+            return self.n_retrieved
+        return k if k.max() < ENDLESS else np.where(k >= ENDLESS, self.n_retrieved, k)
 
     @cached_property
     def groups(self) -> "Groups":
@@ -145,7 +151,7 @@ class Judged:
 
 
 @dataclass(eq=False, repr=False)
-class Places:
+class Places(Recordable):
     """The places of equal scores: wherever a document of value may stand, best rank first.
 
     Each order of documents that share their score is as likely as any other, so that each of them
@@ -153,6 +159,8 @@ class Places:
     nothing. The columns are (rows,): the place is the `nth` of `size` that have its score; `held`
     is what the documents of that score are worth together, `above` what all of higher scores are.
     """
+
+    level = "row"
 
     ranked: Ranked
     nth: Ints
@@ -184,18 +192,21 @@ def tie_begins(query: Ints, tie_first: Ints) -> Bools:
 
 
 @dataclass(eq=False, repr=False)
-class Groups:
+class Groups(Recordable):
     """A run seen through each judgment group by itself.
 
     In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
     `weight` (n_groups,) is what each counts among its query's, None if that was not said.
     """
 
+    level = "group"
+
     judged: Judged
     query: Ints
     weight: Floats | None = None
     _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
 
+    @step_of()
     def novel_first(self, alpha: float, rel: int) -> Ranked:
         """Return the ranking that greedily takes the document that adds most, group by group."""
         if self._best is None:  # with a single group, what is relevant adds most
@@ -206,6 +217,7 @@ class Groups:
             lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
         )
 
+    @step_of()
     def most_first(self) -> Ranked:
         """Return the ranking by what a document is worth to all groups, group by group."""
         if self._best is None:
@@ -213,14 +225,17 @@ class Groups:
         best = self._best
         return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
 
+    @step_of()
     def spread(self, k: Any) -> Any:
         """Give each group the cutoffs of its query: (1 or n_queries, n_cutoffs), or None."""
         return k if k is None or len(k) == 1 else k[self.query]
 
+    @step_of("query")
     def total(self, values: Numbers) -> Floats:
         """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
         return np.column_stack([np.bincount(self.query, column) for column in values.T])
 
+    @step_of("query")
     def count(self) -> Ints:
         """Count each query's groups: (n_queries, 1)."""
         return np.bincount(self.query)[:, None]

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cranfield.cached import cached_property
-from cranfield.derivation import named
+from cranfield.derivation import Recordable, step_of
 from cranfield.ranked import Bools, Floats, Ints, Numbers
 
 _ROWS = 512  # of a matrix of documents by documents, looked at in one go
@@ -25,31 +25,35 @@ Over = Literal["all", "implied", "retrieved"]
 
 
 @dataclass(eq=False, repr=False)
-class Counted:
+class Counted(Recordable):
     """Preferences fulfilled and possible, by group or by query (n, ...).
 
-    The columns of `fulfilled` are the retrieved ones, and these with the implied; those of
-    `possible` are the same, and these with preferences between documents both not retrieved.
+    The columns of `by_place` are the retrieved preferences that are fulfilled, and these with the
+    implied; then all that are retrieved, these with the implied, and these with preferences
+    between documents both not retrieved.
     """
 
-    fulfilled: Numbers  # (n, 2)
-    possible: Numbers  # (n, 3)
+    by_place: Numbers  # (n, 5)
 
-    def of(self, over: Over) -> tuple[Numbers, Numbers]:
-        """Return how many are fulfilled and how many possible, as columns (n, 1)."""
-        fulfilled, possible = {"retrieved": (0, 0), "implied": (1, 1), "all": (1, 2)}[over]
-        return (
-            named("preferences fulfilled", self.fulfilled[:, [fulfilled]]),
-            named("preferences", self.possible[:, [possible]]),
-        )
+    @step_of()
+    def fulfilled(self, over: Over = "all") -> Numbers:
+        """Return how many are fulfilled: (n, 1)."""
+        return self.by_place[:, [{"retrieved": 0, "implied": 1, "all": 1}[over]]]
+
+    @step_of()
+    def possible(self, over: Over = "all") -> Numbers:
+        """Return how many there are: (n, 1)."""
+        return self.by_place[:, [{"retrieved": 2, "implied": 3, "all": 4}[over]]]
 
 
 @dataclass(eq=False, repr=False)
-class Preferences:
+class Preferences(Recordable):
     """A run seen through preferences: what a measure of them receives. It holds no identifier.
 
     Columns of groups have n_groups rows, query after query; `query` (n_groups,) says whose.
     """
+
+    level = "group"
 
     n_queries: int
     query: Ints
@@ -64,15 +68,20 @@ class Preferences:
     is_ordered: Ints  # by group: 1 if all its documents stand in one order, 0 for subgroups
 
     @cached_property
-    def pairs(self) -> Counted:
-        """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
+    def _pairs(self) -> Counted:
         return self.count_pairs()
 
-    @property
-    def n_groups(self) -> Ints:
-        """The number of groups of each query: (n_queries, 1)."""
+    @step_of("query")
+    def pairs(self) -> Counted:
+        """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
+        return self._pairs
+
+    @step_of("query")
+    def count(self) -> Ints:
+        """Count each query's groups: (n_queries, 1)."""
         return np.bincount(self.query, minlength=self.n_queries)[:, None]
 
+    @step_of("query")
     def total(self, column: Numbers) -> Floats:
         """Add up the groups of each query: (n_groups, 1) -> (n_queries, 1)."""
         return np.bincount(self.query, column[:, 0], self.n_queries)[:, None]
@@ -132,8 +141,7 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     by_group = [order.sheet() for query in _queries(n_queries, judgments, rank) for order in query]
 
     def counted(rows: Iterable[list[float]]) -> Counted:
-        columns = np.array(list(rows)).reshape(-1, 5)
-        return Counted(columns[:, :2], columns[:, 2:])
+        return Counted(np.array(list(rows)).reshape(-1, 5))
 
     def column(numbers: Iterable[int]) -> Ints:
         return np.array(list(numbers))[:, None]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.cached import cached_property
-from cranfield.derivation import step
+from cranfield.derivation import Recordable, step, step_of
 
 # What an array holds, for the reader: numpy's own types lose it in almost every operation.
 Ints = NDArray[Any]  # 64-bit
@@ -116,7 +116,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
-class Ranked:
+class Ranked(Recordable):
     """Some documents of many rankings, query after query, best rank first. Never changed.
 
     `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
@@ -129,6 +129,8 @@ class Ranked:
     >>> ranked.total(ranked.grade / ranked.rank), ranked.top(np.array([[1, 5]])).count()
     (array([[2.25]]), array([[1, 2]]))
     """
+
+    level = "row"
 
     n_queries: int
     query: Ints
@@ -145,6 +147,7 @@ class Ranked:
 
     # ---- subsets -----------------------------------------------------------------------------
 
+    @step_of()
     def where(self, keep: Bools) -> "Ranked":
         """Return the rows where `keep` (rows,) is true."""
         rows = keep.nonzero()[0]
@@ -161,10 +164,12 @@ class Ranked:
             None if self.tie_size is None else self.tie_size.take(rows),
         )
 
+    @step_of()
     def relevant(self, rel: int = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
         return self.once(rel, lambda: self.where(self.grade >= rel))
 
+    @step_of()
     def top(self, k: Ints | None) -> "Ranked":
         """Return the rows with rank <= k.
 
@@ -206,11 +211,13 @@ class Ranked:
         in_all = np.arange(1, len(self.query) + 1)
         return in_all if self.n_queries == 1 else in_all - self.starts[self.query]
 
+    @step_of()
     def spread(self, column: Numbers) -> Numbers:
         """Give every row its query's value: (n_queries, 1) -> (rows,)."""
         values: Numbers = column[self.query, 0]
         return values
 
+    @step_of()
     def running(self, values: Numbers) -> Numbers:
         """Add up within the query, this row included: (rows,) -> (rows,).
 
@@ -225,21 +232,29 @@ class Ranked:
             return flat[1:] - flat[self.starts[self.query]]
         return self._accumulate(np.add.accumulate, values)
 
+    def so_far(self, values: Numbers) -> Numbers:
+        """Add up the rows above within the query, this one excluded: (rows,) -> (rows,)."""
+        return self.running(values) - values
+
+    @step_of()
     def before(self, values: Numbers) -> Floats:
         """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
         return self._accumulate(np.multiply.accumulate, self.above(values, 1.0))
 
+    @step_of()
     def above(self, values: Numbers, first: float) -> Floats:
         """Return what stands in the row above, `first` where a query begins: (rows,)."""
         above = np.concatenate(([first], values[:-1]))[: len(values)]
         return np.where(self.ordinal == 1, first, above)
 
+    @step_of()
     def below(self, values: Numbers) -> Numbers:
         """Return what stands in the row below, 0 where a query ends: (rows,) -> (rows,)."""
         below = np.append(values[1:], 0)[: len(values)]
         last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
         return np.where(last, 0, below)
 
+    @step_of()
     def remaining(self, values: Floats) -> Floats:
         """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
         return self._accumulate(_from_the_end, values)
@@ -266,12 +281,14 @@ class Ranked:
         """What it costs to look at each document: (rows,), 1 where nothing was said."""
         return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
 
+    @step_of()
     def steps(self, values: Numbers) -> Bools:
         """Mark the rows after which the value changes, each query's last one too: (rows,)."""
         changes = np.append(values[1:] != values[:-1], True)[: len(values)]
         changes[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
         return changes
 
+    @step_of("other")
     def at(self, other: "Ranked", values: Numbers) -> Numbers:
         """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
 
@@ -283,6 +300,7 @@ class Ranked:
         found = rows >= self.starts[other.query]
         return np.where(found, np.append(values, 0)[rows], 0)
 
+    @step_of()
     def places(self, ideal: "Ranked") -> Ints:
         """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
 
@@ -321,12 +339,14 @@ class Ranked:
 
     # ---- a value for each query --------------------------------------------------------------
 
+    @step_of()
     def total(self, values: Numbers) -> Floats:
         """Add up (rows,) within each query, down to each cutoff: (n_queries, n_cutoffs)."""
         if self.cutoffs is None:
             return np.bincount(self.query, values, self.n_queries)[:, None]
         return self._at_cutoffs(self.running(values))
 
+    @step_of()
     def count(self) -> Ints:
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
         return self.once("count", lambda: self._ends - self.starts[:-1, None])
@@ -339,6 +359,7 @@ class Ranked:
         value: Value = known[name]
         return value
 
+    @step_of()
     def first(self, values: Floats) -> Floats:
         """Return the value of each query's first row: (rows,) -> (n_queries, n_cutoffs).
 
@@ -348,6 +369,7 @@ class Ranked:
             return values[:1, None]
         return self._or_zero(values, self.starts[:-1, None])
 
+    @step_of()
     def maximum(self, values: Floats) -> Floats:
         """Return the greatest value of each query: (rows,) -> (n_queries, n_cutoffs).
 
@@ -365,6 +387,7 @@ class Ranked:
             return np.zeros(self._ends.shape)
         return np.where(self.count() > 0, values.take(rows, mode="clip"), 0)
 
+    @step_of()
     def joined(self, characters: Texts) -> Texts:
         """Write the characters (rows,) of each query one after the other, down to each cutoff."""
         text = "".join(characters.tolist())
@@ -386,9 +409,15 @@ class Ranked:
         wanted = wanted + np.minimum(self.cutoffs, deepest)
         return np.searchsorted(keys, wanted, side="right")
 
+    def order(self, by: Floats) -> Ints:
+        """Return the rows in the order of `by` (rows,) within each query, highest first."""
+        order: Ints = np.lexsort((-by, self.query))
+        return order
+
+    @step_of()
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
-        order = np.lexsort((-by, self.query))
+        order = self.order(by)
         sampling = {name: each[order] for name, each in self.sampling.items()}
         return Ranked(
             self.n_queries, self.query, self.ordinal, self.grade[order], sampling=sampling

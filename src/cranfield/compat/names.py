@@ -226,7 +226,7 @@ def _measures(entry: _Entry, given: str | None, base: Measure) -> list[tuple[str
         one = base.with_parameters(_pairs(given, base.definition.parameters))
     else:
         numbers = tuple(map(_leading_number, given.split(",")))
-        parameter = base.definition.alias_parameter[entry.name.lower()]
+        parameter = base.definition.names.parameter[entry.name.lower()]
         one = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
     return [(f"_{given}", one)]
 

@@ -7,20 +7,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.derivation import Derived
+from cranfield.derivation import ITEM, Derived
 from cranfield.errors import MeasureError
 from cranfield.evaluation import score_runs
 from cranfield.explanation.expressions import number
-from cranfield.explanation.following import Rows, follow
+from cranfield.explanation.following import base_of, documents_of, follow
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
-from cranfield.explanation.worksheet import is_deep
+from cranfield.explanation.worksheet import is_deep, is_ideal
+from cranfield.judged import Judged
 from cranfield.judging import Judging
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of
 from cranfield.qrels import Qrels
-from cranfield.ranked import floored_log, total
+from cranfield.ranked import Ranked, floored_log, ratio, total
 from cranfield.render import Formulas, Table, delimited, text, to_html
 from cranfield.runs import Run
 from cranfield.scores import shown
@@ -321,24 +322,23 @@ class _Terms:
     """What each document adds, and what is common to all runs if all these numbers are."""
 
     by_document: Mapping[str, float]
-    common: tuple[tuple[str, float], ...]  # (operation, with what), the last one first
+    common: tuple[tuple[Any, float], ...]  # (operation, with what), the last one first
 
 
-_BASES = {  # rankings that are not the run's
-    "ideal": "the ideal ranking",
-    "filled": "the ideal ranking",
-    "novel_first": "the ideal ranking",
-    "most_first": "the ideal ranking",
-    "ranked": "places among equal scores",
+_STEPS: Mapping[Any, str] = {  # what does not add up
+    Ranked.first: "only the first of some documents counts",
+    Ranked.maximum: "only the highest of some numbers counts",
+    np.divide: "the value is divided by what depends on the ranking, too",
+    ratio: "the value is divided by what depends on the ranking, too",
+    np.multiply: "the value is a product of two numbers that depend on the ranking",
 }
-_STEPS = {  # what does not add up
-    "first": "only the first of some documents counts",
-    "maximum": "only the highest of some numbers counts",
-    "divide": "the value is divided by what hangs on the ranking, too",
-    "ratio": "the value is divided by what hangs on the ranking, too",
-    "multiply": "the value is a product of two numbers that hang on the ranking",
+_CHANGED: Mapping[Any, str] = {
+    np.divide: "divided by",
+    ratio: "divided by",
+    np.multiply: "multiplied by",
+    np.add: "added to",
+    np.subtract: "set off against",
 }
-_CHANGED = {"divide": "divided by", "ratio": "divided by", "multiply": "multiplied by"}
 
 
 def _reason(terms: "Sequence[_Terms | str]", names: Sequence[str]) -> str:
@@ -350,7 +350,7 @@ def _reason(terms: "Sequence[_Terms | str]", names: Sequence[str]) -> str:
         return ""
     for (op, one), (other_op, other) in zip(left.common, right.common, strict=False):
         if op == other_op != "both" and one != other:
-            how = _CHANGED.get(op, "added to" if op == "add" else "set off against")
+            how = _CHANGED[op]
             return (
                 f"what documents add is {how} {number(one)} in {names[0]}, and {number(other)} in "
                 f"{names[1]}"
@@ -363,34 +363,34 @@ def _terms(value: Any) -> _Terms | str:
     if not isinstance(value, Derived):
         return "no document of the ranking adds to it"
     op, inputs = value.step.op, value.step.inputs
-    first = inputs[0] if inputs else None
-    if op in ("total", "count") and isinstance(first, Rows):
+    first: Any = inputs[0] if inputs else None
+    if op in (Ranked.total, Ranked.count):
         if first.home is not None:
             return "the value is added up group by group"
-        if first.base not in ("hits", "every"):
-            return (
-                f"the value is added up over {_BASES.get(first.base, 'other rows than documents')}"
-            )
-        numbers = [1.0] * len(first.documents)
-        if op == "total":
-            numbers = np.broadcast_to(inputs[1], (len(first.documents),)).tolist()
+        if base_of(first).step.op not in ("hits", Judged.every):
+            over = "the ideal ranking" if is_ideal(first) else "places among equal scores"
+            return f"the value is added up over {over}"
+        documents = documents_of(first)
+        numbers = [1.0] * len(documents)
+        if op is Ranked.total:
+            numbers = np.broadcast_to(inputs[1], (len(documents),)).tolist()
         found: dict[str, float] = {}
-        for doc, number_ in zip(first.documents, numbers, strict=True):
+        for doc, number_ in zip(documents, numbers, strict=True):
             if doc is not None:
                 found[doc] = float(number_)
             elif number_:
                 return "ranks beyond the last document add to it"
         return _Terms(found, ())
-    if op in ("item", "astype"):
+    if op == ITEM:
         return _terms(first)
-    if op not in ("add", "subtract", "multiply", "divide", "ratio"):
+    if op not in _CHANGED:
         return _STEPS.get(op, "the value is no sum of what documents add")
     left, right = (_terms(one) for one in inputs)
     sides = [np.asarray(one).flat[0].item() for one in inputs]
     if isinstance(left, _Terms) and isinstance(right, _Terms):
-        if op not in ("add", "subtract"):
+        if op not in (np.add, np.subtract):
             return _STEPS[op]
-        sign = 1.0 if op == "add" else -1.0
+        sign = 1.0 if op is np.add else -1.0
         every = dict.fromkeys([*left.by_document, *right.by_document])
         mine, theirs = left.by_document, right.by_document
         both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in every}
@@ -398,14 +398,14 @@ def _terms(value: Any) -> _Terms | str:
     if isinstance(left, _Terms):
         its, other = left.by_document, sides[1]
         common = ((op, other), *left.common)
-        if op in ("divide", "ratio"):
+        if op in (np.divide, ratio):
             return _Terms({d: one / other if other else 0.0 for d, one in its.items()}, common)
         return _Terms(
-            {d: one * (other if op == "multiply" else 1) for d, one in its.items()}, common
+            {d: one * (other if op is np.multiply else 1) for d, one in its.items()}, common
         )
-    if isinstance(right, _Terms) and op in ("add", "multiply", "subtract"):
+    if isinstance(right, _Terms) and op in (np.add, np.multiply, np.subtract):
         other = sides[0]
-        scale = {"add": 1.0, "subtract": -1.0, "multiply": other}[op]
+        scale = {np.add: 1.0, np.subtract: -1.0, np.multiply: other}[op]
         its = {doc: scale * one for doc, one in right.by_document.items()}
         return _Terms(its, ((op, other), *right.common))
     return _STEPS[op] if isinstance(right, _Terms) else left if isinstance(left, str) else right

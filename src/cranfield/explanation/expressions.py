@@ -1,42 +1,47 @@
 """Expressions: how a step is written for a reader, and which steps are the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import Derived, plain
-from cranfield.explanation.following import GroupSpace, Rows
+from cranfield.derivation import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
+from cranfield.explanation.following import is_ranking, rows_of_base, subset_of
+from cranfield.judged import Groups
+from cranfield.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
 
 # What binds: an expression of a lower number stands in brackets beside one of a higher.
 LOOSE, OR, AND, COMPARED, SUM, PRODUCT, POWER, ATOM = range(8)
 
-BINARY = {
-    "add": ("+", SUM),
-    "subtract": ("-", SUM),
-    "multiply": ("*", PRODUCT),
-    "divide": ("/", PRODUCT),
-    "ratio": ("/", PRODUCT),
-    "floor_divide": ("//", PRODUCT),
-    "power": ("^", POWER),
-    "powers": ("^", POWER),
-    "raised": ("^", POWER),
-    "greater": (">", COMPARED),
-    "greater_equal": (">=", COMPARED),
-    "less": ("<", COMPARED),
-    "less_equal": ("<=", COMPARED),
-    "equal": ("=", COMPARED),
-    "not_equal": ("is not", COMPARED),
-    "logical_and": ("and", AND),
-    "bitwise_and": ("and", AND),
-    "logical_or": ("or", OR),
-    "bitwise_or": ("or", OR),
+BINARY: Mapping[Any, tuple[str, int]] = {
+    np.add: ("+", SUM),
+    np.subtract: ("-", SUM),
+    np.multiply: ("*", PRODUCT),
+    np.divide: ("/", PRODUCT),
+    ratio: ("/", PRODUCT),
+    np.floor_divide: ("//", PRODUCT),
+    np.power: ("^", POWER),
+    powers: ("^", POWER),
+    raised: ("^", POWER),
+    np.greater: (">", COMPARED),
+    np.greater_equal: (">=", COMPARED),
+    np.less: ("<", COMPARED),
+    np.less_equal: ("<=", COMPARED),
+    np.equal: ("=", COMPARED),
+    np.not_equal: ("is not", COMPARED),
+    np.logical_and: ("and", AND),
+    np.bitwise_and: ("and", AND),
+    np.logical_or: ("or", OR),
+    np.bitwise_or: ("or", OR),
 }
-_FUNCTIONS = {"minimum": "min", "maximum": "max", "log": "ln", "absolute": "abs"}
-_NOTHING = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "ratio": 1}  # changes no value
-UNKNOWN = "(numbers of unknown origin)"
+_OF_TRUTH = {one for one in BINARY if BINARY[one][1] in (AND, OR)} | {np.equal, np.not_equal}
+_FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
+# The number that changes no value, as the second of two.
+_NOTHING = {np.add: 0, np.subtract: 0, np.multiply: 1, np.divide: 1, ratio: 1}
+SPREAD = {Ranked.spread, Groups.spread}  # the same number, for every row
+OF_UNKNOWN_ORIGIN = "(numbers of unknown origin)"
 
 # What a node is called, and how tightly that binds; None: it is to be written out.
 Label = Callable[[Derived], tuple[str, int] | None]
@@ -58,39 +63,42 @@ class Nodes:
 
     def key(self, node: Any) -> Any:
         """Return what is equal for what was made in the same way."""
-        if isinstance(node, GroupSpace):
+        if isinstance(node, Recording) and not is_ranking(node):
             return id(node)
         if isinstance(node, np.ndarray) and not isinstance(node, Derived):
             self.lost |= self.is_strict and node.flags.writeable  # cutoffs are read-only
             return node.shape, node.tobytes()
-        if not isinstance(node, Derived | Rows):
+        if not isinstance(node, Derived | Recording):
             return repr(node)
         if id(node) not in self.keys:
             self.alive.append(node)
-            way = self._of_rows(node) if isinstance(node, Rows) else self._of_array(node)
+            way = self._of_array(node) if isinstance(node, Derived) else self._of_rows(node)
             # A number for each way, so that keys of keys stay short.
             self.keys[id(node)] = self.ways.setdefault(way, len(self.ways))
         return self.keys[id(node)]
 
-    def _of_rows(self, rows: Rows) -> tuple[Any, ...]:
+    def _of_rows(self, rows: Recording) -> tuple[Any, ...]:
         """Return all that a ranking came of."""
         chain: list[Any] = []
-        one = rows
-        while one.subset is not None:
-            one, how, what = one.subset
-            chain.append((how, self.key(what)))
-        asked = tuple(map(self.key, rows.asked))
-        which = rows.ranked.sampling["row"].tobytes(), rows.ranked.rank.tobytes()
-        return "rows", rows.base, rows.home is None, which, asked, tuple(dict.fromkeys(chain))
+        base = rows
+        while (subset := subset_of(base)) is not None:
+            base = subset.above
+            chain.append((subset.how, self.key(subset.what)))
+        holder, *given = base.step.inputs
+        if isinstance(holder, Recording) and holder.level == "row":  # the places of equal scores
+            _, *given = holder.step.inputs
+        asked = tuple(map(self.key, given))
+        which = rows_of_base(rows).tobytes(), rows.plain.rank.tobytes()
+        return "rows", base.step.op, rows.home is None, which, asked, tuple(dict.fromkeys(chain))
 
     def _of_array(self, node: Derived) -> tuple[Any, ...]:
         """Return all that an array came of."""
         made = node.step
-        self.lost |= made.op == "unknown"
+        self.lost |= made.op == UNKNOWN
         inputs = tuple(self.key(one) for one in made.inputs)
-        space = self.key(made.space) if isinstance(made.space, Rows) else made.space
+        space = self.key(made.space) if is_ranking(made.space) else id(made.space)
         values = b"" if made.inputs else node.values.tobytes()
-        return "array", made.op, made.name, inputs, None if space is None else str(space), values
+        return "array", made.op, made.name, inputs, space, values
 
     def count_uses(self, node: Any) -> None:
         """Count how often each way is used."""
@@ -121,16 +129,16 @@ class Expressions:
         if not isinstance(node, Derived):
             text = self.constant(node)
             return text, SUM if text.startswith(("-", "1 - ")) else ATOM
-        if node.step.op == "constant":
+        if node.step.op == CONSTANT:
             return self.written(node.step.inputs[0], label)
         known = label(node)
         if known is not None:
             return known
         op, inputs = node.step.op, node.step.inputs
-        if op == "item":  # some of an array, in some order
+        if op == ITEM:  # some of an array, in some order
             self.nodes.lost |= not node.step.name
-            return node.step.name or UNKNOWN, ATOM
-        if op == "spread":  # the same number, elsewhere
+            return node.step.name or OF_UNKNOWN_ORIGIN, ATOM
+        if op in SPREAD:  # the same number, elsewhere
             return self.written(inputs[-1], label)
         simpler = self._simpler(op, inputs, label)
         return self._operation(node, label) if simpler is None else simpler
@@ -138,31 +146,31 @@ class Expressions:
     def _operation(self, node: Derived, label: Label) -> tuple[str, int]:
         """Return what a step did, with what it did it to."""
         op, inputs = node.step.op, node.step.inputs
-        if op == "ldexp":
+        if op is np.ldexp:
             return self._scaled(inputs, label)
-        if op in ("ones_like", "zeros_like"):
-            return ("1" if op == "ones_like" else "0"), ATOM
-        if op in ("ratio", "divide") and np.size(node):
+        if op in (np.ones_like, np.zeros_like):
+            return ("1" if op is np.ones_like else "0"), ATOM
+        if op in (ratio, np.divide) and np.size(node):
             below = np.asarray(inputs[1])
             self.divides[-1] |= bool((below == 0).any())
         if op in BINARY:
             return self._binary(op, inputs, label)
-        if op == "where":
+        if op is np.where:
             return self._either(inputs[0], inputs[1], inputs[2], label)
-        if op in ("invert", "logical_not"):
+        if op in (np.invert, np.logical_not):
             return f"not {self.bracketed(inputs[0], label, ATOM)}", COMPARED
-        if op == "negative":
+        if op is np.negative:
             return f"-{self.bracketed(inputs[0], label, POWER)}", SUM
-        if op == "exp":
+        if op is exp:
             return f"e^{self.bracketed(inputs[0], label, ATOM)}", POWER
-        if op == "square":
+        if op is np.square:
             return f"{self.bracketed(inputs[0], label, ATOM)}^2", POWER
-        if op == "looked_up" and self.in_numbers:
+        if op is looked_up and self.in_numbers:
             return number(node.values.flat[0].item()), ATOM
-        if op == "looked_up":
+        if op is looked_up:
             return inputs[0].format(self.bracketed(inputs[2], label, SUM)), ATOM
         inside = ", ".join(self.written(one, label)[0] for one in inputs)
-        return f"{_FUNCTIONS.get(op, op)}({inside})", ATOM
+        return f"{_FUNCTIONS.get(op) or op.__name__}({inside})", ATOM
 
     def _scaled(self, inputs: Any, label: Label) -> tuple[str, int]:
         """Write x times 2^n."""
@@ -173,7 +181,7 @@ class Expressions:
             return f"{self.bracketed(inputs[0], label, PRODUCT)} / 2^{power[2:-1]}", PRODUCT
         return f"{self.bracketed(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
 
-    def _binary(self, op: str, inputs: Any, label: Label) -> tuple[str, int]:
+    def _binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
         """Write an operation of two, with a sign between them."""
         sign, binds = BINARY[op]
         left = self._number(inputs[0], op, label, binds + (binds in (COMPARED, POWER)))
@@ -181,31 +189,31 @@ class Expressions:
         right = self._number(inputs[1], op, label, binds + 1)
         return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
 
-    def _simpler(self, op: str, inputs: Any, label: Label) -> tuple[str, int] | None:
+    def _simpler(self, op: Any, inputs: Any, label: Label) -> tuple[str, int] | None:
         """Return what is simpler to read than the operation, and the same number."""
-        if op in ("multiply", "add"):
+        if op in (np.multiply, np.add):
             for one, other in (inputs, inputs[::-1]):
                 if is_constant(one, _NOTHING[op]) and not is_bool(other):
                     return self.written(other, label)
-                if op == "add" and self._is_nothing(one):
+                if op is np.add and self._is_nothing(one):
                     return self.written(other, label)
-                if op == "multiply" and self._is_nothing(one):
+                if op is np.multiply and self._is_nothing(one):
                     return "0", ATOM
-                if op == "multiply" and isinstance(one, Derived) and is_bool(one):
+                if op is np.multiply and isinstance(one, Derived) and is_bool(one):
                     return self._either(one, other, 0, label)
         elif op in _NOTHING and is_constant(inputs[1], _NOTHING[op]):
             return self.written(inputs[0], label)
-        elif op == "subtract" and isinstance(inputs[0], Derived) and is_bool(inputs[1]):
+        elif op is np.subtract and isinstance(inputs[0], Derived) and is_bool(inputs[1]):
             running = inputs[0].step
-            if running.op == "running" and self.nodes.key(running.inputs[1]) == self.nodes.key(
+            if running.op is Ranked.running and self.nodes.key(running.inputs[1]) == self.nodes.key(
                 inputs[1]
             ):
                 return f"rows above with {self.bracketed(inputs[1], label, OR)}", LOOSE
-        elif op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or"):
+        elif op in BINARY and BINARY[op][1] in (AND, OR):
             for one, other in (inputs, inputs[::-1]):
                 if not isinstance(one, Derived) and np.size(one) == 1:
                     is_so = bool(np.asarray(one).flat[0])
-                    if is_so == op.endswith("and"):
+                    if is_so == (BINARY[op][1] == AND):
                         return self.written(other, label)
                     return number(is_so), ATOM
         return None
@@ -214,7 +222,7 @@ class Expressions:
         """Tell whether a node is 0 whatever the query."""
         if isinstance(node, Derived):
             op, inputs = node.step.op, node.step.inputs
-            return op == "multiply" and any(is_constant(one, 0) for one in inputs)
+            return op is np.multiply and any(is_constant(one, 0) for one in inputs)
         return is_constant(node, 0)
 
     def _either(self, condition: Any, yes: Any, no: Any, label: Label) -> tuple[str, int]:
@@ -222,14 +230,14 @@ class Expressions:
         asked = self.bracketed(condition, label, OR)
         if asked in ("yes", "no") or (self.in_numbers and np.size(condition) == 1):
             return self.written(yes if np.asarray(condition).flat[0] else no, label)
-        texts = [self._number(one, "where", label, COMPARED) for one in (yes, no)]
+        texts = [self._number(one, np.where, label, COMPARED) for one in (yes, no)]
         if texts[0] == texts[1]:
             return self.written(no, label)
         return f"{texts[0]} if {asked}, else {texts[1]}", LOOSE
 
-    def _number(self, node: Any, op: str, label: Label, least: int) -> str:
+    def _number(self, node: Any, op: Any, label: Label, least: int) -> str:
         """Write a number of an operation: where it is a truth value, 1 or 0."""
-        is_logical = op.startswith(("logical", "bitwise", "equal", "not_equal"))
+        is_logical = op in _OF_TRUTH
         if not is_logical and isinstance(node, Derived) and is_bool(node):
             text, binds = self._either(node, 1, 0, label)
             return text if binds >= least else f"({text})"
@@ -247,7 +255,7 @@ class Expressions:
                 return "0"
             if (value != value.flat[0]).any():
                 self.nodes.lost = True
-                return UNKNOWN
+                return OF_UNKNOWN_ORIGIN
             value = value.flat[0]
         if isinstance(value, bool | np.bool_):
             return number(value)
@@ -296,6 +304,8 @@ def is_bool(value: Any) -> bool:
 
 def is_constant(value: Any, constant: int) -> bool:
     """Tell whether a value is a constant that is this number everywhere."""
-    if isinstance(value, Derived | str | Rows):
+    if isinstance(value, Derived) and value.step.op == CONSTANT:
+        return is_constant(value.step.inputs[0], constant)
+    if isinstance(value, Derived | str | Recording):
         return False
     return bool(np.size(value) and np.all(np.asarray(value) == constant))

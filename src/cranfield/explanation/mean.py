@@ -251,9 +251,8 @@ class MeanExplanation:
     @property
     def _why(self) -> list[str]:
         """Why a perfect ranking may have less than 1."""
-        exempt = self.measure.definition.exempt
-        at_k = [] if self.measure.cutoff is None else ["perfect is 1 at k"]
-        return [exempt[what] for what in ["perfect is 1", *at_k] if what in exempt]
+        definition, is_cut = self.measure.definition, self.measure.cutoff is not None
+        return [why for why in (definition.perfect, definition.perfect_cut * is_cut) if why]
 
     @property
     def formula(self) -> str:

@@ -439,7 +439,7 @@ def _is_variant(measure: Measure) -> bool:
     definition = measure.definition
     return any(
         value != definition.defaults[name]
-        and name not in ("rel", definition.unnamed)
+        and name not in ("rel", definition.names.unnamed)
         and not any(
             re.search(rf"\b{re.escape(str(one))}\b", definition.formula) for one in (name, value)
         )

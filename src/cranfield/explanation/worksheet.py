@@ -4,18 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.derivation import Derived, Record, Step, plain
+from cranfield.derivation import CONSTANT, ITEM, UNKNOWN, Derived, Record, Recording, Step, plain
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
     LOOSE,
+    OF_UNKNOWN_ORIGIN,
     OR,
+    SPREAD,
     SUM,
-    UNKNOWN,
     Expressions,
     Label,
     Nodes,
@@ -23,29 +24,36 @@ from cranfield.explanation.expressions import (
     is_constant,
     number,
 )
-from cranfield.explanation.following import GroupSpace, Rows
-
-# Columns of their own: what a calculator has no key for, or what comes from other rows.
-_OWN_COLUMN = frozenset(
-    {"running", "before", "above", "below", "remaining", "at", "places", "steps"}
-    | {"log2", "log", "exp", "powers", "raised", "looked_up"}
+from cranfield.explanation.following import (
+    base_of,
+    documents_of,
+    group_names,
+    is_home,
+    is_ranking,
+    rows_of_base,
+    subset_of,
 )
-_OTHER_ROWS = {
-    "running": "{} so far",
-    "before": "product of {} above",
-    "above": "{} one above ({} in the first row)",
-    "below": "{} one below (0 in the last row)",
-    "remaining": "{} from here down",
-    "steps": "{} changes below",
+from cranfield.judged import Groups, Judged
+from cranfield.preferences import Counted, Preferences
+from cranfield.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+
+_OTHER_ROWS: Mapping[Any, str] = {
+    Ranked.running: "{} so far",
+    Ranked.before: "product of {} above",
+    Ranked.above: "{} one above ({} in the first row)",
+    Ranked.below: "{} one below (0 in the last row)",
+    Ranked.remaining: "{} from here down",
+    Ranked.steps: "{} changes below",
 }
-_WORDS = {  # what a Judged and its rankings hold
+# Columns of their own: what a calculator has no key for, or what comes from other rows.
+_OWN_COLUMN = _OTHER_ROWS.keys() | {
+    *(Ranked.at, Ranked.places, log2, log, exp, powers, raised, looked_up),
+    *(Counted.fulfilled, Counted.possible),
+}
+_WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
     "ordinal": "nth",
     "n_retrieved": "documents retrieved",
     "costs": "cost",
-    "judged": "judged",
-    "top_grade": "top grade",
-    "n_groups": "groups",
-    "weight": "weight",
     "held": "worth of the tie",
     "size": "size of the tie",
     "nth": "nth of the tie",
@@ -55,31 +63,53 @@ _WORDS = {  # what a Judged and its rankings hold
     "n_nonrelevant": "nonrelevant",
     "n_nonrelevant_retrieved": "nonrelevant retrieved",
     "is_ordered": "in one order",
-    "unknown": UNKNOWN,
+    Counted.fulfilled: "preferences fulfilled",
+    Counted.possible: "preferences",
+    UNKNOWN: OF_UNKNOWN_ORIGIN,
+}
+_GIVEN: Mapping[Any, str] = {  # of all groups together
+    Counted.fulfilled: "given: the share of groups that the run agrees with, added up over all "
+    "pairs of documents",
+    Counted.possible: "given: pairs of documents of which a group prefers one",
 }
 _IN_ORDER = ", highest grade first"
-_BASES = {  # what stands before the grades, and what behind
-    "hits": "judged documents retrieved",
-    "ideal": "judged documents{}, retrieved or not" + _IN_ORDER,
-    "every": "documents retrieved",
-    "filled": "the top grade of the collection at every rank",
-    "novel_first": "relevant documents, the one that adds most to what stands above it first",
-    "most_first": "relevant documents, the one worth most to all subtopics together first",
-    "ranked": "places that a document of value may take among equal scores",
+
+
+class _Base(NamedTuple):
+    """What a ranking is, before any subset was taken."""
+
+    words: str  # what stands before the grades, and what behind
+    is_ideal: bool = False
+    cutoff: int | None = None  # which argument of the method is
+
+
+_BASES: Mapping[Any, _Base] = {
+    "hits": _Base("judged documents retrieved"),
+    "ideal": _Base("judged documents{}, retrieved or not" + _IN_ORDER, is_ideal=True),
+    Judged.every: _Base("documents retrieved", cutoff=1),
+    Judged.filled: _Base("the top grade of the collection at every rank", is_ideal=True, cutoff=1),
+    Groups.novel_first: _Base(
+        "relevant documents, the one that adds most to what stands above it first", is_ideal=True
+    ),
+    Groups.most_first: _Base(
+        "relevant documents, the one worth most to all subtopics together first", is_ideal=True
+    ),
+    Judged.places: _Base("places that a document of value may take among equal scores", cutoff=2),
 }
-_CUT_BASES = {"every": 0, "filled": 0, "ranked": 1}  # which argument is the cutoff
-_IDEALS = frozenset({"ideal", "filled", "novel_first", "most_first"})
 _SHORT = {"hits": "the ranking's", "ideal": "ideal"}
-_AGGREGATED = {
-    "total": "sum of {}",
-    "first": "{} in the first row, 0 if there is none",
-    "maximum": "highest {}",
-    "joined": "{}, one after the other",
+_AGGREGATED: Mapping[Any, str] = {
+    Ranked.total: "sum of {}",
+    Groups.total: "sum of {}",
+    Preferences.total: "sum of {}",
+    Ranked.first: "{} in the first row, 0 if there is none",
+    Ranked.maximum: "highest {}",
+    Ranked.joined: "{}, one after the other",
 }
+_TOTALS = {Ranked.total, Groups.total, Preferences.total}
+_COUNTS = {Ranked.count, Groups.count, Preferences.count}
 _LONGEST_HEADER = 32
 _DEEPEST = 120  # steps one after the other: Python's own stack ends not far beyond
 _PAIRS = "preferences are given: counted over all pairs of the group's documents"
-_COUNTED = {"preferences fulfilled": _PAIRS, "preferences": _PAIRS}
 
 
 @dataclass(frozen=True)
@@ -157,7 +187,7 @@ class _Writing:
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     # Of each sheet of rows, by its id: the sheet, its rows, and what its title refers to.
-    titles: dict[int, tuple[Sheet, Rows, dict[Any, Any]]] = field(default_factory=dict)
+    titles: dict[int, tuple[Sheet, Recording, dict[Any, Any]]] = field(default_factory=dict)
     rankings: set[int] = field(default_factory=set)  # sheets of which more is used than a count
 
     def ordered(self, refers: Mapping[Any, Any]) -> list[Sheet | Line]:
@@ -182,13 +212,13 @@ class _Writing:
         """Return the symbol of a number of the query; None if it is to be written out."""
         key = self.nodes.key(node)
         # Of a column, one number would be shown.
-        self.nodes.lost |= isinstance(node.step.space, Rows)
+        self.nodes.lost |= is_ranking(node.step.space)
         if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
-            leaf = not any(isinstance(one, Derived | Rows | GroupSpace) for one in inputs)
-            if inputs and isinstance(inputs[0], Rows | GroupSpace):
+            leaf = not any(isinstance(one, Derived) or _is_summed(one) for one in inputs)
+            if inputs and _is_summed(inputs[0]):
                 self._aggregated(node, key)
-            elif leaf or node.step.name or (self.nodes.uses.get(key, 0) > 1 and op != "item"):
+            elif leaf or node.step.name or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
                 self._line(node, key, leaf)
             else:
                 return None
@@ -220,8 +250,8 @@ class _Writing:
     def _words(self, node: Derived, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
         made = node.step
-        if not made.inputs:
-            return made.name or _WORDS.get(made.op, made.op)
+        if made.op in _GIVEN or not made.inputs:
+            return made.name or _GIVEN.get(made.op) or _WORDS.get(made.op, made.op)
         opened = False
 
         def inside(one: Derived) -> tuple[str, int] | None:
@@ -252,17 +282,17 @@ class _Writing:
         """Write what becomes of a column into the sheet of its rows."""
         op, (of, *inputs) = node.step.op, node.step.inputs
         values = node.values.ravel().tolist()
-        if op == "count" and isinstance(of, Rows) and of.base != "hits" and of.home is None:
+        if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
             words = f"number of {self.described(of).replace(_IN_ORDER, '')}"
             self.entries[symbol] = Line(symbol, words, "", values[0])
             return
-        rows = of if isinstance(of, Rows) else None
+        rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
-        if op in ("count", "n_groups"):
+        if op in _COUNTS:
             words, header, running = "number of these" if rows else "number of groups", "", None
         else:
-            if op == "total" and isinstance(inputs[0], Derived):
+            if op in _TOTALS and isinstance(inputs[0], Derived):
                 inputs[0] = _counted(inputs[0])
             with self._referring() as refers:
                 header = self.column(sheet, inputs[0], rows)
@@ -270,12 +300,12 @@ class _Writing:
             self.needs.setdefault(id(sheet), _Ordered()).update(refers)
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
-            words = _AGGREGATED.get(op, op + " {}").format(shown)
-            if op == "total" and is_bool(inputs[0]):
+            words = _AGGREGATED[op].format(shown)
+            if op in _TOTALS and is_bool(inputs[0]):
                 words = f"number of {'rows' if rows else 'groups'} where {header}"
-            elif op == "total":
+            elif op in _TOTALS:
                 terms = plain(inputs[0]) * 1.0
-                summed = rows.ranked.running(terms) if rows else np.cumsum(np.ravel(terms))
+                summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
         self.entries[symbol] = sheet
@@ -284,7 +314,7 @@ class _Writing:
     def title(self) -> None:
         """Say of the tables of an ideal ranking that they are; a count alone has no order."""
         for sheet, rows, _ in self.titles.values():
-            if rows.base in _IDEALS or _reordered(rows):
+            if is_ideal(rows) or _reordered(rows):
                 sheet.is_ideal = id(sheet) in self.rankings
                 if sheet.is_ideal:
                     sheet.title = f"the ideal ranking: {sheet.title}"
@@ -328,29 +358,29 @@ class _Writing:
             for entry in entries
         )
 
-    def described(self, rows: Rows) -> str:
+    def described(self, rows: Recording) -> str:
         """Return what the rows of a ranking are, in words."""
         said: list[str] = []
         one = rows
-        while one.subset is not None:
-            above, how, what = one.subset
-            if how == "relevant":
+        while (subset := subset_of(one)) is not None:
+            above, how, what = subset
+            if how is Ranked.relevant:
                 said.append(f"of grade {what} or more")
-            elif how == "top":
+            elif how is Ranked.top:
                 said.append(f"down to rank {self.texts.written(what, self.symbol)[0]}")
-            elif how == "reordered":
+            elif how is Ranked.reordered:
                 said.append(f"in the order of {self._condition(what, above)}")
             elif said and said[-1].startswith("where "):
                 said[-1] = f"where {self._condition(what, above)} and {said[-1][6:]}"
             else:
                 said.append(f"where {self._condition(what, above)}")
             one = above
-        cutoff = one.asked[_CUT_BASES[one.base]] if one.asked and one.base in _CUT_BASES else None
+        cutoff = _cutoff(one)
         if cutoff is not None:
             said.append(f"down to rank {self.texts.written(cutoff, self.symbol)[0]}")
         said = list(dict.fromkeys(reversed(said)))
-        base = _BASES.get(rows.base, rows.base)
-        if rows.base == "every" and None in rows.documents:
+        base = _base(rows).words
+        if one.step.op is Judged.every and None in documents_of(rows):
             base = "every rank, with a document or without"
         if "{}" in base:
             grades = [one for one in said if one.startswith("of grade")]
@@ -360,69 +390,70 @@ class _Writing:
             base = base.removesuffix(_IN_ORDER)
         return ", ".join([base, *said])
 
-    def _condition(self, node: Derived, rows: Rows) -> str:
+    def _condition(self, node: Derived, rows: Recording) -> str:
         """Write out what is asked of the rows of a ranking."""
-        labels = {"rank": rows.ranked.rank.tolist(), "grade": _grades(rows)}
+        labels = {"rank": rows.plain.rank.tolist(), "grade": _grades(rows)}
         sheet = self.asked[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
         return self.texts.written(node, lambda one: self._label(sheet, one, rows))[0]
 
-    def _show_condition(self, sheet: Sheet, rows: Rows, above: Rows) -> None:
+    def _show_condition(self, sheet: Sheet, rows: Recording) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
-        what = rows.subset[2] if rows.subset is not None else None
-        asked = self.asked.get((self.nodes.key(what), self.nodes.key(above)))
-        kept = np.isin(above.ranked.sampling["row"], rows.ranked.sampling["row"])
+        subset = subset_of(rows)
+        if subset is None or subset.how is not Ranked.where:
+            return
+        asked = self.asked.get((self.nodes.key(subset.what), self.nodes.key(subset.above)))
+        kept = np.isin(rows_of_base(subset.above), rows_of_base(rows))
         for one in asked.columns if asked is not None else ():
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
             sheet.columns.append(Column(one.header, values, one.made))
 
     # ---- sheets ---------------------------------------------------------------------------------
 
-    def sheet(self, rows: Rows) -> Sheet:
+    def sheet(self, rows: Recording) -> Sheet:
         """Return the sheet of a ranking's rows."""
         key = self.nodes.key(rows)
         if key not in self.sheets:
-            ranked = rows.ranked
+            ranked, base = rows.plain, base_of(rows).step.op
             labels: dict[str, Sequence[Any]] = {}
             if rows.home is not None:
-                names = rows.home.names
+                names = group_names(rows.home)
                 labels["group"] = [names[i] for i in ranked.query.tolist()]
             labels["rank"] = ranked.rank.tolist()
-            if rows.base not in ("filled", "ranked"):
-                labels["document"] = rows.documents
-            if rows.base != "ranked":
+            if base not in (Judged.filled, "ranked"):
+                labels["document"] = documents_of(rows)
+            if base != "ranked":
                 labels["grade"] = _grades(rows)
             with self._referring() as refers:
                 self.sheets[key] = made = Sheet(self.described(rows), labels)
             self.needs.setdefault(id(made), _Ordered()).update(refers)
             self.titles[id(made)] = made, rows, dict(refers)
-            if rows.subset is not None and rows.subset[1] == "where":
-                self._show_condition(made, rows, rows.subset[0])
+            self._show_condition(made, rows)
         return self.sheets[key]
 
-    def group_sheet(self, groups: GroupSpace) -> Sheet:
+    def group_sheet(self, groups: Recording) -> Sheet:
         """Return the sheet of a query's groups."""
         key = "groups", id(groups)
         if key not in self.sheets:
-            self.sheets[key] = Sheet("the groups of the query", {"group": groups.names})
+            self.sheets[key] = Sheet("the groups of the query", {"group": group_names(groups)})
         return self.sheets[key]
 
-    def column(self, sheet: Sheet, node: Any, rows: Rows | None) -> str:
+    def column(self, sheet: Sheet, node: Any, rows: Recording | None) -> str:
         """Return the header of the node's column in the sheet, which it gets if it has none."""
         if not isinstance(node, Derived):
             values = np.broadcast_to(node, (_length(sheet),))
-            node = Derived.of(values, Step("constant", (node,)), Record())
+            node = Derived.of(values, Step(CONSTANT, (node,)), Record())
         label = self._label(sheet, node, rows)
         if label is not None and (label[0] in sheet.labels or _has(sheet, label[0])):
             return label[0]
         return self._added(sheet, node, rows)[0]
 
-    def _label(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int] | None:
+    def _label(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int] | None:
         """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
         made = node.step
         first = made.inputs[0] if made.inputs else None
-        if made.space is None and made.op != "constant":
+        if made.space is None and made.op != CONSTANT:
             return self.symbol(node)
-        if rows is not None and isinstance(made.space, Rows):
+        if rows is not None and is_ranking(made.space):
             self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(
                 rows
             )  # the rows of another table
@@ -431,7 +462,7 @@ class _Writing:
             return self.labels[known]
         if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
             return made.op, ATOM
-        if made.op == "spread":
+        if made.op in SPREAD:
             column = made.inputs[-1]
             if not isinstance(column, Derived) or column.step.space is None:
                 return None
@@ -439,33 +470,33 @@ class _Writing:
             self.column(self.group_sheet(column.step.space), column, None)
             return self._added(sheet, node, rows)
         shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
-        aggregated = rows is None and isinstance(first, Rows)
+        aggregated = rows is None and is_ranking(first)
         if not made.inputs or made.name or made.op in _OWN_COLUMN or shared or aggregated:
             return self._added(sheet, node, rows)
         return None
 
     def _is_short(self, node: Derived) -> bool:
         """Tell whether a node is as easy to read written out as by a letter."""
-        if node.step.op in ("item", "where", "constant") or is_bool(node):
+        if node.step.op in (ITEM, np.where, CONSTANT) or is_bool(node):
             return True
         inputs = [one for one in node.step.inputs if isinstance(one, Derived)]
         return node.step.op in BINARY and all(
             one.step.name or not one.step.inputs or one.step.op in _OWN_COLUMN for one in inputs
         )
 
-    def _added(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+    def _added(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
         with self.texts.dividing() as place:
             label = self._column_of(sheet, node, rows)
             place.append(label[0])
         return label
 
-    def _column_of(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+    def _column_of(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         made = node.step
         values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
         text, binds = self._spelled(sheet, node, rows)
-        if rows is None and made.name in _COUNTED:
-            sheet.title = f"the groups of the query; {_COUNTED[made.name]}"
+        if rows is None and made.op in _GIVEN:
+            sheet.title = f"the groups of the query; {_PAIRS}"
         header, spelled = (made.name, text) if made.name else (text, "")
         if spelled == header:
             spelled = ""
@@ -481,30 +512,33 @@ class _Writing:
         self.labels[id(sheet), self.nodes.key(node)] = label
         return label
 
-    def _spelled(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+    def _spelled(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         """Return how a column is made, and how tightly that binds."""
         made, inputs = node.step, node.step.inputs
         first = inputs[0] if inputs else None
-        if rows is None and isinstance(first, Rows):  # of each group
+        if rows is None and is_ranking(first):  # of each group
             key = self.nodes.key(node)
             if key not in self.symbol_of:
                 self._aggregated(node, key)
             self.refers[-1].add(self.symbol_of[key])
             return self.symbol_of[key], ATOM
-        if made.op == "spread" and isinstance(first, Rows):
+        if made.op in SPREAD and is_ranking(first):
             home = self.group_sheet(inputs[1].step.space)
             return f"{self.column(home, inputs[1], None)} of the group", ATOM
-        if made.op in _OTHER_ROWS and isinstance(first, Rows):
+        if made.op in _OTHER_ROWS:
             return self._of_other_rows(sheet, node, rows)
-        if made.op == "at":
+        if made.op is Ranked.at:
             source, _, there = inputs
             other = self.sheet(source)
             self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
             self.rankings.add(id(other))
-            return f"{_SHORT.get(source.base, 'its')} {self.column(other, there, source)}", ATOM
-        if made.op == "places":
+            return (
+                f"{_SHORT.get(base_of(source).step.op, 'its')} {self.column(other, there, source)}",
+                ATOM,
+            )
+        if made.op is Ranked.places:
             return "place in the ideal", ATOM
-        if not inputs:
+        if made.op in _WORDS or not inputs:
             return _WORDS.get(made.op, made.op), ATOM
         opened = [node]
 
@@ -513,10 +547,12 @@ class _Writing:
 
         return self.texts.written(node, inside)
 
-    def _of_other_rows(self, sheet: Sheet, node: Derived, rows: Rows | None) -> tuple[str, int]:
+    def _of_other_rows(
+        self, sheet: Sheet, node: Derived, rows: Recording | None
+    ) -> tuple[str, int]:
         """Write what comes of the rows above or below."""
         op, (_, of, *others) = node.step.op, node.step.inputs
-        is_counted = op == "running" and is_bool(of)
+        is_counted = op is Ranked.running and is_bool(of)
         text = self.texts.bracketed(
             of, lambda one: self._label(sheet, one, rows), OR if is_counted else ATOM
         )
@@ -538,27 +574,50 @@ def _has(sheet: Sheet, header: str) -> bool:
 
 def _counted(node: Derived) -> Derived:
     """Return the truth values of a node that is 1 where they hold; else the node."""
-    if node.step.op == "multiply" and not node.step.name and is_constant(node.step.inputs[1], 1):
+    if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
         one: Derived = node.step.inputs[0]
         return one if is_bool(one) else node
     return node
 
 
-def _reordered(rows: Rows) -> bool:
+def _is_summed(one: Any) -> bool:
+    """Tell whether an input is a ranking, or groups: what becomes of it is shown in its table."""
+    return is_ranking(one) or is_home(one)
+
+
+def _base(rows: Recording) -> _Base:
+    """Return what a ranking is, before any subset was taken."""
+    step = base_of(rows).step
+    return _BASES[Judged.places if step.op == "ranked" else step.op]
+
+
+def is_ideal(rows: Recording) -> bool:
+    """Tell whether a ranking is, or came of, one that no run made: the best possible."""
+    return _base(rows).is_ideal
+
+
+def _cutoff(base: Recording) -> Any:
+    """Return the cutoff down to which a ranking was asked for; None if there is none."""
+    step = base.step.inputs[0].step if base.step.op == "ranked" else base.step
+    at = _base(base).cutoff
+    return None if at is None or len(step.inputs) <= at else step.inputs[at]
+
+
+def _reordered(rows: Recording) -> bool:
     """Tell whether a ranking was put in another order."""
-    above = rows.subset
-    return above is not None and (above[1] == "reordered" or _reordered(above[0]))
+    subset = subset_of(rows)
+    return subset is not None and (subset.how is Ranked.reordered or _reordered(subset.above))
 
 
 def _length(sheet: Sheet) -> int:
     return len(next(iter(sheet.labels.values())))
 
 
-def _grades(rows: Rows) -> list[int | None]:
-    judged = rows.ranked.judged.tolist()
+def _grades(rows: Recording) -> list[int | None]:
+    judged = rows.plain.judged.tolist()
     return [
         grade if is_judged else None
-        for grade, is_judged in zip(rows.ranked.grade.tolist(), judged, strict=True)
+        for grade, is_judged in zip(rows.plain.grade.tolist(), judged, strict=True)
     ]
 
 
@@ -597,7 +656,7 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     with writing._referring() as refers, texts.dividing() as place:
         place.append(name)
         first = value.step.inputs[0] if value.step.inputs else None
-        if first is None or isinstance(first, Rows | GroupSpace):
+        if first is None or _is_summed(first):
             label = writing.symbol(value)
             words, numbers = label[0] if label else "", ""
         else:

@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.derivation import named
 from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import BY_GRADE, measure
 from cranfield.ranked import Floats, Ints, looked_up, powers, ratio
 
 
@@ -17,16 +17,7 @@ def _flag(value: Any) -> bool:
     raise ValueError("True or False")
 
 
-@measure(
-    "Compat",
-    formula="sum over depths i <= depth of p^(i-1) n_i / i, n_i = documents that are both in the "
-    "first i of the ranking and in the first i of the ideal; divided by that of the ideal itself "
-    "(or, not normalized, by the sum of p^(i-1))",
-    source="Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py",
-    aliases=("Compatibility",),
-    exempt={"perfect is 1 with normalize given": "then only an endless ideal could reach 1"},
-    by_grade=True,
-)
+@measure("Compat", names=("Compatibility",), traits=BY_GRADE)
 def compatibility(
     judged: Judged,
     *,
@@ -43,6 +34,11 @@ def compatibility(
     documents, and those of grade 0 or below, take up ranks and agree with nothing; a relevant
     document that was not retrieved is missing from every overlap. 0 for a query without relevant
     documents.
+
+    Formula: sum over depths i <= depth of p^(i-1) n_i / i, n_i = documents that are both in
+        the first i of the ranking and in the first i of the ideal; divided by that of the
+        ideal itself (or, not normalized, by the sum of p^(i-1))
+    Source: Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py
     """
     hits, ideal = judged.hits.relevant(1), judged.ideal.relevant(1)
     # A document in both counts at every depth from the later of its two ranks on.

@@ -17,7 +17,7 @@ from cranfield.measures.parameters import (
     or_none,
     whole,
 )
-from cranfield.measures.registry import Bounded, measure
+from cranfield.measures.registry import BY_GRADE, Bounded, Names, Traits, measure
 from cranfield.ranked import Floats, Numbers, Ranked, ratio
 
 _MOST_GRADES = 1000
@@ -114,13 +114,9 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
 
 @measure(
     "ERR",
-    formula="sum over ranks i <= k of 1/i * p_i * product over j < i of (1 - p_j), p_i = "
-    "(2^grade - 1) / 2^top",
-    source="Chapelle, Metzler, Zhang & Grinspan, CIKM 2009",
-    variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
-    exempt={"perfect is 1": "its maximum depends on the judgments: see nERR"},
-    bounds=_bounded("extremes"),
-    by_grade=_by_grade,
+    names=Names(variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}}),
+    traits=Traits(bounds=_bounded("extremes"), by_grade=_by_grade),
+    perfect="its maximum depends on the judgments: see nERR",
 )
 def expected_reciprocal_rank(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -134,17 +130,18 @@ def expected_reciprocal_rank(
 
     The scale's highest grade is the collection's, unless `top` says it: gdeval (and ir_measures)
     has top=4 whatever the judgments, NTCIREVAL `stop='linear'`.
+
+    Formula: sum over ranks i <= k of 1/i * p_i * product over j < i of (1 - p_j), p_i =
+        (2^grade - 1) / 2^top
+    Source: Chapelle, Metzler, Zhang & Grinspan, CIKM 2009
     """
     return _expected(judged.hits, k, _chance(judged, stop, top))
 
 
 @measure(
     "nERR",
-    formula="ERR@k / ERR@k of the ideal ranking",
-    source="Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR",
-    variants={"NTCIR_nERR": {"stop": "linear"}},
-    bounds=_bounded("sorted"),
-    by_grade=_by_grade,
+    names=Names(variants={"NTCIR_nERR": {"stop": "linear"}}),
+    traits=Traits(bounds=_bounded("sorted"), by_grade=_by_grade),
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -154,6 +151,9 @@ def normalized_err(
     The ideal ranking holds all judged documents of the query, retrieved or not, the most
     satisfying first, cut at the same k. Unjudged documents satisfy nobody. 0 for a query without
     relevant documents.
+
+    Formula: ERR@k / ERR@k of the ideal ranking
+    Source: Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; NTCIREVAL nERR
     """
     chance = _chance(judged, stop, top)
     ideal = judged.ideal.reordered(chance(judged.ideal))
@@ -174,15 +174,9 @@ def _thresholds(value: Any) -> str | Gains:
 
 @measure(
     "GAP",
-    formula="sum over grades s of share_s * (sum of the precision at each document of grade >= s) "
-    "/ sum over s of share_s * (documents of grade >= s)",
-    source="Robertson, Kanoulas & Yilmaz, SIGIR 2010",
-    aliases=("graded_AP",),
-    exempt={
-        "perfect is 1 at k": "divided by all relevant documents, also where k is smaller",
-        "perfect is 1 with share given": "nobody may take the highest grade there is for relevant",
-    },
-    by_grade=True,
+    names=("graded_AP",),
+    traits=BY_GRADE,
+    perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def graded_average_precision(
     judged: Judged,
@@ -202,6 +196,10 @@ def graded_average_precision(
     The numerator and the denominator of AP are each averaged over the users. With one threshold it
     is AP with that `rel`. Unjudged documents are relevant to nobody. 0 for a query without
     relevant documents.
+
+    Formula: sum over grades s of share_s * (sum of the precision at each document of grade >=
+        s) / sum over s of share_s * (documents of grade >= s)
+    Source: Robertson, Kanoulas & Yilmaz, SIGIR 2010
     """
     found, possible = np.zeros((1, 1)), np.zeros((1, 1))
     for grade, part in _parts(judged, share):

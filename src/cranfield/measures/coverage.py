@@ -5,22 +5,15 @@ import numpy as np
 from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff
-from cranfield.measures.registry import expected, measure
+from cranfield.measures.registry import NOT_OF_GRADES, Names, expected, measure
 from cranfield.ranked import Floats, Texts, ratio
 
 
 @measure(
     "Judged",
-    formula="judged documents in the first k / min(k, retrieved)",
-    source="ir_measures Judged (MacAvaney et al., ECIR 2022)",
+    traits=NOT_OF_GRADES,
     higher_is_better=None,
-    exempt={
-        "perfect is 1": "it measures the judgments: any ranking of judged documents has 1",
-        "unjudged documents at the end": "they are what it counts",
-        "0 without relevant documents": "it counts judgments of any grade",
-    },
-    bounds="none",
-    by_grade=True,
+    perfect="it measures the judgments: any ranking of judged documents has 1",
 )
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
@@ -29,6 +22,9 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     hold documents for not relevant that nobody has looked at.
 
     Every unjudged document lowers it; relevant ones that were not retrieved play no part.
+
+    Formula: judged documents in the first k / min(k, retrieved)
+    Source: ir_measures Judged (MacAvaney et al., ECIR 2022)
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
     return ratio(judged.hits.top(k).count(), retrieved)
@@ -43,25 +39,19 @@ def expected_judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
 
 @measure(
     "Unjudged",
-    formula="unjudged documents in the first k / k",
-    source="trec_eval unj",
-    aliases=("unj",),
-    families={"unj": (5, 10, 20)},
+    names=Names(("unj",), families={"unj": (5, 10, 20)}),
+    traits=NOT_OF_GRADES,
     higher_is_better=False,
-    exempt={
-        "perfect is 1": "it measures the judgments: any ranking of judged documents has 0",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
-        "unjudged documents at the end": "they are what it counts",
-        "0 without relevant documents": "it counts what has no judgment",
-    },
-    bounds="none",
-    by_grade=True,
+    perfect="it measures the judgments: any ranking of judged documents has 0",
 )
 def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
     """Unjudged: the share of the first k ranks that hold a document without a judgment.
 
     A negative grade is no judgment here: trec_eval takes it for a document of the pool that nobody
     judged. Ranks that the run leaves empty do not count as unjudged.
+
+    Formula: unjudged documents in the first k / k
+    Source: trec_eval unj
     """
     retrieved = np.minimum(k, judged.n_retrieved)
     return ratio(retrieved - judged.hits.relevant(0).top(k).count(), k)
@@ -69,24 +59,18 @@ def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
 
 @measure(
     "RelString",
-    formula="the grades of the first k documents, one character each",
-    source="trec_eval relstring",
-    aliases=("relstring",),
-    families={"relstring": (10,)},
+    names=Names(("relstring",), families={"relstring": (10,)}),
     aggregation="none",
-    exempt={
-        "range": "it is a text",
-        "perfect is 1": "it is a text",
-        "unjudged documents at the end": "it shows them",
-        "0 without relevant documents": "it is a text",
-        "0 without results": "it is a text, and empty",
-    },
+    perfect="it is a text",
 )
 def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     """The grades of the ranking as a text: a character for each document, best rank first.
 
     A digit is the grade, `>` one above 9, `-` an unjudged document, `.` one of a negative grade.
     A text for each query; there is no value over all.
+
+    Formula: the grades of the first k documents, one character each
+    Source: trec_eval relstring
     """
     every = judged.every(k)
     characters = np.where(every.grade > 9, ">", every.grade.astype("U1"))

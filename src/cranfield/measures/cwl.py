@@ -31,7 +31,7 @@ from cranfield.measures.parameters import (
     written,
 )
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import Linear, measure
+from cranfield.measures.registry import Linear, Names, Traits, measure
 from cranfield.measures.user_models import MODELS, Seen, UserModel, column
 from cranfield.ranked import Floats, Ranked, ratio
 
@@ -141,38 +141,22 @@ def _linear(parameters: Parameters) -> Linear:
     return "exact" if model.fixed and parameters["unjudged"] == 0 else "no"
 
 
-_OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alone"
-
-
 @measure(
     "CWL",
-    formula="EU = sum of W_i g_i; ETU = sum of L_i G_i; EC = sum of W_i c_i; ETC = sum of L_i K_i; "
-    "ED = 1 / W_1; W_i = C_1 ... C_(i-1), divided by their sum; L_i = C_1 ... C_(i-1) (1 - C_i)",
-    source="Moffat, Bailey, Scholer & Thomas, ACM TOIS 2017; Azzopardi, Thomas & Moffat, SIGIR "
-    "2019 (cwl-eval)",
-    variants={
-        name: {"model": name}
-        for name in (
-            *("TrAP", "SDCG", "INSQ", "INST", "IFT_C1", "IFT_C2", "IFT", "BPM", "BPM_dynamic"),
-            *("NERR8", "NERR9", "NERR10", "NERR11", "TBG", "U"),
-        )
-    },
-    translate=_translate,
+    names=Names(
+        variants={
+            name: {"model": name}
+            for name in (
+                *("TrAP", "SDCG", "INSQ", "INST", "IFT_C1", "IFT_C2", "IFT", "BPM", "BPM_dynamic"),
+                *("NERR8", "NERR9", "NERR10", "NERR11", "TBG", "U"),
+            )
+        },
+        translate=_translate,
+        unnamed="model",
+    ),
+    traits=Traits(linear=_linear, takes_cost=True, fits=_fits),
     range=(0, None),
-    exempt={
-        "perfect is 1": "users also look at ranks where the judgments have nothing more to gain",
-        "best first is best": "a user who stops at what it finds may gain more, and spends less",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved; and the parameter "
-        "depth says how many ranks there are",
-        "0 without relevant documents with value given": _OTHERS,
-        "0 without results with value given": _OTHERS,
-        "0 without relevant documents with unjudged given": "what is not judged may gain",
-        "0 without results with unjudged given": "what is not judged may gain",
-    },
-    unnamed="model",
-    linear=_linear,
-    takes_cost=True,
-    fits=_fits,
+    perfect="users also look at ranks where the judgments have nothing more to gain",
 )
 def cwl(
     judged: Judged,
@@ -223,6 +207,12 @@ def cwl(
     Who never stops within the depth (RR, where nothing is found) has no last rank, and adds nothing
     to ETU and ETC. With gains of 0 and 1, EU of P, RR and TrAP is P, RR and AP. TBG and U are
     normalized here.
+
+    Formula: EU = sum of W_i g_i; ETU = sum of L_i G_i; EC = sum of W_i c_i; ETC = sum of L_i
+        K_i; ED = 1 / W_1; W_i = C_1 ... C_(i-1), divided by their sum; L_i = C_1 ... C_(i-1)
+        (1 - C_i)
+    Source: Moffat, Bailey, Scholer & Thomas, ACM TOIS 2017; Azzopardi, Thomas & Moffat, SIGIR
+        2019 (cwl-eval)
 
     The user models:
     """

@@ -15,7 +15,7 @@ from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
 from cranfield.measures.precision import average_precision, precision
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import Traits, measure
 from cranfield.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
 
 Alpha = Annotated[
@@ -27,16 +27,9 @@ Alpha = Annotated[
     ),
 ]
 
-_CLARKE = "Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008"
-_COMPARED = "Clarke, Craswell, Soboroff & Ashkan, WSDM 2011"
-_NO_MAXIMUM = {
-    "perfect is 1": "its maximum is every document relevant to every subtopic, which "
-    "no collection has",
-}
-_DEEPER = {
-    **_NO_MAXIMUM,
-    "cutoff beyond the depth": "it is divided by what k documents could be worth",
-}
+
+SUBTOPICS = Traits(takes_groups="subtopics")
+_NO_MAXIMUM = "its maximum is every document relevant to every subtopic, which no collection has"
 
 Discount = Callable[[Ints], Ints | Floats]  # of ranks
 
@@ -82,14 +75,7 @@ def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -
     return looked_up(words, np.concatenate(([0.0], so_far)), judged.down_to(k))
 
 
-@measure(
-    "alpha_nDCG",
-    formula="alpha_DCG@k / alpha_DCG@k of the greedy ideal ranking",
-    source=f"{_CLARKE}; ndeval alpha-nDCG",
-    aliases=("alpha-nDCG", "alphanDCG"),
-    takes_groups="subtopics",
-    range=(0, None),
-)
+@measure("alpha_nDCG", names=("alpha-nDCG", "alphanDCG"), traits=SUBTOPICS, range=(0, None))
 def alpha_ndcg(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -100,6 +86,10 @@ def alpha_ndcg(
     at each rank the judged document that gains most, retrieved or not; of equal ones, the one with
     the greater id. As that need not be the very best, a ranking may gain more, and be above 1.
     Unjudged documents gain nothing. 0 for a query without relevant documents.
+
+    Formula: alpha_DCG@k / alpha_DCG@k of the greedy ideal ranking
+    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
+        ndeval alpha-nDCG
     """
     return ratio(
         _of_hits(judged, k, alpha, rel, _logarithmic),
@@ -109,13 +99,9 @@ def alpha_ndcg(
 
 @measure(
     "alpha_DCG",
-    formula="sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) "
-    "(1 - alpha)^(relevant to s above i) / log2(i + 1), "
-    "divided by sum over ranks i <= k of (1 - alpha)^(i - 1) / log2(i + 1)",
-    source=f"{_CLARKE}; {_COMPARED}; ndeval alpha-DCG",
-    aliases=("alpha-DCG", "alphaDCG"),
-    takes_groups="subtopics",
-    exempt=_DEEPER,
+    names=("alpha-DCG", "alphaDCG"),
+    traits=SUBTOPICS,
+    perfect=_NO_MAXIMUM,
 )
 def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Discounted gain of new information, as a share of what any k documents could have.
@@ -123,6 +109,12 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     That is k documents that are all relevant to every subtopic, whatever the collection holds. It
     compares queries by how much can be found at all, see alpha_nDCG. Unjudged documents gain
     nothing. 0 for a query without relevant documents. At k = 1 ndeval leaves the division out.
+
+    Formula: sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) (1 -
+        alpha)^(relevant to s above i) / log2(i + 1), divided by sum over ranks i <= k of (1 -
+        alpha)^(i - 1) / log2(i + 1)
+    Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
+        Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; ndeval alpha-DCG
     """
     gained = _of_hits(judged, k, alpha, rel, _logarithmic)
     return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
@@ -132,15 +124,7 @@ def _linear(rank: Ints) -> Ints:
     return rank
 
 
-@measure(
-    "nERR_IA",
-    formula="ERR_IA@k / ERR_IA@k of the greedy ideal ranking",
-    source=f"Chapelle, Ji, Liao, Velipasaoglu, Lai & Wu, Inf. Retrieval 2011; {_COMPARED}; "
-    "ndeval nERR-IA",
-    aliases=("nERR-IA",),
-    takes_groups="subtopics",
-    range=(0, None),
-)
+@measure("nERR_IA", names=("nERR-IA",), traits=SUBTOPICS, range=(0, None))
 def n_err_ia(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -148,6 +132,10 @@ def n_err_ia(
 
     The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
     gain nothing. 0 for a query without relevant documents.
+
+    Formula: ERR_IA@k / ERR_IA@k of the greedy ideal ranking
+    Source: Chapelle, Ji, Liao, Velipasaoglu, Lai & Wu, Inf. Retrieval 2011; Clarke, Craswell,
+        Soboroff & Ashkan, WSDM 2011; ndeval nERR-IA
     """
     return ratio(
         _of_hits(judged, k, alpha, rel, _linear), _of_ideal(judged, k, alpha, rel, _linear)
@@ -156,13 +144,9 @@ def n_err_ia(
 
 @measure(
     "ERR_IA",
-    formula="sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) "
-    "(1 - alpha)^(relevant to s above i) / i, "
-    "divided by sum over ranks i <= k of (1 - alpha)^(i - 1) / i",
-    source=f"Chapelle, Metzler, Zhang & Grinspan, CIKM 2009; {_COMPARED}; ndeval ERR-IA",
-    aliases=("ERR-IA",),
-    takes_groups="subtopics",
-    exempt=_DEEPER,
+    names=("ERR-IA",),
+    traits=SUBTOPICS,
+    perfect=_NO_MAXIMUM,
 )
 def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Intent-aware expected reciprocal rank of binary judgments, as a share of k perfect documents.
@@ -171,6 +155,12 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
     `rel` or more) with probability alpha. As in ndeval, it is divided by the value of k documents
     that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
     relevant documents. At k = 1 ndeval leaves the division out.
+
+    Formula: sum over ranks i <= k of sum over subtopics s of Pr(s) J(d_i, s) (1 -
+        alpha)^(relevant to s above i) / i, divided by sum over ranks i <= k of (1 - alpha)^(i
+        - 1) / i
+    Source: Chapelle, Metzler, Zhang & Grinspan, CIKM 2009; Clarke, Craswell, Soboroff &
+        Ashkan, WSDM 2011; ndeval ERR-IA
     """
     gained = _of_hits(judged, k, alpha, rel, _linear)
     return ratio(gained, _all_relevant(judged, k, alpha, _linear))
@@ -181,21 +171,15 @@ def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: 
     return groups.expected(found.total(_novelty(found, alpha) * weights), rel)
 
 
-_NRBP = "Clarke, Kolla & Vechtomova, ICTIR 2009"
-
-
-@measure(
-    "nNRBP",
-    formula="NRBP / NRBP of the greedy ideal ranking",
-    source=f"{_NRBP}; ndeval nNRBP",
-    takes_groups="subtopics",
-    range=(0, None),
-)
+@measure("nNRBP", traits=SUBTOPICS, range=(0, None))
 def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision, as a share of what the ideal ranking has.
 
     The ideal ranking is that of alpha_nDCG, and so a ranking may be above 1. Unjudged documents
     gain nothing. 0 for a query without relevant documents, where ndeval has not-a-number.
+
+    Formula: NRBP / NRBP of the greedy ideal ranking
+    Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval nNRBP
     """
     groups = judged.subtopics
     hits, ideal = groups.judged.hits.relevant(rel), groups.novel_first(alpha, rel)
@@ -206,11 +190,8 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: 
 
 @measure(
     "NRBP",
-    formula="(1 - (1 - alpha) beta) sum over ranks i of beta^(i - 1) sum over subtopics s of "
-    "Pr(s) J(d_i, s) (1 - alpha)^(relevant to s above i)",
-    source=f"{_NRBP}; ndeval NRBP",
-    takes_groups="subtopics",
-    exempt=_NO_MAXIMUM,
+    traits=SUBTOPICS,
+    perfect=_NO_MAXIMUM,
 )
 def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
@@ -218,26 +199,28 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Re
     A document is worth what it is worth to alpha_DCG. 1 is the value of endlessly many documents
     that are all relevant to every subtopic. Unjudged documents gain nothing. 0 for a query without
     relevant documents.
+
+    Formula: (1 - (1 - alpha) beta) sum over ranks i of beta^(i - 1) sum over subtopics s of
+        Pr(s) J(d_i, s) (1 - alpha)^(relevant to s above i)
+    Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval NRBP
     """
     hits = judged.subtopics.judged.hits.relevant(rel)
     return _rank_biased(judged.subtopics, hits, alpha, beta, rel) * (1 - (1 - alpha) * beta)
 
 
-_AGRAWAL = "Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009"
-
-
 @measure(
     "AP_IA",
-    formula="sum over subtopics s of Pr(s) AP@k of s",
-    source=f"{_AGRAWAL}; ndeval MAP-IA",
-    aliases=("MAP_IA", "MAP-IA", "AP-IA"),
-    takes_groups="subtopics",
-    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
+    names=("MAP_IA", "MAP-IA", "AP-IA"),
+    traits=SUBTOPICS,
+    perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Intent-aware average precision: AP for each subtopic by itself, averaged over them.
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
+
+    Formula: sum over subtopics s of Pr(s) AP@k of s
+    Source: Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009; ndeval MAP-IA
     """
     groups = judged.subtopics
     return groups.expected(
@@ -247,20 +230,17 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "P_IA",
-    formula="sum over subtopics s of Pr(s) P@k of s",
-    source=f"{_AGRAWAL}; ndeval P-IA",
-    aliases=("P-IA",),
-    takes_groups="subtopics",
-    exempt={
-        "perfect is 1": "with fewer than k documents relevant to all, even a perfect ranking has "
-        "others",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
-    },
+    names=("P-IA",),
+    traits=SUBTOPICS,
+    perfect="with fewer than k documents relevant to all, even a perfect ranking has others",
 )
 def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Intent-aware precision: P@k for each subtopic by itself, averaged over them.
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
+
+    Formula: sum over subtopics s of Pr(s) P@k of s
+    Source: Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009; ndeval P-IA
     """
     groups = judged.subtopics
     return groups.expected(
@@ -269,12 +249,7 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
 
 @measure(
-    "StRecall",
-    formula="subtopics with a relevant document of rank <= k / subtopics with a relevant document",
-    source="Zhai, Cohen & Lafferty, SIGIR 2003; ndeval strec; NTCIREVAL I-rec (Sakai & Song, "
-    "SIGIR 2011)",
-    aliases=("strec", "S_recall", "S-recall", "I_rec", "I-rec", "irec"),
-    takes_groups="subtopics",
+    "StRecall", names=("strec", "S_recall", "S-recall", "I_rec", "I-rec", "irec"), traits=SUBTOPICS
 )
 def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Subtopic recall: the share of the subtopics that the documents down to rank k cover.
@@ -282,6 +257,11 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     A subtopic is covered by one document of grade `rel` or more. Weights do not matter. Subtopics
     without a relevant document do not count; 0 for a query that has only such. Unjudged documents
     cover nothing.
+
+    Formula: subtopics with a relevant document of rank <= k / subtopics with a relevant
+        document
+    Source: Zhai, Cohen & Lafferty, SIGIR 2003; ndeval strec; NTCIREVAL I-rec (Sakai & Song,
+        SIGIR 2011)
     """
     groups = judged.subtopics
     covered = groups.judged.hits.relevant(rel).top(groups.spread(k)).count() > 0
@@ -293,38 +273,23 @@ def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
     return groups.expected(found.total(found.grade / _logarithmic(found.rank)))
 
 
-@measure(
-    "D_nDCG",
-    formula="nDCG@k with the gain of a document = sum over subtopics s of Pr(s) grade for s",
-    source="Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG",
-    aliases=("D-nDCG",),
-    takes_groups="subtopics",
-    exempt={
-        "range": "the ideal is added up in another order, and the value may end an ulp above 1",
-    },
-)
+@measure("D_nDCG", names=("D-nDCG",), traits=SUBTOPICS)
 def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
 
     The ideal ranking holds all judged documents, retrieved or not, the highest global gain first.
     Grades below 0 and unjudged documents gain nothing. 0 for a query without relevant documents.
     It does not reward diversity by itself: see Dsharp_nDCG.
+
+    Formula: nDCG@k with the gain of a document = sum over subtopics s of Pr(s) grade for s
+    Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG
     """
     groups = judged.subtopics
     hits, ideal = groups.judged.hits.relevant(1), groups.most_first()
     return ratio(_worth(groups, hits, k), _worth(groups, ideal, k))
 
 
-@measure(
-    "Dsharp_nDCG",
-    formula="gamma * StRecall@k + (1 - gamma) * D_nDCG@k",
-    source="Sakai & Song, SIGIR 2011; NTCIREVAL D#-nDCG",
-    aliases=("D#-nDCG", "D#nDCG", "D#_nDCG"),
-    takes_groups="subtopics",
-    exempt={
-        "range": "D_nDCG is rounded: the value may end an ulp above 1",
-    },
-)
+@measure("Dsharp_nDCG", names=("D#-nDCG", "D#nDCG", "D#_nDCG"), traits=SUBTOPICS)
 def dsharp_ndcg(
     judged: Judged,
     k: Cutoff | None = None,
@@ -336,5 +301,8 @@ def dsharp_ndcg(
     """Subtopic recall and nDCG of the global gain together, the main measure of NTCIR's INTENT.
 
     Unjudged documents gain nothing and cover nothing. 0 for a query without relevant documents.
+
+    Formula: gamma * StRecall@k + (1 - gamma) * D_nDCG@k
+    Source: Sakai & Song, SIGIR 2011; NTCIREVAL D#-nDCG
     """
     return gamma * subtopic_recall(judged, k) + (1 - gamma) * d_ndcg(judged, k)

@@ -11,7 +11,16 @@ from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
-from cranfield.measures.registry import Bounded, Linear, expected, if_whole, measure
+from cranfield.measures.registry import (
+    EXTREMES,
+    Bounded,
+    Linear,
+    Names,
+    Traits,
+    expected,
+    if_whole,
+    measure,
+)
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -203,11 +212,6 @@ def by_gain(
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
-_DISCOUNTS_OF_ITS_OWN = {
-    "unjudged documents at the end with discount='linear'": "it knows the end of the ranking",
-    "cutoff beyond the depth with discount='linear'": "it knows the cutoff",
-    "best first is best with discount='ln'": "rank 2 counts more than rank 1: 1 / ln 2 is above 1",
-}
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 
@@ -239,29 +243,18 @@ def _linear(parameters: Parameters) -> Linear:
 
 @measure(
     "nDCG",
-    formula="DCG@k / DCG@k of the ideal ranking",
-    source="Järvelin & Kekäläinen, TOIS 2002; trec_eval ndcg, ndcg_cut",
-    aliases=("ndcg",),
-    variants={
-        "ndcg_burges": {"gain": "exp2"},
-        "nDCG_JK": {"discount": "jk"},
-        "MSnDCG": {},
-        "nCG": {"discount": "none"},
-    },
-    families={"ndcg_cut": CUTOFFS},
-    translate=_translate,
-    exempt={
-        "range with own gains": "a grade may cost something, and then a ranking may be below 0",
-        "0 without relevant documents with own gains": "grade 0 may be worth something",
-        **_DISCOUNTS_OF_ITS_OWN,
-        "range with discount='ln'": "the ideal has the best at rank 1, where rank 2 counts more",
-        "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
-        "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
-        "perfect is 1 with ideal='top'": "there are fewer documents of the top grade",
-    },
-    bounds=_bounded,
-    linear=_linear,
-    by_grade=by_gain,
+    names=Names(
+        ("ndcg",),
+        variants={
+            "ndcg_burges": {"gain": "exp2"},
+            "nDCG_JK": {"discount": "jk"},
+            "MSnDCG": {},
+            "nCG": {"discount": "none"},
+        },
+        families={"ndcg_cut": CUTOFFS},
+        translate=_translate,
+    ),
+    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain),
 )
 def ndcg(
     judged: Judged,
@@ -284,6 +277,9 @@ def ndcg(
     it was given), `ideal='top'` (the scaled DCG of C/W/L), `discount='none'` (nCG). With
     `discount='ln'` rank 2 counts more than rank 1, where the ideal has its best document: a ranking
     may then be above 1.
+
+    Formula: DCG@k / DCG@k of the ideal ranking
+    Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ndcg, ndcg_cut
     """
     best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
     return ratio(dcg(judged, k, gain=gain, discount=discount), best)
@@ -305,25 +301,18 @@ def expected_ndcg(
 
 @measure(
     "DCG",
-    formula="sum over ranks i <= k of gain_i / log2(i + 1)",
-    source="Järvelin & Kekäläinen, TOIS 2002; discount of Burges et al., ICML 2005; trec_eval dcg",
-    aliases=("dcg",),
-    variants={
-        "dcg_burges": {"gain": "exp2"},
-        "DCG_JK": {"discount": "jk"},
-        "CG": {"discount": "none"},
-    },
-    translate=_translate,
+    names=Names(
+        ("dcg",),
+        variants={
+            "dcg_burges": {"gain": "exp2"},
+            "DCG_JK": {"discount": "jk"},
+            "CG": {"discount": "none"},
+        },
+        translate=_translate,
+    ),
+    traits=Traits(bounds="extremes", linear="exact", by_grade=by_gain),
     range=(0, None),
-    exempt={
-        "perfect is 1": "it is not normalized: its maximum depends on the judgments",
-        "range with own gains": "a grade may cost something, and then the sum may be below 0",
-        "0 without relevant documents with own gains": "grade 0 may be worth something",
-        **_DISCOUNTS_OF_ITS_OWN,
-    },
-    bounds="extremes",
-    linear="exact",
-    by_grade=by_gain,
+    perfect="it is not normalized: its maximum depends on the judgments",
 )
 def dcg(
     judged: Judged,
@@ -336,6 +325,10 @@ def dcg(
 
     Unjudged documents gain nothing. Not normalized, so not comparable between queries: see nDCG.
     A mapping may give a grade a negative gain, and then the value may be negative.
+
+    Formula: sum over ranks i <= k of gain_i / log2(i + 1)
+    Source: Järvelin & Kekäläinen, TOIS 2002; discount of Burges et al., ICML 2005; trec_eval
+        dcg
     """
     return _discounted(judged, judged.hits, k, gain, discount)
 
@@ -359,23 +352,11 @@ def expected_dcg(
 @expected("IDCG")
 @measure(
     "IDCG",
-    formula="DCG@k of the ideal ranking",
-    source="Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg",
-    aliases=("ideal_dcg",),
-    translate=_translate,
+    names=Names(("ideal_dcg",), translate=_translate),
+    traits=EXTREMES,
     range=(0, None),
     higher_is_better=None,
-    exempt={
-        "perfect is 1": "it is the maximum of DCG, which depends on the judgments",
-        "0 without relevant documents with own gains": "grade 0 may be worth something",
-        "0 without results": "it looks at the judgments, retrieved or not",
-        "0 without relevant documents with ideal='top'": "the top grade is the collection's",
-        **_DISCOUNTS_OF_ITS_OWN,
-        "unjudged documents at the end with ideal='top'": "it goes on to the last retrieved",
-        "cutoff beyond the depth with ideal='top'": "it goes on to the cutoff",
-    },
-    bounds="extremes",
-    by_grade=True,
+    perfect="it is the maximum of DCG, which depends on the judgments",
 )
 def ideal_dcg(
     judged: Judged,
@@ -391,6 +372,9 @@ def ideal_dcg(
     gain first. The same for every run: it says how much there was to gain.
 
     Unjudged documents play no part.
+
+    Formula: DCG@k of the ideal ranking
+    Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
     best = _ideal(judged, k, gain, ideal)
     k = judged.down_to(k) if ideal == "top" else k
@@ -401,23 +385,8 @@ def ideal_dcg(
     )
 
 
-_COSTS = "a grade may cost something, and then a ranking may be below 0"
-_ZERO_GAINS = "grade 0 may be worth something"
-_LONGER = "trec_eval looks at the end of the ranking, too, if it is long enough"
-
-
 @measure(
-    "nDCG_rel",
-    formula="mean over the documents that gain something of DCG@i / DCG@i of the ideal ranking, "
-    "i = the document's rank; of the last rank where it was not retrieved",
-    source="trec_eval ndcg_rel",
-    aliases=("ndcg_rel",),
-    translate=_translate,
-    exempt={
-        "range with own gains": _COSTS,
-        "0 without relevant documents with own gains": _ZERO_GAINS,
-    },
-    by_grade=by_gain,
+    "nDCG_rel", names=Names(("ndcg_rel",), translate=_translate), traits=Traits(by_grade=by_gain)
 )
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Mean nDCG of the documents that gain something, each at the rank where it stands.
@@ -426,6 +395,10 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     best possible. 0 for a query whose judged documents gain nothing.
 
     Unjudged documents gain nothing.
+
+    Formula: mean over the documents that gain something of DCG@i / DCG@i of the ideal ranking,
+        i = the document's rank; of the last rank where it was not retrieved
+    Source: trec_eval ndcg_rel
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained = gains(hits, gain, judged.top_grade)
@@ -438,18 +411,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     return ratio(hits.total(found) + missing, ideal.count())
 
 
-@measure(
-    "RnDCG",
-    formula="mean of nDCG@p over the ranks p where the gain of the ideal ranking changes",
-    source="trec_eval Rndcg",
-    aliases=("Rndcg",),
-    translate=_translate,
-    exempt={
-        "range with own gains": _COSTS,
-        "unjudged documents at the end": _LONGER,
-    },
-    by_grade=by_gain,
-)
+@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=by_gain))
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.
 
@@ -458,6 +420,9 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     for a query without a document of grade `rel`.
 
     Unjudged documents gain nothing.
+
+    Formula: mean of nDCG@p over the ranks p where the gain of the ideal ranking changes
+    Source: trec_eval Rndcg
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
@@ -471,18 +436,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     return np.where(judged.n_relevant(rel) > 0, value, 0)
 
 
-@measure(
-    "G",
-    formula="sum of gain_i / log2(2 + cost_i - gain so far), divided by all there is to gain; "
-    "cost_i = sum of max(1, gain) down to rank i of the ideal ranking",
-    source="trec_eval G",
-    translate=_translate,
-    exempt={
-        "range with own gains": _COSTS,
-        "perfect is 1 with own gains": "a rank costs 1 where the ideal gains less",
-        "0 without relevant documents with own gains": _ZERO_GAINS,
-    },
-)
+@measure("G", names=Names(translate=_translate))
 def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Normalized gain: gain, discounted by how much less was gained so far than could have been.
 
@@ -490,6 +444,10 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     judged documents gain nothing.
 
     Unjudged documents gain nothing, and take up a rank.
+
+    Formula: sum of gain_i / log2(2 + cost_i - gain so far), divided by all there is to gain;
+        cost_i = sum of max(1, gain) down to rank i of the ideal ranking
+    Source: trec_eval G
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))

@@ -93,7 +93,7 @@ def _named(word: str) -> _Found:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
-        parameter = Measure(name).definition.alias_parameter.get(word.lower())
+        parameter = Measure(name).definition.names.parameter.get(word.lower())
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
@@ -115,7 +115,7 @@ def _as_call(word: str) -> _Found:
     name, parameters = known
     parameters = dict(parameters)
     if call["args"]:
-        parameters |= arguments(word, call["args"], Measure(name).definition.unnamed)
+        parameters |= arguments(word, call["args"], Measure(name).definition.names.unnamed)
     one, cutoff = Measure(name), (call["at"] or "").strip()
     if level:
         takes = one.definition.parameters
@@ -168,7 +168,7 @@ def _with_values(name: str, values: str) -> _Found:
     numbers = [float(number) for number in values.split(",")]
     if max(map(abs, numbers)) > _LARGEST:
         return []
-    parameter = definition.alias_parameter.get(name.lower())
+    parameter = definition.names.parameter.get(name.lower())
     if parameter is not None:
         if name.lower() in FAMILIES:
             return [(one, {**parameters, parameter: number}) for number in sorted(set(numbers))]

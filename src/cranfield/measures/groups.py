@@ -19,19 +19,21 @@ from cranfield.measures.precision import (
     precision,
     r_precision,
 )
-from cranfield.measures.registry import if_whole, measure
+from cranfield.measures.registry import Names, Traits, if_whole, measure
 from cranfield.preferences import Over
 from cranfield.ranked import Floats, ratio
+
+GROUPS = Traits(takes_groups=True, by_grade=True)
+PREFERENCES = Traits(takes_groups=True, by_grade=if_whole)
+_COUNT = "it is a count: it has no maximum"
+_ALL_EQUAL = "where all grades are equal, nothing is preferred, and it is 0"
 
 
 @measure(
     "GroupAP",
-    formula="mean over judgment groups of AP",
-    source="trec_eval map_avgjg",
-    aliases=("map_avgjg",),
-    takes_groups=True,
-    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
-    by_grade=True,
+    names=("map_avgjg",),
+    traits=GROUPS,
+    perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.
@@ -39,44 +41,44 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
     A group without relevant documents counts as 0. With plain judgments it is AP.
 
     Unjudged documents count as not relevant.
+
+    Formula: mean over judgment groups of AP
+    Source: trec_eval map_avgjg
     """
     return judged.groups.mean(named("AP", average_precision(judged.groups.judged, k, rel=rel)))
 
 
 @measure(
     "GroupP",
-    formula="mean over judgment groups of P@k",
-    source="trec_eval P_avgjg",
-    families={"P_avgjg": CUTOFFS},
-    takes_groups=True,
-    exempt={
-        "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
-    },
-    by_grade=True,
+    names=Names(families={"P_avgjg": CUTOFFS}),
+    traits=GROUPS,
+    perfect="with fewer than k relevant documents, even a perfect ranking has others",
 )
 def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Precision against each judgment group's own judgments, averaged over the groups.
 
     Unjudged documents count as not relevant.
+
+    Formula: mean over judgment groups of P@k
+    Source: trec_eval P_avgjg
     """
     return judged.groups.mean(named("precision", precision(judged.groups.judged, k, rel=rel)))
 
 
 @measure(
     "GroupRprec",
-    formula="mean over judgment groups of Rprec",
-    source="trec_eval Rprec_mult_avgjg",
-    families={"Rprec_mult_avgjg": MULTIPLES},
-    alias_parameter={"rprec_mult_avgjg": "multiple"},
-    takes_groups=True,
-    exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
-    by_grade=True,
+    names=Names(
+        families={"Rprec_mult_avgjg": MULTIPLES}, parameter={"rprec_mult_avgjg": "multiple"}
+    ),
+    traits=GROUPS,
 )
 def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision against each judgment group's own judgments, averaged over the groups.
 
     Unjudged documents count as not relevant.
+
+    Formula: mean over judgment groups of Rprec
+    Source: trec_eval Rprec_mult_avgjg
     """
     return judged.groups.mean(
         named("R-precision", r_precision(judged.groups.judged, multiple=multiple, rel=rel))
@@ -106,42 +108,38 @@ _Over = Annotated[
         _over,
     ),
 ]
-_PREFERENCES = {"perfect is 1": "where all grades are equal, nothing is preferred, and it is 0"}
-_COUNT = {"perfect is 1": "it is a count: it has no maximum"}
 
 
 @measure(
     "NumPrefs",
-    formula="preferences in the judgments",
-    source="trec_eval prefs_num_prefs_poss",
-    aliases=("prefs_num_prefs_poss",),
+    names=("prefs_num_prefs_poss",),
+    traits=PREFERENCES,
     aggregation="sum",
-    takes_groups=True,
-    higher_is_better=None,
     range=(0, None),
-    exempt={**_COUNT, "0 without results": "it counts judgments, retrieved or not"},
-    by_grade=if_whole,
+    higher_is_better=None,
+    perfect=_COUNT,
 )
 def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences: pairs of documents of which a group judged one better.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: preferences in the judgments
+    Source: trec_eval prefs_num_prefs_poss
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.of(over)[1])
+    return preferences.total(preferences.counted.possible(over))
 
 
 @measure(
     "NumPrefsFul",
-    formula="preferences that the run fulfils",
-    source="trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret",
-    aliases=("prefs_num_prefs_ful",),
-    variants={"prefs_num_prefs_ful_ret": {"over": "retrieved"}},
+    names=Names(
+        ("prefs_num_prefs_ful",), variants={"prefs_num_prefs_ful_ret": {"over": "retrieved"}}
+    ),
+    traits=PREFERENCES,
     aggregation="sum",
-    takes_groups=True,
     range=(0, None),
-    exempt=_COUNT,
-    by_grade=if_whole,
+    perfect=_COUNT,
 )
 def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences fulfilled: the better document stands above the other.
@@ -149,23 +147,25 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     A document that was not retrieved stands below all that were.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: preferences that the run fulfils
+    Source: trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret
     """
     preferences = judged.preferences
-    return preferences.total(preferences.counted.of(over)[0])
+    return preferences.total(preferences.counted.fulfilled(over))
 
 
 @measure(
     "Prefs",
-    formula="preferences fulfilled / preferences, of all groups together",
-    source="Carterette & Bennett, SIGIR 2008; trec_eval prefs_simp, prefs_simp_imp, prefs_simp_ret",
-    aliases=("prefs_simp",),
-    variants={
-        "prefs_simp_imp": {"over": "implied"},
-        "prefs_simp_ret": {"over": "retrieved"},
-    },
-    takes_groups=True,
-    exempt=_PREFERENCES,
-    by_grade=if_whole,
+    names=Names(
+        ("prefs_simp",),
+        variants={
+            "prefs_simp_imp": {"over": "implied"},
+            "prefs_simp_ret": {"over": "retrieved"},
+        },
+    ),
+    traits=PREFERENCES,
+    perfect=_ALL_EQUAL,
 )
 def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences that the run fulfils, all groups' together.
@@ -174,24 +174,29 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     preferences.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: preferences fulfilled / preferences, of all groups together
+    Source: Carterette & Bennett, SIGIR 2008; trec_eval prefs_simp, prefs_simp_imp,
+        prefs_simp_ret
     """
     preferences = judged.preferences
-    fulfilled, possible = preferences.counted.of(over)
-    return ratio(preferences.total(fulfilled), preferences.total(possible))
+    counted = preferences.counted
+    return ratio(
+        preferences.total(counted.fulfilled(over)), preferences.total(counted.possible(over))
+    )
 
 
 @measure(
     "PrefsByPair",
-    formula="mean over pairs of documents of the share of groups' preferences that are fulfilled",
-    source="trec_eval prefs_pair, prefs_pair_imp, prefs_pair_ret",
-    aliases=("prefs_pair",),
-    variants={
-        "prefs_pair_imp": {"over": "implied"},
-        "prefs_pair_ret": {"over": "retrieved"},
-    },
-    takes_groups=True,
-    exempt=_PREFERENCES,
-    by_grade=if_whole,
+    names=Names(
+        ("prefs_pair",),
+        variants={
+            "prefs_pair_imp": {"over": "implied"},
+            "prefs_pair_ret": {"over": "retrieved"},
+        },
+    ),
+    traits=PREFERENCES,
+    perfect=_ALL_EQUAL,
 )
 def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
@@ -200,50 +205,48 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     preferences.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: mean over pairs of documents of the share of groups' preferences that are
+        fulfilled
+    Source: trec_eval prefs_pair, prefs_pair_imp, prefs_pair_ret
     """
-    fulfilled, possible = judged.preferences.pairs.of(over)
-    shares = named(
-        "given: the share of groups that the run agrees with, added up over all pairs of documents",
-        fulfilled,
-    )
-    return ratio(shares, named("given: pairs of documents of which a group prefers one", possible))
+    pairs = judged.preferences.pairs()
+    return ratio(pairs.fulfilled(over), pairs.possible(over))
 
 
 @measure(
     "PrefsByGroup",
-    formula="mean over judgment groups of preferences fulfilled / preferences",
-    source="trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret",
-    aliases=("prefs_avgjg",),
-    variants={
-        "prefs_avgjg_imp": {"over": "implied"},
-        "prefs_avgjg_ret": {"over": "retrieved"},
-    },
-    takes_groups=True,
-    exempt=_PREFERENCES,
-    by_grade=if_whole,
+    names=Names(
+        ("prefs_avgjg",),
+        variants={
+            "prefs_avgjg_imp": {"over": "implied"},
+            "prefs_avgjg_ret": {"over": "retrieved"},
+        },
+    ),
+    traits=PREFERENCES,
+    perfect=_ALL_EQUAL,
 )
 def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, averaged over the groups; one without any counts as 0.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: mean over judgment groups of preferences fulfilled / preferences
+    Source: trec_eval prefs_avgjg, prefs_avgjg_imp, prefs_avgjg_ret
     """
     preferences = judged.preferences
-    shares = named("share", ratio(*preferences.counted.of(over)))
-    return ratio(preferences.total(shares), preferences.n_groups)
+    counted = preferences.counted
+    share = named("share", ratio(counted.fulfilled(over), counted.possible(over)))
+    return ratio(preferences.total(share), preferences.count())
 
 
 @measure(
     "PrefsRnonrel",
-    formula="mean over judgment groups of preferences fulfilled / preferences, with as many "
-    "nonrelevant documents (level 0) as relevant ones",
-    source="trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret",
-    aliases=("prefs_avgjg_Rnonrel",),
-    variants={"prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
-    takes_groups=True,
-    exempt={
-        "perfect is 1": "nonrelevant documents are held against each other, see below",
-    },
-    by_grade=if_whole,
+    names=Names(
+        ("prefs_avgjg_Rnonrel",), variants={"prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}}
+    ),
+    traits=PREFERENCES,
+    perfect="nonrelevant documents are held against each other, see below",
 )
 def preferences_balanced(
     judged: Judged,
@@ -262,13 +265,17 @@ def preferences_balanced(
     it, and so does this measure: it has trec_eval's value, not the one that its description gives.
 
     Unjudged documents are in no preference, and are passed over.
+
+    Formula: mean over judgment groups of preferences fulfilled / preferences, with as many
+        nonrelevant documents (level 0) as relevant ones
+    Source: trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret
     """
     preferences = judged.preferences
     if over == "retrieved":
-        fulfilled, possible = preferences.fewer_retrieved.of(over)
+        kept = preferences.fewer_retrieved
         r, n = preferences.n_relevant_retrieved, preferences.n_nonrelevant_retrieved
     else:
-        fulfilled, possible = preferences.fewer.of(over)
+        kept = preferences.fewer
         r, n = preferences.n_relevant, preferences.n_nonrelevant
     spare = named("missing", np.maximum(r - n, 0))
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
@@ -278,7 +285,7 @@ def preferences_balanced(
         "held against them",
         above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved,
     )
-    fulfilled = fulfilled + spare * preferences.n_relevant_retrieved + crowded * agreed
-    possible = possible + spare * preferences.n_relevant + crowded * r * n
+    fulfilled = kept.fulfilled(over) + spare * preferences.n_relevant_retrieved + crowded * agreed
+    possible = kept.possible(over) + spare * preferences.n_relevant + crowded * r * n
     share = named("share", ratio(fulfilled, possible))
-    return ratio(preferences.total(share), preferences.n_groups)
+    return ratio(preferences.total(share), preferences.count())

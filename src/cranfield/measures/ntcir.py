@@ -9,16 +9,13 @@ from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import Names, Traits, measure
 from cranfield.ranked import Floats, Ranked, powers, ratio
 
 Beta = Annotated[
     float,
     Parameter("how much gain counts beside the number of relevant documents", between(0, 1e6)),
 ]
-
-
-_OWN = {"0 without relevant documents with own gains": "grade 0 may be worth something"}
 
 
 def _relevant(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
@@ -36,13 +33,8 @@ def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta
 
 @measure(
     "Q",
-    formula="sum over relevant ranks i <= k of (relevant so far + beta * gain so far) / "
-    "(i + beta * ideal gain so far), divided by min(k, R)",
-    source="Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure",
-    aliases=("Q_measure", "Q-measure", "Qmeasure"),
-    exempt=_OWN,
-    bounds="every",
-    by_grade=by_gain,
+    names=("Q_measure", "Q-measure", "Qmeasure"),
+    traits=Traits(bounds="every", by_grade=by_gain),
 )
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
@@ -54,6 +46,10 @@ def q_measure(
     documents gain nothing; relevant ones that were not retrieved count as 0. Cut at k it is divided
     by k where that is less than the number of relevant documents, as NTCIREVAL has it (AP here is
     not). 0 for a query without relevant documents.
+
+    Formula: sum over relevant ranks i <= k of (relevant so far + beta * gain so far) / (i +
+        beta * ideal gain so far), divided by min(k, R)
+    Source: Sakai, NTCIR-4 2004; Sakai, Inf. Process. Manage. 2007; NTCIREVAL Q-measure
     """
     hits = _relevant(judged, gain).top(k)
     n_relevant = best_first(judged, gain).count()
@@ -61,19 +57,15 @@ def q_measure(
     return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
 
 
-@measure(
-    "O_measure",
-    formula="(1 + beta * gain) / (i + beta * ideal gain down to i), i = the first relevant rank",
-    source="Sakai, IPSJ TOD 2007; NTCIREVAL O-measure",
-    aliases=("O-measure", "Omeasure"),
-    exempt=_OWN,
-    by_grade=by_gain,
-)
+@measure("O_measure", names=("O-measure", "Omeasure"), traits=Traits(by_grade=by_gain))
 def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.
 
     For a user who wants one document, the better the sooner. Unjudged documents gain nothing. 0
     where nothing relevant was retrieved.
+
+    Formula: (1 + beta * gain) / (i + beta * ideal gain down to i), i = the first relevant rank
+    Source: Sakai, IPSJ TOD 2007; NTCIREVAL O-measure
     """
     hits = _relevant(judged, gain)
     return hits.first(_blended(judged, hits, gain, beta))
@@ -86,37 +78,32 @@ def _first_best(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -
     return best.first(best.rank)
 
 
-@measure(
-    "P_measure",
-    formula="blended ratio at the first of the best documents retrieved (see Q)",
-    source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-measure",
-    aliases=("P-measure", "Pmeasure"),
-    exempt=_OWN,
-)
+@measure("P_measure", names=("P-measure", "Pmeasure"))
 def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
 
     The best are those of the highest gain that was retrieved. For a user who looks for one highly
     relevant document and stops there. Unjudged documents gain nothing. 0 where nothing relevant
     was retrieved.
+
+    Formula: blended ratio at the first of the best documents retrieved (see Q)
+    Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-measure
     """
     hits = _relevant(judged, gain)
     at_best = hits.rank == hits.spread(_first_best(judged, hits, gain))
     return hits.total(np.where(at_best, _blended(judged, hits, gain, beta), 0))
 
 
-@measure(
-    "Pplus",
-    formula="mean of the blended ratio over the relevant documents down to the first of the best",
-    source="Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus",
-    aliases=("P-plus", "P_plus", "P+"),
-    exempt=_OWN,
-)
+@measure("Pplus", names=("P-plus", "P_plus", "P+"))
 def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
 
     As P-measure, for a user who also uses what stands above the first of the best documents.
     Unjudged documents gain nothing. 0 where nothing relevant was retrieved.
+
+    Formula: mean of the blended ratio over the relevant documents down to the first of the
+        best
+    Source: Sakai, AIRS 2006; Sakai, IPSJ TOD 2007; NTCIREVAL P-plus
     """
     hits = _relevant(judged, gain)
     above = hits.rank <= hits.spread(_first_best(judged, hits, gain))
@@ -139,18 +126,14 @@ def _users(value: Any) -> str:
 
 @measure(
     "NCU",
-    formula="sum over relevant ranks of the share of users who stop there * blended ratio (see Q)",
-    source="Sakai & Robertson, EVIA 2008; NTCIREVAL NCUgu,P NCUgu,BR NCUrb,P NCUrb,BR",
-    variants={
-        "NCUgu_P": {"beta": 0},
-        "NCUgu_BR": {},
-        "NCUrb_P": {"users": "rb", "beta": 0},
-        "NCUrb_BR": {"users": "rb"},
-    },
-    exempt={
-        **_OWN,
-        "perfect is 1 with own gains": "what gains something may have a weight of 0 in `stops`",
-    },
+    names=Names(
+        variants={
+            "NCUgu_P": {"beta": 0},
+            "NCUgu_BR": {},
+            "NCUrb_P": {"users": "rb", "beta": 0},
+            "NCUrb_BR": {"users": "rb"},
+        }
+    ),
 )
 def normalized_cumulative_utility(
     judged: Judged,
@@ -179,6 +162,10 @@ def normalized_cumulative_utility(
     Each stops at a relevant document, some of them at those that were not retrieved, who have
     nothing. Their utility is the blended ratio; with beta=0 it is precision. Unjudged documents
     stop nobody. 0 for a query without relevant documents.
+
+    Formula: sum over relevant ranks of the share of users who stop there * blended ratio (see
+        Q)
+    Source: Sakai & Robertson, EVIA 2008; NTCIREVAL NCUgu,P NCUgu,BR NCUrb,P NCUrb,BR
     """
     hits, ideal = _relevant(judged, gain), best_first(judged, gain)
     if users == "gu":

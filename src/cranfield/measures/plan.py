@@ -59,7 +59,7 @@ class Measure:
             raise unknown_measure(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
-        unnamed = self.definition.unnamed
+        unnamed = self.definition.names.unnamed
         if unnamed is not None and unnamed not in dict(self.given):
             stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
             object.__setattr__(self, "given", stated)
@@ -72,7 +72,7 @@ class Measure:
     @property
     def bounds(self) -> Bounded:
         """How its bounds are found, with these parameters."""
-        declared = self.definition.bounds
+        declared = self.definition.traits.bounds
         return declared(self.parameters) if callable(declared) else declared
 
     @property
@@ -80,7 +80,7 @@ class Measure:
         """Whether documents add to it one by one, with these parameters and this cutoff."""
         if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which hangs on grades
             return "no"
-        declared = self.definition.linear
+        declared = self.definition.traits.linear
         return declared(self.parameters) if callable(declared) else declared
 
     @property
@@ -91,7 +91,7 @@ class Measure:
 
     def __str__(self) -> str:
         at = "" if self.cutoff is None else f"@{self._at}"
-        return self.name + written(self.given, self.definition.unnamed) + at
+        return self.name + written(self.given, self.definition.names.unnamed) + at
 
     __repr__ = __str__
 
@@ -144,7 +144,7 @@ class Measure:
         """
         if not lists:
             return self.with_parameters(parameters)
-        unnamed = self.definition.unnamed
+        unnamed = self.definition.names.unnamed
         if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
             return self.with_parameters({unnamed: lists[0], **parameters})
         if len(lists) == 1 and not parameters and is_list(lists[0]):
@@ -209,7 +209,7 @@ class Measure:
         """Return the measure with some parameters set."""
         known = self.definition.parameters
         values = dict(self.given)
-        name, translated = self.definition.translate(
+        name, translated = self.definition.names.translate(
             self.name, {key.lower(): value for key, value in parameters.items()}
         )
         if name != self.name:
@@ -234,8 +234,8 @@ class Measure:
             whole = f"Set{self.name}"
             uncut = f"; over everything retrieved it is {whole}" if whole in DEFINITIONS else ""
             raise MeasureError(f"{self} needs a cutoff: {cut}{uncut}")
-        if self.definition.fits is not None:
-            self.definition.fits(self)
+        if self.definition.traits.fits is not None:
+            self.definition.traits.fits(self)
 
     def aggregate(self, values: Floats) -> float:
         """Return the value over all queries, of their values (n_queries,)."""
@@ -345,12 +345,13 @@ def _of_ties(one: Measure, judged: Judged) -> Kernel:
             return definition.expected
         theirs = ", ".join(each.name for each in definitions() if each.expected)
         raise MeasureError(f"{one} has no formula for ties='expected'; these have: {theirs}")
-    if judged.ties in ("best", "worst") and definition.by_grade is not True:
+    by_grade = definition.traits.by_grade
+    if judged.ties in ("best", "worst") and by_grade is not True:
         why = "a higher grade is not always the better one to have first"
-        if definition.by_grade:
-            why = definition.by_grade(judged, **one.parameters)
+        if by_grade:
+            why = by_grade(judged, **one.parameters)
         if why:
-            theirs = ", ".join(each.name for each in definitions() if each.by_grade)
+            theirs = ", ".join(each.name for each in definitions() if each.traits.by_grade)
             raise MeasureError(
                 f"{one}: ties={judged.ties!r} ranks equal scores by grade, and for this measure "
                 f"that is not the {judged.ties} order: {why}; it is for {theirs}"

@@ -9,7 +9,7 @@ from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
-from cranfield.measures.registry import expected, measure
+from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
 from cranfield.ranked import Floats, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -37,21 +37,17 @@ Beta = Annotated[
 
 @measure(
     "P",
-    formula="relevant documents in the first k / k",
-    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P",
-    aliases=("Precision",),
-    exempt={
-        "perfect is 1": "with fewer than k relevant documents, even a perfect ranking has others",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved",
-    },
-    bounds="extremes",
-    linear="exact",
-    by_grade=True,
+    names=("Precision",),
+    traits=LINEAR,
+    perfect="with fewer than k relevant documents, even a perfect ranking has others",
 )
 def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
 
     Ranks that the run leaves empty, and unjudged documents, count as not relevant.
+
+    Formula: relevant documents in the first k / k
+    Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P
     """
     return ratio(judged.hits.relevant(rel).top(k).count(), k)
 
@@ -64,13 +60,9 @@ def expected_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "R",
-    formula="relevant documents in the first k / relevant documents",
-    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall",
-    aliases=("Recall",),
-    families={"recall": CUTOFFS},
-    exempt={"perfect is 1": "k ranks may be too few for all relevant documents"},
-    bounds="split",
-    by_grade=True,
+    names=Names(("Recall",), families={"recall": CUTOFFS}),
+    traits=SPLIT,
+    perfect="k ranks may be too few for all relevant documents",
 )
 def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
@@ -78,6 +70,9 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Relevant are those of the judgments, retrieved or not. 0 for a query without any.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant documents in the first k / relevant documents
+    Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
     """
     return ratio(judged.hits.relevant(rel).top(k).count(), judged.n_relevant(rel))
 
@@ -88,24 +83,16 @@ def expected_recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(judged.places(judged.hits.grade >= rel, k).so_far(), judged.n_relevant(rel))
 
 
-@measure(
-    "F",
-    formula="(1 + beta^2) P R / (beta^2 P + R), of P@k and R@k",
-    source="van Rijsbergen, Information Retrieval, 1979",
-    aliases=("f1",),
-    exempt={
-        "perfect is 1": "where P@k or R@k cannot be 1, neither can this",
-        "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
-    },
-    bounds="split",
-    by_grade=True,
-)
+@measure("F", names=("f1",), traits=SPLIT, perfect="where P@k or R@k cannot be 1, neither can this")
 def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
 
     Recall counts beta times as much as precision. 0 where both are 0.
 
     Unjudged documents count as not relevant.
+
+    Formula: (1 + beta^2) P R / (beta^2 P + R), of P@k and R@k
+    Source: van Rijsbergen, Information Retrieval, 1979
     """
     p = named("precision", precision(judged, k, rel=rel))
     r = named("recall", recall(judged, k, rel=rel))
@@ -120,21 +107,16 @@ def expected_f(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> 
     return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
 
 
-@measure(
-    "RelP",
-    formula="relevant documents in the first k / min(k, relevant documents)",
-    source="trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)",
-    aliases=("R_cap",),
-    families={"relative_P": CUTOFFS},
-    bounds="split",
-    by_grade=True,
-)
+@measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT)
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
 
     Also known as capped recall. 0 for a query without relevant documents.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant documents in the first k / min(k, relevant documents)
+    Source: trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)
     """
     found = judged.hits.relevant(rel).top(k).count()
     return ratio(found, np.minimum(k, judged.n_relevant(rel)))
@@ -147,18 +129,14 @@ def expected_relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> F
     return ratio(found, np.minimum(k, judged.n_relevant(rel)))
 
 
-@measure(
-    "Success",
-    formula="1 if a relevant document is in the first k, else 0",
-    source="trec_eval success; also known as hit rate, hit@k, and recall@k with one answer",
-    aliases=("hit_rate", "hitrate", "hit"),
-    bounds="extremes",
-    by_grade=True,
-)
+@measure("Success", names=("hit_rate", "hitrate", "hit"), traits=EXTREMES)
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all.
 
     Unjudged documents count as not relevant.
+
+    Formula: 1 if a relevant document is in the first k, else 0
+    Source: trec_eval success; also known as hit rate, hit@k, and recall@k with one answer
     """
     return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
 
@@ -174,16 +152,12 @@ def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "Rprec",
-    formula="relevant documents in the first R / R, R = the number of relevant documents "
-    "(or multiple R, where it is not 1)",
-    source="Buckley & Voorhees, in TREC: Experiment and Evaluation, 2005; trec_eval Rprec, "
-    "Rprec_mult",
-    aliases=("R-prec", "r-precision", "r_precision"),
-    families={"Rprec_mult": MULTIPLES},
-    alias_parameter={"rprec_mult": "multiple"},
-    exempt={"perfect is 1 with multiple given": "fewer or more ranks than relevant documents"},
-    bounds="split",
-    by_grade=True,
+    names=Names(
+        ("R-prec", "r-precision", "r_precision"),
+        families={"Rprec_mult": MULTIPLES},
+        parameter={"rprec_mult": "multiple"},
+    ),
+    traits=SPLIT,
 )
 def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.
@@ -192,6 +166,11 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     than a tenth of a rank is over. 0 for a query without relevant documents.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant documents in the first R / R, R = the number of relevant documents (or
+        multiple R, where it is not 1)
+    Source: Buckley & Voorhees, in TREC: Experiment and Evaluation, 2005; trec_eval Rprec,
+        Rprec_mult
     """
     ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
     return precision(judged, ranks, rel=rel)
@@ -204,18 +183,14 @@ def expected_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel =
     return expected_precision(judged, ranks, rel=rel)
 
 
-@measure(
-    "RR",
-    formula="1 / rank of the first relevant document",
-    source="Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank",
-    aliases=("recip_rank", "MRR"),
-    bounds="extremes",
-    by_grade=True,
-)
+@measure("RR", names=("recip_rank", "MRR"), traits=EXTREMES)
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k).
 
     Unjudged documents count as not relevant.
+
+    Formula: 1 / rank of the first relevant document
+    Source: Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank
     """
     hits = judged.hits.relevant(rel).top(k)
     return hits.first(1 / hits.rank)
@@ -232,13 +207,9 @@ def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Re
 
 @measure(
     "AP",
-    formula="sum of the precision at each relevant document (of rank <= k) / relevant documents",
-    source="Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut",
-    aliases=("map", "LRAP"),
-    families={"map_cut": CUTOFFS},
-    exempt={"perfect is 1 at k": "divided by all relevant documents, also where k is smaller"},
-    bounds="split",
-    by_grade=True,
+    names=Names(("map", "LRAP"), families={"map_cut": CUTOFFS}),
+    traits=SPLIT,
+    perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision where each stands.
@@ -248,6 +219,9 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
 
     Unjudged documents count as not relevant.
+
+    Formula: sum of the precision at each relevant document (of rank <= k) / relevant documents
+    Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
     """
     hits = judged.hits.relevant(rel).top(k)
     precision_here = named("precision", hits.ordinal / hits.rank)
@@ -268,39 +242,30 @@ def expected_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: 
     return ratio(places.ranked.total(here * precision_here), judged.n_relevant(rel))
 
 
-@measure(
-    "GMAP",
-    formula="exp(mean over queries of ln max(AP, 0.00001))",
-    source="Robertson, CIKM 2006; trec_eval gm_map",
-    aliases=("gm_map", "geometric_map"),
-    aggregation="geometric",
-    bounds="split",
-    by_grade=True,
-)
+@measure("GMAP", names=("gm_map", "geometric_map"), traits=SPLIT, aggregation="geometric")
 def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean average precision: a query's value is its AP, the mean is geometric.
 
     It rewards improving the worst queries. Values below 0.00001 count as 0.00001 in the mean.
 
     Unjudged documents count as not relevant.
+
+    Formula: exp(mean over queries of ln max(AP, 0.00001))
+    Source: Robertson, CIKM 2006; trec_eval gm_map
     """
     return average_precision(judged, rel=rel)
 
 
-@measure(
-    "Bpref",
-    formula="sum over relevant retrieved of 1 - min(n, R) / min(N, R), divided by R; n = judged "
-    "nonrelevant above it, N = judged nonrelevant, R = relevant",
-    source="Buckley & Voorhees, SIGIR 2004; trec_eval bpref",
-    aliases=("bpref",),
-    bounds="split",
-    by_grade=True,
-)
+@measure("Bpref", names=("bpref",), traits=SPLIT)
 def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
 
     Unjudged documents, and those judged with a negative grade, are passed over. 0 for a query
     without relevant documents.
+
+    Formula: sum over relevant retrieved of 1 - min(n, R) / min(N, R), divided by R; n = judged
+        nonrelevant above it, N = judged nonrelevant, R = relevant
+    Source: Buckley & Voorhees, SIGIR 2004; trec_eval bpref
     """
     pool = judged.hits.relevant(0)
     n_relevant = judged.n_relevant(rel)
@@ -312,33 +277,21 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(pool.total(preferred), n_relevant)
 
 
-@measure(
-    "GMBpref",
-    formula="exp(mean over queries of ln max(Bpref, 0.00001))",
-    source="trec_eval gm_bpref; after Robertson, CIKM 2006",
-    aliases=("gm_bpref",),
-    aggregation="geometric",
-    bounds="split",
-    by_grade=True,
-)
+@measure("GMBpref", names=("gm_bpref",), traits=SPLIT, aggregation="geometric")
 def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
 
     Values below 0.00001 count as 0.00001 in the mean.
 
     Unjudged documents are passed over, as in Bpref.
+
+    Formula: exp(mean over queries of ln max(Bpref, 0.00001))
+    Source: trec_eval gm_bpref; after Robertson, CIKM 2006
     """
     return bpref(judged, rel=rel)
 
 
-@measure(
-    "infAP",
-    formula="mean over relevant documents of 1/i + (i-1)/i * (pool above / (i-1)) * "
-    "(relevant above + e) / (judged above + 2 e), i = its rank, e = 0.00001",
-    source="Yilmaz & Aslam, CIKM 2006; trec_eval infAP",
-    aliases=("inf_ap",),
-    exempt={"perfect is 1": "the smoothing e holds it a little below"},
-)
+@measure("infAP", names=("inf_ap",), perfect="the smoothing e holds it a little below")
 def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Inferred average precision: AP estimated where only a sample of the pool was judged.
 
@@ -347,6 +300,10 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     entry were not pooled and count as not relevant. 0 for a query without relevant documents.
 
     Unjudged documents are those without an entry.
+
+    Formula: mean over relevant documents of 1/i + (i-1)/i * (pool above / (i-1)) * (relevant
+        above + e) / (judged above + 2 e), i = its rank, e = 0.00001
+    Source: Yilmaz & Aslam, CIKM 2006; trec_eval infAP
     """
     pool = judged.hits
     is_relevant = pool.grade >= rel
@@ -366,18 +323,16 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 SMOOTH = 1e-5
 
 
-@measure(
-    "binG",
-    formula="sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R",
-    source="trec_eval binG",
-    by_grade=True,
-)
+@measure("binG", traits=BY_GRADE)
 def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
 
     0 for a query without relevant documents.
 
     Unjudged documents count as not relevant.
+
+    Formula: sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R
+    Source: trec_eval binG
     """
     hits = judged.hits.relevant(rel)
     discount = named("discount", log2(2 + hits.rank - hits.ordinal))
@@ -386,15 +341,10 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "YAAP",
-    formula="ln((1 + S) / (1 + R - S)), S = sum of the precision at each relevant document",
-    source="Robertson, ECIR 2012; trec_eval yaap",
-    aliases=("yaap",),
+    names=("yaap",),
+    traits=BY_GRADE,
     range=(-math.inf, None),
-    exempt={
-        "perfect is 1": "it is a log odds: a perfect ranking has ln(1 + R)",
-        "0 without results": "it is ln(1 / (1 + R)) there",
-    },
-    by_grade=True,
+    perfect="it is a log odds: a perfect ranking has ln(1 + R)",
 )
 def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Yet another average precision: the log odds of AP, smoothed, so that it averages better.
@@ -403,6 +353,9 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     nothing relevant was retrieved, it is ln(1 / (1 + R)).
 
     Unjudged documents count as not relevant.
+
+    Formula: ln((1 + S) / (1 + R - S)), S = sum of the precision at each relevant document
+    Source: Robertson, ECIR 2012; trec_eval yaap
     """
     hits = judged.hits.relevant(rel)
     found = hits.total(named("precision", hits.ordinal / hits.rank))
@@ -411,13 +364,11 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "IPrec",
-    formula="highest precision at any rank that has recall x or more, that is round(x R) of the R "
-    "relevant documents",
-    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
-    "trec_eval iprec_at_recall",
-    aliases=("interpolated_precision_at_recall",),
-    families={"iprec_at_recall": RECALL_POINTS, "PR_curve": RECALL_POINTS},
-    by_grade=True,
+    names=Names(
+        ("interpolated_precision_at_recall",),
+        families={"iprec_at_recall": RECALL_POINTS, "PR_curve": RECALL_POINTS},
+    ),
+    traits=BY_GRADE,
 )
 def interpolated_precision(
     judged: Judged, recall: RecallPoint, *, version: Version = 10, rel: Rel = 1
@@ -429,6 +380,11 @@ def interpolated_precision(
     gets there.
 
     Unjudged documents count as not relevant.
+
+    Formula: highest precision at any rank that has recall x or more, that is round(x R) of the
+        R relevant documents
+    Source: Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval
+        iprec_at_recall
     """
     hits = judged.hits.relevant(rel)
     needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
@@ -449,13 +405,7 @@ def _points(value: Any) -> tuple[float, ...]:
 
 
 @measure(
-    "IAP",
-    formula="mean of IPrec@x over the recall points x",
-    source="Salton & McGill, Introduction to Modern Information Retrieval, 1983; "
-    "trec_eval 11pt_avg",
-    aliases=("11pt_avg", "11pt"),
-    alias_parameter={"11pt_avg": "points"},
-    by_grade=True,
+    "IAP", names=Names(("11pt_avg", "11pt"), parameter={"11pt_avg": "points"}), traits=BY_GRADE
 )
 def interpolated_average_precision(
     judged: Judged,
@@ -469,6 +419,10 @@ def interpolated_average_precision(
     """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others).
 
     Unjudged documents count as not relevant.
+
+    Formula: mean of IPrec@x over the recall points x
+    Source: Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval
+        11pt_avg
     """
     total = interpolated_precision(judged, points[-1], version=version, rel=rel)
     for point in points[-2::-1]:  # trec_eval adds from the last point to the first

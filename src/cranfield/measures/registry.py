@@ -9,9 +9,10 @@ import inspect
 import keyword
 import math
 import os
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cranfield.cached import cached_property
@@ -23,13 +24,9 @@ from cranfield.ranked import Floats, geometric_mean, mean, total
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
-# Which grades of the unjudged documents are tried for the lowest and the highest value: see bounds.
 Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
-# Whether the value is a sum over documents of what a grade is worth times a weight of the rank, or
-# the ratio of such a sum to that of the ideal ranking.
 Linear = Literal["no", "exact", "ratio"]
 Kernel = Callable[..., Any]
-# Whether grades rank equal scores from best to worst; or, of a run and the parameters, why not.
 ByGrade = bool | Callable[..., str]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
@@ -41,32 +38,109 @@ AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
 }
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Traits:
+    """What is known of a measure beside its value, and used by bounds, ties and comparisons.
+
+    `takes_groups`: True, it reads `judged.groups`: judgments in groups, with one cutoff for each
+    group; "subtopics", it reads `judged.subtopics`, with one cutoff for each query; False: it
+    refuses judgments in groups. `takes_cost`: it reads what the run says each document costs.
+
+    `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
+    proved to be enough: "extremes", "split", "ratio", "sorted" or "every" (see
+    `cranfield.bounds`). By default they are "attained", not proved. "none": the value does not
+    depend on grades; "refused": it depends on more than grades.
+
+    `linear` says whether a document adds what its grade is worth, times a weight that depends on
+    its rank, on how many documents were retrieved and on the parameters, and on nothing else:
+    "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
+    Then the difference of two runs has bounds of its own (see `cranfield.pairs.joint_bounds`).
+
+    `by_grade`: of all orders of tied documents, the one by falling grade has the best value and
+    the one by rising grade the worst (unjudged documents last, or first), so that ties="best" and
+    "worst" apply. It may be a function of the Judged and the parameters that returns why that is
+    not so, or an empty text.
+
+    `bounds` and `linear` may be functions of the parameters. `fits` is given a Measure, and raises
+    MeasureError if its cutoff and parameters do not go together.
+    """
+
+    takes_groups: TakesGroups = False
+    takes_cost: bool = False
+    bounds: Bounded | Callable[[Parameters], Bounded] = "attained"
+    linear: Linear | Callable[[Parameters], Linear] = "no"
+    by_grade: ByGrade = False
+    fits: Callable[[Any], None] | None = None
+
+
+BY_GRADE = Traits(by_grade=True)
+EXTREMES = Traits(bounds="extremes", by_grade=True)
+SPLIT = Traits(bounds="split", by_grade=True)
+LINEAR = Traits(bounds="extremes", linear="exact", by_grade=True)
+NOT_OF_GRADES = Traits(bounds="none", by_grade=True)
+
+
+def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
+    return name, parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """How a measure is written beside its name, by other tools above all.
+
+    `aliases` are other names; so are `variants`, with the parameters that they stand for, and
+    `families`, trec_eval's names for several cutoffs, or for several values of a parameter.
+    `parameter` says which parameter the number behind a name is: {"set_f": "x"} for set_F.2.
+    `translate` turns another tool's parameters into ours. `unnamed` is the parameter that may be
+    written without its name, and is always shown: CWL('AP').
+    """
+
+    aliases: Sequence[str] = ()
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    families: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    parameter: Mapping[str, str] = field(default_factory=dict)
+    translate: Translation = _no_translation
+    unnamed: str | None = None
+
+    def implied(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """Return every name and the parameters that it implies; the measure's own comes first."""
+        return {**{known: {} for known in (name, *self.aliases, *self.families)}, **self.variants}
+
+
+# The lines of a docstring that tell how the number is made, and who says so.
+_SAID = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
+
+
 @dataclass(eq=False, repr=False)
 class Definition:
     """All that is known of a measure, but for the values of its parameters."""
 
     name: str
     kernel: Kernel
-    formula: str  # in plain text
-    source: str  # the paper (authors, venue, year), or the tool that defines it
-    aliases: tuple[str, ...]  # names by which other tools call it
-    families: Mapping[str, tuple[Any, ...]]  # trec_eval's names for several cutoffs, or parameters
-    translate: Translation  # other tools' parameters into ours
-    alias_parameter: Mapping[str, str]  # set_F.2, set_F_2: the number is this parameter
+    names: Names
+    traits: Traits
     aggregation: Aggregation  # "none": the value of a query is a text
-    # Judgments in groups, too (all other measures refuse them), cut for each group by itself; or as
-    # subtopics of one need, which are cut together.
-    takes_groups: TakesGroups
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
-    exempt: Mapping[str, str]  # properties that do not hold, each with its reason
-    bounds: Bounded | Callable[[Parameters], Bounded]  # how they are found; may hang on parameters
-    linear: Linear | Callable[[Parameters], Linear]  # may hang on parameters
-    unnamed: str | None  # the parameter that is written without its name: CWL('AP')
-    takes_cost: bool  # of looking at each document, an optional column of the run
-    fits: Callable[[Any], None] | None  # of a Measure: MeasureError if cutoff and parameters do not
-    by_grade: ByGrade  # of equal scores, ranked by grade: no order is better, none is worse
+    perfect: str  # why a perfect ranking may have less than 1; empty: it has 1
+    perfect_cut: str  # the same where the measure is cut
     expected: Kernel | None = None  # the mean over all orders of equal scores
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Every other name."""
+        its = self.names
+        return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
+
+    @property
+    def takes_groups(self) -> TakesGroups:
+        """Whether it takes judgments in groups, and how: see Traits."""
+        return self.traits.takes_groups
+
+    @property
+    def takes_cost(self) -> bool:
+        """Whether it reads what the run says each document costs."""
+        return self.traits.takes_cost
 
     @cached_property
     def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
@@ -132,10 +206,30 @@ class Definition:
             "none": "no value",
         }[self.aggregation]
 
+    @cached_property
+    def _docstring(self) -> tuple[str, Mapping[str, str]]:
+        """The docstring without its formula and source, and these."""
+        text = inspect.getdoc(self.kernel) or ""
+        said = _SAID.search(text)
+        if said is None:
+            return text, {}
+        parts = {name: " ".join(one.split()) for name, one in said.groupdict().items()}
+        return "\n\n".join(filter(None, (text[: said.start()].strip(), text[said.end() :]))), parts
+
     @property
     def documentation(self) -> str:
-        """The kernel's docstring."""
-        return inspect.getdoc(self.kernel) or ""
+        """What the measure means: the kernel's docstring, but for the formula and the source."""
+        return self._docstring[0]
+
+    @property
+    def formula(self) -> str:
+        """How the number is made, in plain text."""
+        return self._docstring[1].get("formula", "")
+
+    @property
+    def source(self) -> str:
+        """The paper (authors, venue, year), or the tool that defines it."""
+        return self._docstring[1].get("source", "")
 
     @property
     def summary(self) -> str:
@@ -147,137 +241,88 @@ class Definition:
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
-        return self.name + written(self.defaults.items(), self.unnamed) + at
+        return self.name + written(self.defaults.items(), self.names.unnamed) + at
 
 
 DEFINITIONS: dict[str, Definition] = {}
 # Every name in lower case -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
-# The same by exact spelling, which goes first: rbp is trec_eval's, with its default, RBP is ours.
+# Exact spellings win over these: `rbp` is trec_eval's (p=0.9, graded), `RBP` is ours.
 _EXACT: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
 
-def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
-    return name, parameters
-
-
 def measure(
     name: str,
     *,
-    formula: str,
-    source: str,
-    aliases: Sequence[str] = (),
-    variants: Mapping[str, Mapping[str, Any]] | None = None,
-    families: Mapping[str, tuple[Any, ...]] | None = None,
-    translate: Translation = _no_translation,
-    alias_parameter: Mapping[str, str] | None = None,
+    names: Names | Sequence[str] = (),
+    traits: Traits = Traits(),
     aggregation: Aggregation = "mean",
-    takes_groups: TakesGroups = False,
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool | None = True,
-    exempt: Mapping[str, str] | None = None,
-    bounds: Bounded | Callable[[Parameters], Bounded] = "attained",
-    linear: Linear | Callable[[Parameters], Linear] = "no",
-    unnamed: str | None = None,
-    takes_cost: bool = False,
-    fits: Callable[[Any], None] | None = None,
-    by_grade: ByGrade = False,
+    perfect: str = "",
+    perfect_cut: str = "",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
     The function takes a Judged and returns a column (n_queries, 1). A second positional argument
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are
-    the parameters; each is annotated with a Parameter and has a default. One of them, `unnamed`,
-    may be given without its name, and is always shown: `CWL('AP')`. With cutoffs, use `Ranked.top`
-    and return (n_queries, n_cutoffs), as its methods do.
+    the parameters; each is annotated with a Parameter and has a default. With cutoffs, use
+    `Ranked.top` and return (n_queries, n_cutoffs), as its methods do. The docstring says what is
+    measured, and ends in two lines that are shown beside it: `Formula:`, in plain text, and
+    `Source:`, the paper or the tool that defines the measure.
 
-    `formula` and `source` are shown. `aliases` are other names; so are `variants`, with the
-    parameters that they stand for, and `families`, which stand for several cutoffs (trec_eval's
-    names); `alias_parameter` says which parameter a number behind a name is, `translate` turns
-    other tools' parameters into ours. `aggregation` makes one value of all queries' ("none": the
-    value is a text), `range` is that of a query's value, `higher_is_better` says which of two
-    systems wins (None: neither). `takes_groups`: it reads `judged.groups` ("subtopics":
-    `judged.subtopics`); `takes_cost`: it reads the run's costs. `fits` is given a Measure, and
-    raises MeasureError if its cutoff and parameters do not go together. `exempt` names what the
-    tests hold of all measures and does not hold of this one, each with its reason.
+    `names` are other names: some, or `Names`. `traits` tell what is known of the measure beside
+    its value: see `Traits`. `aggregation` makes one value of all queries' ("none": the value is a
+    text), `range` is that of a query's value, `higher_is_better` says which of two systems wins
+    (None: neither). `perfect` says why a perfect ranking may have less than 1, `perfect_cut` why
+    one that is cut may.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
-    and for a declaration that lacks something.
-
-    `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
-    found to be enough: "extremes", "split", "ratio", "sorted" or "every" (see `cranfield.bounds`).
-    Without it they are "attained", not proved. "none": it does not hang on grades; "refused": it
-    takes more than grades.
-
-    `linear` says whether a document adds what its grade is worth, times a weight that depends on
-    its rank, on how many documents were retrieved and on the parameters, and on nothing else:
-    "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
-    Then the difference of two runs has bounds of its own (see `cranfield.pairs.joint_bounds`).
-
-    `by_grade` says that of all orders of equal scores, the one by falling grade has the best value
-    and the one by rising grade the worst (what is unjudged comes last, or first); ties="best" and
-    "worst" take the measure then. It may be a function of the Judged and the parameters that
-    returns why that is not so, or nothing. What is averaged over all orders is registered by
-    `expected`.
+    and for a declaration that lacks something. What is averaged over all orders of tied documents
+    is registered by `expected`.
 
     >>> import numpy as np
     >>> from cranfield import Measure, ratio
-    >>> @measure("TopHit", formula="grade at rank 1 / top grade", source="this page")
+    >>> @measure("TopHit")
     ... def top_hit(judged):
-    ...     '''The grade of the first document, as a share of the highest.'''
+    ...     '''The grade of the first document, as a share of the highest.
+    ...
+    ...     Formula: grade at rank 1 / top grade
+    ...     Source: this page
+    ...     '''
     ...     first = judged.hits.where(judged.hits.rank == 1)
     ...     return ratio(first.total(first.grade), np.array([[judged.top_grade]]))
     >>> Measure("TopHit")({"d1": 3, "d2": 2}, ["d2", "d1"])
     0.6666666666666666
     """
+    its_names = names if isinstance(names, Names) else Names(tuple(names))
 
     def register(kernel: Kernel) -> Kernel:
         definition = Definition(
-            name=name,
-            kernel=kernel,
-            formula=formula,
-            source=source,
-            aliases=tuple(dict.fromkeys((*aliases, *(variants or {}), *(families or {})))),
-            families=families or {},
-            translate=translate,
-            alias_parameter=alias_parameter or {},
-            aggregation=aggregation,
-            takes_groups=takes_groups,
-            range=range,
-            higher_is_better=higher_is_better,
-            exempt=exempt or {},
-            bounds=bounds,
-            linear=linear,
-            unnamed=unnamed,
-            takes_cost=takes_cost,
-            fits=fits,
-            by_grade=by_grade,
+            *(name, kernel, its_names, traits, aggregation),
+            *(range, higher_is_better, perfect, perfect_cut),
         )
-        implied: dict[str, Mapping[str, Any]] = {
-            **{known: {} for known in (name, *aliases, *definition.families)},
-            **(variants or {}),
-        }
         if definition.is_own:
-            _check_own(definition, implied)
-            for names in (VARIANTS, _EXACT, FAMILIES):  # of the one declared before
-                for known in [known for known, (whose, _) in names.items() if whose == name]:
-                    del names[known]
+            _check_own(definition)
+            for known_names in (VARIANTS, _EXACT, FAMILIES):  # of the one declared before
+                for known in [known for known, (whose, _) in known_names.items() if whose == name]:
+                    del known_names[known]
         DEFINITIONS[name] = definition
-        for known, parameters in implied.items():
+        for known, parameters in its_names.implied(name).items():
             _EXACT[known] = name, parameters
             VARIANTS.setdefault(known.lower(), (name, parameters))
-        for family, cutoffs in definition.families.items():
+        for family, cutoffs in its_names.families.items():
             FAMILIES[family.lower()] = name, cutoffs
         return kernel
 
     return register
 
 
-def _check_own(definition: Definition, names: Iterable[str]) -> None:
+def _check_own(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
     name, parameters = definition.name, definition._arguments[0]
 
@@ -286,17 +331,19 @@ def _check_own(definition: Definition, names: Iterable[str]) -> None:
 
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
-    for one in names:
+    for one in definition.names.implied(name):
         other = VARIANTS.get(one.lower(), (name,))[0]
         if other != name:
             raise wrong(f"the name {one!r} is one of {other}'s")
     if name in DEFINITIONS and not DEFINITIONS[name].is_own:
         raise wrong("a measure of cranfield has this name")
-    for what in ("formula", "source", "documentation"):
-        text = getattr(definition, what)
-        if not isinstance(text, str) or not text.strip():
-            needed = "a docstring that says what it measures" if what == "documentation" else what
-            raise wrong(f"it needs {needed}: every number has to tell how it was made")
+    for what, needed in (
+        ("documentation", "a docstring that says what it measures"),
+        ("formula", "a docstring that ends in the lines `Formula: ...` and `Source: ...`"),
+        ("source", "a source: a line `Source: ...` after that of the formula in its docstring"),
+    ):
+        if not getattr(definition, what):
+            raise wrong(f"it needs {needed}; every number has to tell how it was made")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     if not 1 <= len(positional) <= 2 or len(positional) + len(options) < len(parameters):

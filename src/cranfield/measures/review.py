@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
-from cranfield.measures.registry import if_whole, measure
+from cranfield.measures.registry import BY_GRADE, Traits, if_whole, measure
 from cranfield.ranked import Floats, Ints, ratio
 
 Collection = Annotated[
@@ -24,22 +24,17 @@ def _size(judged: Judged, collection: int) -> Ints:
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 
-@measure(
-    "AUC",
-    formula="1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and a "
-    "nonrelevant document, among those retrieved",
-    source="Hanley & McNeil, Radiology 1982; ir_measures Accuracy",
-    aliases=("AUROC", "Accuracy"),
-    exempt={
-        "unjudged documents at the end": "they count as nonrelevant: more pairs in order",
-    },
-)
+@measure("AUC", names=("AUROC", "Accuracy"))
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant stands above nonrelevant.
 
     Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
     Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
     where only relevant ones were retrieved, 0 where none was.
+
+    Formula: 1 - pairs of a nonrelevant document above a relevant one / pairs of a relevant and
+        a nonrelevant document, among those retrieved
+    Source: Hanley & McNeil, Radiology 1982; ir_measures Accuracy
     """
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
@@ -50,16 +45,10 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
 
 @measure(
     "FallOut",
-    formula="nonrelevant documents in the first k / nonrelevant documents of the collection",
-    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966",
-    aliases=("fall-out", "fall_out", "false_positive_rate"),
+    names=("fall-out", "fall_out", "false_positive_rate"),
+    traits=Traits(by_grade=if_whole),
     higher_is_better=False,
-    exempt={
-        "perfect is 1": "it measures what is read in vain: the less the better",
-        "unjudged documents at the end": "they are read in vain, too",
-        "0 without relevant documents": "there is all the more to be read in vain",
-    },
-    by_grade=if_whole,
+    perfect="it measures what is read in vain: the less the better",
 )
 def fall_out(
     judged: Judged, k: Cutoff | None = None, *, collection: Collection = 0, rel: Rel = 1
@@ -68,6 +57,9 @@ def fall_out(
 
     Unjudged documents count as nonrelevant, retrieved or not. How many there are is the size of
     the collection less the relevant ones; without a size, of what was retrieved.
+
+    Formula: nonrelevant documents in the first k / nonrelevant documents of the collection
+    Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966
     """
     hits = judged.hits.relevant(rel)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
@@ -78,17 +70,10 @@ def fall_out(
 
 @measure(
     "WSS",
-    formula="(N - documents read until recall x) / N - (1 - x), N = the size of the collection",
-    source="Cohen, Hersh, Peterson & Yen, JAMIA 2006",
-    aliases=("work_saved",),
+    names=("work_saved",),
+    traits=BY_GRADE,
     range=(-1, 1),
-    exempt={
-        "perfect is 1": "whoever reads only what is relevant still reads that",
-        "unjudged documents at the end": "they are spared: the more there are, the more is saved",
-        "0 without results": "whoever finds nothing saves nothing: it is x - 1",
-        "0 without relevant documents": "there is nothing to find: it is x",
-    },
-    by_grade=True,
+    perfect="whoever reads only what is relevant still reads that",
 )
 def work_saved(
     judged: Judged, recall: RecallPoint, *, collection: Collection = 0, rel: Rel = 1
@@ -98,6 +83,9 @@ def work_saved(
     Reading at random down to recall x spares 1 - x of the collection; this is how much more the
     ranking spares. Where the run never comes to recall x, everything has to be read. Unjudged
     documents are read, and are not relevant.
+
+    Formula: (N - documents read until recall x) / N - (1 - x), N = the size of the collection
+    Source: Cohen, Hersh, Peterson & Yen, JAMIA 2006
     """
     hits, size = judged.hits.relevant(rel), _size(judged, collection)
     reached = hits.where(hits.ordinal / hits.spread(judged.n_relevant(rel)) >= recall)
@@ -108,14 +96,11 @@ def work_saved(
 
 @measure(
     "LastRel",
-    formula="rank of the last relevant document retrieved",
-    source="Grossman, Cormack & Roegiest, TREC Total Recall 2016; CLEF TAR last_rel",
-    aliases=("last_rel",),
+    names=("last_rel",),
+    traits=Traits(bounds="extremes", by_grade=if_whole),
     range=(0, None),
     higher_is_better=False,
-    exempt={"perfect is 1": "it is a rank: the number of relevant documents at best"},
-    bounds="extremes",
-    by_grade=if_whole,
+    perfect="it is a rank: the number of relevant documents at best",
 )
 def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The rank of the last relevant document retrieved: how far down one has to read for all.
@@ -123,6 +108,9 @@ def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     For all that were retrieved, that is: ask for recall, too. 0 where nothing relevant was.
 
     Unjudged documents count as not relevant.
+
+    Formula: rank of the last relevant document retrieved
+    Source: Grossman, Cormack & Roegiest, TREC Total Recall 2016; CLEF TAR last_rel
     """
     hits = judged.hits.relevant(rel)
     return hits.maximum(hits.rank)
@@ -130,17 +118,11 @@ def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "SearchLength",
-    formula="nonrelevant documents above the n-th relevant one",
-    source="Cooper, American Documentation 1968",
-    aliases=("search_length",),
+    names=("search_length",),
+    traits=BY_GRADE,
     range=(0, None),
     higher_is_better=False,
-    exempt={
-        "perfect is 1": "it measures what is read in vain: the less the better",
-        "unjudged documents at the end": "where there are too few relevant ones, they are read",
-        "0 without relevant documents": "everything retrieved is read in vain",
-    },
-    by_grade=True,
+    perfect="it measures what is read in vain: the less the better",
 )
 def search_length(
     judged: Judged,
@@ -152,6 +134,9 @@ def search_length(
 
     Unjudged documents count as nonrelevant. Where fewer than n relevant ones were retrieved, all
     others that were are read in vain.
+
+    Formula: nonrelevant documents above the n-th relevant one
+    Source: Cooper, American Documentation 1968
     """
     hits = judged.hits.relevant(rel)
     wanted = hits.where(hits.ordinal == n)

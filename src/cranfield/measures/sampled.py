@@ -8,20 +8,15 @@ from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Rel
 from cranfield.measures.precision import SMOOTH
-from cranfield.measures.registry import measure
+from cranfield.measures.registry import Traits, measure
 from cranfield.ranked import Floats, Ranked, ratio
 
 
 @measure(
     "xinfAP",
-    formula="sum over strata of R_s / R times the mean, over the relevant documents judged in the "
-    "stratum, of 1/i + (i-1)/i * sum over strata t of (documents of t above / (i-1)) * "
-    "(relevant of t above + e) / (judged of t above + 2 e); i = its rank, R_s = relevant / judged "
-    "* size of the stratum, R = sum of R_s, e = 0.00001",
-    source="Yilmaz, Kanoulas & Aslam, SIGIR 2008; sample_eval.pl",
-    aliases=("xinf_ap",),
-    exempt={"perfect is 1": "the smoothing e holds it a little below"},
-    bounds="refused",
+    names=("xinf_ap",),
+    traits=Traits(bounds="refused"),
+    perfect="the smoothing e holds it a little below",
 )
 def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Extended inferred average precision: AP estimated from a sample of each of several strata.
@@ -33,6 +28,12 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     nothing was judged counts nothing. 0 for a query without relevant documents.
 
     Unjudged documents, which are in no stratum, count as not relevant.
+
+    Formula: sum over strata of R_s / R times the mean, over the relevant documents judged in
+        the stratum, of 1/i + (i-1)/i * sum over strata t of (documents of t above / (i-1)) *
+        (relevant of t above + e) / (judged of t above + 2 e); i = its rank, R_s = relevant /
+        judged * size of the stratum, R = sum of R_s, e = 0.00001
+    Source: Yilmaz, Kanoulas & Aslam, SIGIR 2008; sample_eval.pl
     """
     pool, ideal = judged.hits, judged.ideal
     strata = range(int(ideal.stratum.max(initial=0)) + 1)
@@ -76,16 +77,7 @@ def _itself(value: Any) -> str:
     raise ValueError("'once' or 'weighted'")
 
 
-@measure(
-    "statAP",
-    formula="sum over relevant documents of 1/p * (1 + sum over those above it of 1/p) / rank, "
-    "divided by the sum over all relevant judged documents of 1/p; p = probability of being judged",
-    source="Pavlu & Aslam, A practical sampling strategy for efficient retrieval evaluation, 2007; "
-    "Million Query tracks of TREC",
-    aliases=("stat_ap", "statMAP"),
-    bounds="refused",
-    range=(0, None),
-)
+@measure("statAP", names=("stat_ap", "statMAP"), traits=Traits(bounds="refused"), range=(0, None))
 def statistical_ap(
     judged: Judged,
     *,
@@ -107,6 +99,12 @@ def statistical_ap(
     average; their ratio may be above 1. Unjudged documents, and those of a negative grade, only
     take up ranks. A relevant document that was not retrieved has precision 0. 0 for a query
     without relevant documents.
+
+    Formula: sum over relevant documents of 1/p * (1 + sum over those above it of 1/p) / rank,
+        divided by the sum over all relevant judged documents of 1/p; p = probability of being
+        judged
+    Source: Pavlu & Aslam, A practical sampling strategy for efficient retrieval evaluation,
+        2007; Million Query tracks of TREC
     """
     hits, relevant = judged.hits.relevant(rel), judged.ideal.relevant(rel)
     weight = named("weight", 1 / hits.probability)

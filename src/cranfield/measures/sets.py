@@ -10,10 +10,19 @@ from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
 from cranfield.measures.precision import Beta
-from cranfield.measures.registry import expected, if_whole, measure
+from cranfield.measures.registry import (
+    EXTREMES,
+    LINEAR,
+    Names,
+    Traits,
+    expected,
+    if_whole,
+    measure,
+)
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
+_COUNT = "it is a count: it has no maximum"
 
 
 def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
@@ -55,49 +64,38 @@ def _above_zero_or_none(value: Any) -> float | None:
 
 @measure(
     "SetP",
-    formula="relevant retrieved / retrieved",
-    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_P",
-    aliases=("set_P",),
-    translate=_relative,
-    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
-    bounds="extremes",
-    linear="exact",
-    by_grade=True,
+    names=Names(("set_P",), translate=_relative),
+    traits=LINEAR,
+    perfect=_ENDLESS,
 )
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant retrieved / retrieved
+    Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_P
     """
     return ratio(n_relevant_retrieved(judged, rel), judged.n_retrieved)
 
 
-@measure(
-    "SetR",
-    formula="relevant retrieved / relevant",
-    source="Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall",
-    aliases=("set_recall",),
-    bounds="extremes",
-    by_grade=True,
-)
+@measure("SetR", names=("set_recall",), traits=EXTREMES)
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Recall of everything retrieved. 0 for a query without relevant documents.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant retrieved / relevant
+    Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval set_recall
     """
     return ratio(n_relevant_retrieved(judged, rel), judged.n_relevant(rel))
 
 
 @measure(
     "SetF",
-    formula="(1 + x) P R / (x P + R), of SetP and SetR; x = beta^2",
-    source="van Rijsbergen, Information Retrieval, 1979; trec_eval set_F",
-    aliases=("set_F",),
-    alias_parameter={"set_f": "x"},
-    translate=_squared,
-    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
-    bounds="extremes",
-    by_grade=True,
+    names=Names(("set_F",), translate=_squared, parameter={"set_f": "x"}),
+    traits=EXTREMES,
+    perfect=_ENDLESS,
 )
 def set_f(
     judged: Judged,
@@ -118,6 +116,9 @@ def set_f(
     SetF(beta=2) mean beta^2 = 2: SetF(x=2) here. 0 where both are 0.
 
     Unjudged documents count as not relevant.
+
+    Formula: (1 + x) P R / (x P + R), of SetP and SetR; x = beta^2
+    Source: van Rijsbergen, Information Retrieval, 1979; trec_eval set_F
     """
     weight = beta * beta if x is None else x
     p = named("precision", set_precision(judged, rel=rel))
@@ -127,35 +128,30 @@ def set_f(
 
 @measure(
     "SetAP",
-    formula="relevant retrieved^2 / (retrieved * relevant), that is SetP SetR",
-    source="trec_eval set_map",
-    aliases=("set_map",),
-    exempt={"perfect is 1": _ENDLESS, "unjudged documents at the end": _ENDLESS},
-    bounds="extremes",
-    by_grade=True,
+    names=("set_map",),
+    traits=EXTREMES,
+    perfect=_ENDLESS,
 )
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant retrieved^2 / (retrieved * relevant), that is SetP SetR
+    Source: trec_eval set_map
     """
     found = n_relevant_retrieved(judged, rel)
     return ratio(found * found, judged.n_retrieved * judged.n_relevant(rel))
 
 
-@measure(
-    "SetRelP",
-    formula="relevant retrieved / min(retrieved, relevant)",
-    source="trec_eval set_relative_P",
-    aliases=("set_relative_P",),
-    exempt={"unjudged documents at the end": "they raise the number that could be relevant"},
-    bounds="extremes",
-    by_grade=True,
-)
+@measure("SetRelP", names=("set_relative_P",), traits=EXTREMES)
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Relevant documents retrieved, of as many as a set of that size could hold.
 
     Unjudged documents count as not relevant.
+
+    Formula: relevant retrieved / min(retrieved, relevant)
+    Source: trec_eval set_relative_P
     """
     possible = np.minimum(judged.n_retrieved, judged.n_relevant(rel))
     return ratio(n_relevant_retrieved(judged, rel), possible)
@@ -175,19 +171,10 @@ def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) ->
 
 @measure(
     "Utility",
-    formula="a * relevant retrieved + b * others retrieved + c * relevant missed + d * others "
-    "missed, (a, b, c, d) = weights",
-    source="Lewis, SIGIR 1995; trec_eval utility",
-    aliases=("utility",),
-    alias_parameter={"utility": "weights"},
+    names=Names(("utility",), parameter={"utility": "weights"}),
+    traits=Traits(by_grade=_if_finding_pays),
     range=(-math.inf, None),
-    exempt={
-        "perfect is 1": "it has no maximum",
-        "unjudged documents at the end": "they are retrieved, too, and may cost",
-        "0 without relevant documents": "what was retrieved all the same may cost",
-        "0 without results with weights given": "what was missed may cost",
-    },
-    by_grade=_if_finding_pays,
+    perfect="it has no maximum",
 )
 def utility(
     judged: Judged,
@@ -208,6 +195,10 @@ def utility(
     """Linear utility of a set: the documents retrieved and missed, each at its price.
 
     Unjudged documents count as not relevant. The last weight needs the size of the collection.
+
+    Formula: a * relevant retrieved + b * others retrieved + c * relevant missed + d * others
+        missed, (a, b, c, d) = weights
+    Source: Lewis, SIGIR 1995; trec_eval utility
     """
     found, retrieved = n_relevant_retrieved(judged, rel), judged.n_retrieved
     relevant = judged.n_relevant(rel)
@@ -216,31 +207,23 @@ def utility(
     return value + weights[3] * (collection + found - retrieved - relevant)
 
 
-_COUNT = "it is a count: it has no maximum"
-
-
 @expected("NumQ")
 @measure(
     "NumQ",
-    formula="1 for each query averaged",
-    source="trec_eval num_q",
-    aliases=("num_q",),
-    takes_groups=True,
-    higher_is_better=None,
+    names=("num_q",),
+    traits=Traits(takes_groups=True, bounds="none", by_grade=True),
     aggregation="sum",
     range=(1, 1),
-    exempt={
-        "perfect is 1": _COUNT,
-        "0 without relevant documents": "it counts the query all the same",
-        "0 without results": "it counts the query all the same",
-    },
-    bounds="none",
-    by_grade=True,
+    higher_is_better=None,
+    perfect=_COUNT,
 )
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over.
 
     Unjudged documents play no part.
+
+    Formula: 1 for each query averaged
+    Source: trec_eval num_q
     """
     return np.ones_like(judged.n_retrieved) * 1.0
 
@@ -248,26 +231,20 @@ def n_queries(judged: Judged) -> Floats:
 @expected("NumRet")
 @measure(
     "NumRet",
-    formula="documents retrieved",
-    source="trec_eval num_ret",
-    aliases=("num_ret",),
-    takes_groups=True,
-    translate=_with_level,
-    higher_is_better=None,
+    names=Names(("num_ret",), translate=_with_level),
+    traits=Traits(takes_groups=True, bounds="none", by_grade=True),
     aggregation="sum",
     range=(0, None),
-    exempt={
-        "perfect is 1": _COUNT,
-        "unjudged documents at the end": "they are retrieved, too",
-        "0 without relevant documents": "it counts what was retrieved all the same",
-    },
-    bounds="none",
-    by_grade=True,
+    higher_is_better=None,
+    perfect=_COUNT,
 )
 def n_retrieved(judged: Judged) -> Floats:
     """The number of documents retrieved; the sum over queries.
 
     Unjudged documents count, too.
+
+    Formula: documents retrieved
+    Source: trec_eval num_ret
     """
     return judged.n_retrieved * 1.0
 
@@ -275,62 +252,51 @@ def n_retrieved(judged: Judged) -> Floats:
 @expected("NumRel")
 @measure(
     "NumRel",
-    formula="relevant documents in the judgments",
-    source="trec_eval num_rel",
-    aliases=("num_rel",),
-    higher_is_better=None,
+    names=("num_rel",),
+    traits=EXTREMES,
     aggregation="sum",
     range=(0, None),
-    exempt={
-        "perfect is 1": _COUNT,
-        "0 without results": "it counts judgments, retrieved or not",
-    },
-    bounds="extremes",
-    by_grade=True,
+    higher_is_better=None,
+    perfect=_COUNT,
 )
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries.
 
     Unjudged documents are none of them.
+
+    Formula: relevant documents in the judgments
+    Source: trec_eval num_rel
     """
     return judged.n_relevant(rel) * 1.0
 
 
 @measure(
     "NumRelRet",
-    formula="relevant documents retrieved",
-    source="trec_eval num_rel_ret",
-    aliases=("num_rel_ret",),
+    names=("num_rel_ret",),
+    traits=LINEAR,
     aggregation="sum",
     range=(0, None),
-    exempt={"perfect is 1": _COUNT},
-    bounds="extremes",
-    linear="exact",
-    by_grade=True,
+    perfect=_COUNT,
 )
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries.
 
     Unjudged documents do not count.
+
+    Formula: relevant documents retrieved
+    Source: trec_eval num_rel_ret
     """
     return n_relevant_retrieved(judged, rel) * 1.0
 
 
 @measure(
     "NumNonRelRet",
-    formula="judged documents retrieved that are not relevant",
-    source="trec_eval num_nonrel_judged_ret",
-    aliases=("num_nonrel_judged_ret",),
-    higher_is_better=False,
+    names=("num_nonrel_judged_ret",),
+    traits=Traits(bounds="extremes", linear="exact", by_grade=if_whole),
     aggregation="sum",
     range=(0, None),
-    exempt={
-        "perfect is 1": _COUNT,
-        "0 without relevant documents": "it counts those that are not relevant",
-    },
-    bounds="extremes",
-    linear="exact",
-    by_grade=if_whole,
+    higher_is_better=False,
+    perfect=_COUNT,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.
@@ -338,6 +304,9 @@ def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     Documents of a negative grade are not counted.
 
     Unjudged documents do not count.
+
+    Formula: judged documents retrieved that are not relevant
+    Source: trec_eval num_nonrel_judged_ret
     """
     pool = judged.hits.relevant(0)
     return pool.where(pool.grade < rel).count() * 1.0

@@ -9,7 +9,15 @@ from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
-from cranfield.measures.registry import Bounded, Linear, measure
+from cranfield.measures.registry import (
+    BY_GRADE,
+    NOT_OF_GRADES,
+    Bounded,
+    Linear,
+    Names,
+    Traits,
+    measure,
+)
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 
 
@@ -29,16 +37,9 @@ def _linear(parameters: Parameters) -> Linear:
 
 @measure(
     "RBP",
-    formula="(1 - p) * sum over ranks i of gain_i * p^(i-1)",
-    source="Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)",
-    variants={"rbp": {"p": 0.9, "gain": "linear"}},
-    exempt={
-        "perfect is 1": "its weights add up to 1 only over endlessly many relevant documents",
-        "0 without relevant documents with own gains": "grade 0 may be worth something",
-    },
-    bounds=_bounded,
-    linear=_linear,
-    by_grade=by_gain,
+    names=Names(variants={"rbp": {"p": 0.9, "gain": "linear"}}),
+    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain),
+    perfect="its weights add up to 1 only over endlessly many relevant documents",
 )
 def rank_biased_precision(
     judged: Judged,
@@ -60,6 +61,9 @@ def rank_biased_precision(
     above 1 are brought to 0..1 by the least and the greatest of the grades 0 to the query's
     highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
     is trec_eval's: p = 0.9 and the grades as gains. Documents of a negative grade gain nothing.
+
+    Formula: (1 - p) * sum over ranks i of gain_i * p^(i-1)
+    Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)
     """
     hits = judged.hits
     if gain is None:
@@ -113,19 +117,10 @@ def _tail(value: Any) -> str:
 
 @measure(
     "RBPResidual",
-    formula="p^n + (1 - p) * sum over unjudged ranks i <= n of p^(i-1), n = documents retrieved",
-    source="Moffat & Zobel, ACM TOIS 2008; trec_eval rbp_resid (p = 0.9)",
-    variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}},
+    names=Names(variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}}),
+    traits=NOT_OF_GRADES,
     higher_is_better=False,
-    exempt={
-        "range": "its weights are added up and rounded: it may end an ulp above 1",
-        "perfect is 1": "it measures what is not known: the less the better",
-        "unjudged documents at the end": "it counts them instead of what is beyond the end",
-        "0 without relevant documents": "it counts what has no judgment",
-        "0 without results": "nothing is known then: it is 1",
-    },
-    bounds="none",
-    by_grade=True,
+    perfect="it measures what is not known: the less the better",
 )
 def rbp_residual(
     judged: Judged,
@@ -144,6 +139,9 @@ def rbp_residual(
 
     That is the uncertainty of RBP: what the unjudged documents weigh (a negative grade is no
     judgment), and all that lies beyond the end of the ranking.
+
+    Formula: p^n + (1 - p) * sum over unjudged ranks i <= n of p^(i-1), n = documents retrieved
+    Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp_resid (p = 0.9)
     """
     every = judged.every()
     unjudged = every.where(~every.judged | (every.grade < 0))
@@ -156,19 +154,11 @@ def rbp_residual(
 
 @measure(
     "EEL",
-    formula="sum over documents of (exposure - target)^2; exposure = p^(rank - 1), target = the "
-    "mean of p^(i - 1) over i <= R for each of the R relevant documents, 0 for others",
-    source="Diaz, Mitra, Ekstrand, Biega & Carterette, CIKM 2020",
-    aliases=("EE_L", "EE-L"),
+    names=("EE_L", "EE-L"),
+    traits=BY_GRADE,
     range=(0, None),
     higher_is_better=False,
-    exempt={
-        "perfect is 1": "it measures what is unfair: the less the better",
-        "unjudged documents at the end": "they are seen, too",
-        "0 without relevant documents": "what is seen then should not be",
-        "0 without results": "the relevant documents are not seen then",
-    },
-    by_grade=True,
+    perfect="it measures what is unfair: the less the better",
 )
 def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
@@ -177,6 +167,10 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
     ranking cannot, and so has a loss wherever two documents are relevant. Grades from `rel` on are
     alike. Unjudged documents and those of lower grades should not be seen at all (the collection
     is taken to be endless); relevant documents that were not retrieved lack their whole share.
+
+    Formula: sum over documents of (exposure - target)^2; exposure = p^(rank - 1), target = the
+        mean of p^(i - 1) over i <= R for each of the R relevant documents, 0 for others
+    Source: Diaz, Mitra, Ekstrand, Biega & Carterette, CIKM 2020
     """
     hits, n_relevant = judged.hits.relevant(rel), judged.n_relevant(rel)
     target = named("target", ratio(_so_far(p, n_relevant), n_relevant))
