@@ -40,6 +40,7 @@ from cranfield.ranking import (
     tie_order,
     together,
 )
+from cranfield.render.numbers import queries_of
 from cranfield.run_notes import (
     against_ranks,
     are_ranks,
@@ -48,7 +49,6 @@ from cranfield.run_notes import (
     mostly,
     nothing_judged,
     other_affix,
-    queries_of,
     ranks_as_scores,
     varied,
 )

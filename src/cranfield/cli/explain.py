@@ -13,8 +13,8 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import format_option, measures_of, rel_option, show_report
-from cranfield.cli.terminal import Format, Reading
+from cranfield.cli.report import format_option, measures_of, rel_option
+from cranfield.cli.terminal import Format, Reading, show
 from cranfield.evaluation import Judging
 from cranfield.explanation.explaining import explain
 from cranfield.judge import Queries
@@ -110,11 +110,5 @@ def command(
             progress=progress,
             **judging,
         )
-    shown = {} if rows is None else {"rows": None if isinstance(rows, str) else rows}
-    show_report(
-        form,
-        tables=lambda: found.tables(**shown),
-        document=found.to_dict,
-        separated=found.separated,
-        notes=found.notes,
-    )
+    shown = {} if rows is None else {"limit": None if isinstance(rows, str) else rows}
+    show(found, form, of_tables=shown)

@@ -1,21 +1,13 @@
-"""What the commands that print reports share: options, and printing in the form asked for."""
+"""What the commands that compare and explain share: their options."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
 
-from cranfield.cli.terminal import (
-    DELIMITERS,
-    Format,
-    as_json,
-    format_options,
-    say,
-    say_notes,
-    show_tables,
-)
+from cranfield.cli.terminal import format_options
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing, align
 from cranfield.comparison.flips import FLIPS, SEED
@@ -23,10 +15,7 @@ from cranfield.errors import OptionError
 from cranfield.formats.scores import WideColumns
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
-from cranfield.notes import Note
-from cranfield.render import Formulas, Table
 
-_FORMATS = ("table", "markdown", "latex", "html", "csv", "tsv", "json")
 _Option = Callable[[Any], Any]
 
 
@@ -42,12 +31,7 @@ def number_option(
     return click.option(*names, type=kind, callback=checked, **more)
 
 
-format_option = format_options(
-    _FORMATS,
-    "table",
-    "How to print. csv and tsv are rows for programs, with notes on the standard error; json has "
-    "everything.",
-)
+format_option = format_options()
 seed_option = number_option(
     "--seed",
     check=options.whole,
@@ -178,21 +162,3 @@ def saved_system(path: str, measures: Sequence[str] | None, columns: WideColumns
             f"{', '.join(names)}"
         )
     return names[0]
-
-
-def show_report(
-    form: Format,
-    *,
-    tables: Callable[[], Sequence[Table]],
-    document: Callable[[], Any],
-    separated: Callable[[str, Formulas], str],
-    notes: Iterable[Note],
-) -> None:
-    """Print a result as tables, as JSON, or as rows with a delimiter and notes beside them."""
-    if form.name == "json":
-        say(as_json(document(), indent=2) + "\n")
-    elif form.name in DELIMITERS:
-        say(separated(DELIMITERS[form.name], form.formulas))
-        say_notes(notes)
-    else:
-        show_tables(tables(), form.name)
