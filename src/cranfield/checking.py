@@ -91,7 +91,9 @@ class Check(Shown):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def to_text(self, width: int | None = None, *, color: bool = False) -> str:
+    def to_text(  # type: ignore[override] # its tables take no options
+        self, width: int | None = None, *, color: bool = False
+    ) -> str:
         """Return each file's facts, and below them its findings: a line each, not a table."""
         lines: list[str] = []
         for file, facts in self.facts.items():

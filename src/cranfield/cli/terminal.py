@@ -62,8 +62,8 @@ def show(
         say(found.in_form(form.name, form.formulas, of_tables, **how))
     if form.name in ROWS:
         say_notes(found.notes)
-    for error in errors:
-        raise error
+    if errors:
+        raise errors[0]
 
 
 def note(content: str) -> None:

@@ -67,8 +67,10 @@ class DiscriminativePower(Shown):
         counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
         header = ["pairs", "significant", "Holm", "told apart", "Holm"]
         cells = [*counts, number(self.share), number(self.share_holm)]
-        few = f"Too few flips for Holm's correction to leave any; it takes {self.needed:,}."
-        return [Table(header, [cells], [few] if self.needed is not None else [], 0)]
+        said = []
+        if self.needed is not None:
+            said = [f"Too few flips for Holm's correction to leave any; it takes {self.needed:,}."]
+        return [Table(header, [cells], said, 0)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the numbers as one row."""

@@ -1,7 +1,8 @@
 """Shown: a result as tables to be read, as rows for programs, and in every form made of these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import need
@@ -135,14 +136,14 @@ class Shown(ABC):
         """Return everything as JSON."""
         return as_json(self._document(**how), indent=2) + "\n"
 
-    def _document(self, **how: Any) -> dict[str, Any]:
+    def _document(self, *_: Any, **__: Any) -> dict[str, Any]:
         return self.to_dict()
 
-    def to_arrow(self, **how: Any) -> "pa.Table":
+    def to_arrow(self, *args: Any, **how: Any) -> "pa.Table":
         """Return the rows as an Arrow table."""
         import pyarrow as pa
 
-        rows = self.rows(**how)
+        rows = self.rows(*args, **how)
         return pa.table({name: arrow_column([row[name] for row in rows]) for name in self.header})
 
     def to_pandas(self, **how: Any) -> "pd.DataFrame":
@@ -173,18 +174,15 @@ class Shown(ABC):
 
         HTML is a whole document here.
         """
-        of_tables = {**how, **(of_tables or {})}
-        made: Mapping[str, Callable[[], str]] = {
-            "table": lambda: self.to_text(**of_tables),
-            "markdown": lambda: self.to_markdown(**of_tables),
-            "latex": lambda: self.to_latex(**of_tables),
-            "html": lambda: self.to_html(whole=True, **of_tables),
-            "csv": lambda: self.to_csv(formulas, **how),
-            "tsv": lambda: self.to_tsv(formulas, **how),
-            "json": lambda: self.to_json(**how),
-            "jsonl": lambda: self.to_jsonl(**how),
-        }
-        return made[form]()
+        if form in ("csv", "tsv"):
+            return (self.to_csv if form == "csv" else self.to_tsv)(formulas, **how)
+        if form in ("json", "jsonl"):
+            return (self.to_json if form == "json" else self.to_jsonl)(**how)
+        how |= of_tables or {}
+        if form == "html":
+            return self.to_html(whole=True, **how)
+        pages = {"table": self.to_text, "markdown": self.to_markdown, "latex": self.to_latex}
+        return pages[form](**how)
 
 
 def as_json(content: Any, indent: int | None = None) -> str:
@@ -221,12 +219,12 @@ def arrow_column(values: Sequence[Any]) -> "pa.Array":
     if known and all(isinstance(one, int | float) for one in known):
         numbers = pa.py_buffer(array("d", [one or 0.0 for one in values]))
         return pa.Array.from_buffers(pa.float64(), len(values), [there, numbers], n_null)
-    texts = ["" if one is None else str(one).encode("utf-8", "surrogateescape") for one in values]
-    data = [one and one.decode("utf-8", "replace").encode() for one in texts]
-    bounds = array("q", [0])
-    for one in data:
-        bounds.append(bounds[-1] + len(one))
-    buffers = [there, pa.py_buffer(bounds), pa.py_buffer(b"".join(one or b"" for one in data))]
+    texts = ["" if one is None else str(one) for one in values]
+    data = [
+        one.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode() for one in texts
+    ]
+    bounds = array("q", accumulate(map(len, data), initial=0))
+    buffers = [there, pa.py_buffer(bounds), pa.py_buffer(b"".join(data))]
     return pa.Array.from_buffers(pa.large_string(), len(values), buffers, n_null)
 
 
