@@ -112,7 +112,7 @@ def test_ids_of_any_length_and_script_are_matched() -> None:
     b = {"q": dict.fromkeys(ids[::-1], 1), "z": {"a": 1}, "zz": {"a": 1}}
     found = agreement(a, b)
     assert (found.pooled.both, found.pooled.only_a, found.pooled.only_b) == (len(ids), 0, 0)
-    assert [(note.code, note.source, note.queries) for note in found.remarks] == [
+    assert [(note.code, note.source, note.queries) for note in found.notes] == [
         ("in-both", None, 1),
         ("in-one", "A", 1),
         ("in-one", "B", 2),
@@ -165,7 +165,7 @@ def test_what_has_no_value_is_none() -> None:
     found = agreement({"p": {"a": 1}, "q": {"a": 0}}, {"p": {"a": 1}, "q": {"b": 0, "a": 0}})
     assert found.per_query["p"] == Agreed(1, 0, 0, 1, 1, 1.0, None, 1.0, None, 1.0, 1.0)
     assert found.per_query["q"] == Agreed(1, 0, 1, 0, 0, 1.0, None, 1.0, None, None, None)
-    table = found.table(per_query=True)
+    table = found.tables(per_query=True)[0]
     assert [row[0] for row in table.rows] == ["p", "q", "mean of 2", "all together"]
     assert table.rows[1][-2:] == ["-", "-"]
     assert "NaN" not in json.dumps(found.to_dict())
@@ -237,7 +237,8 @@ def test_mixtures_are_evaluations_of_mixed_qrels() -> None:
             assert pair.difference_a >= 0  # the left one is the better under A
             same = [one[pair.left] > one[pair.right] for one in by_mixture]
             assert pair.same_sign == sum(same) / n
-    assert "The highest grade is 3 in A and 2 in B" in found.remarks[-1].text
+    (note,) = [one for one in found.notes if one.code == "highest-grade"]
+    assert "The highest grade is 3 in A and 2 in B" in note.text
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "LastRel"])
@@ -267,11 +268,11 @@ def test_what_two_assessors_say_of_two_systems_is_compared(measure: str) -> None
 
 def test_the_difference_of_two_differences_is_beside_them() -> None:
     (a, b), runs = two_of(3), some_runs(4)
-    table = agreement(a, b, runs, "nDCG@5", mixtures=50).pair_table()
+    *_, table = agreement(a, b, runs, "nDCG@5", mixtures=50).tables()
     assert table.header[-4:] == ["A - B", "p A - B", "same sign", "same verdict"]
     assert any("Significant under one of them only does not show" in note for note in table.notes)
     rates = {g: {g: 1, 0: 1} for g in range(4)}
-    table = agreement(a, None, runs, "nDCG@5", mixtures=50, confusion=rates).pair_table()
+    *_, table = agreement(a, None, runs, "nDCG@5", mixtures=50, confusion=rates).tables()
     assert "A - B" not in table.header
 
 

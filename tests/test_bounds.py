@@ -391,7 +391,7 @@ def test_bounds_stand_beside_the_value() -> None:
         "from 0 to 1.",
         "Bounds: P@3, NumRelRet, GMAP.",
     ]
-    assert scores.table(per_query=True).rows[0][2] == "0.6667 [0.6667, 1.0000]"
+    assert scores.tables(per_query=True)[0].rows[0][2] == "0.6667 [0.6667, 1.0000]"
     assert scores.recipe["bounds"] is True
 
 

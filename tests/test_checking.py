@@ -207,7 +207,7 @@ def test_nothing_of_an_id_reaches_the_terminal_raw() -> None:
 def test_a_report_shows_itself_as_it_prints() -> None:
     qrels = {"q": {"<b>a</b>": 1, "b": 0}, "r": {"c": 0}}
     report = check(qrels, {"q": {"<b>a</b>": 1.0, "b": 1.0}})
-    assert repr(report) == str(report)
+    assert repr(report) == str(report).rstrip("\n")
     page = report._repr_html_()
     assert page.count("<table>") == len(report.facts) == 2
     for finding in report.findings:

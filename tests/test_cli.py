@@ -793,5 +793,5 @@ def test_formulas_are_quoted_from_python_too() -> None:
     assert found.to_csv().splitlines()[1].split(",")[4:6] == ["@b", "=a"]
     assert found.to_csv(formulas="quoted").splitlines()[1].split(",")[4:6] == ['"\'@b"', '"\'=a"']
     one = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
-    assert "\n=q," in one.separated(",")
-    assert '\n"\'=q",' in one.separated(",", "quoted")
+    assert "\n=q," in one.to_csv()
+    assert '\n"\'=q",' in one.to_csv("quoted")

@@ -702,7 +702,7 @@ def test_skewed_differences_are_said(n: int, skewed: bool) -> None:
 
 def codes(found: Result) -> dict[str, str]:
     """Return {code: severity} of what is to be known of a result."""
-    return {note.code: note.severity for note in found.remarks}
+    return {note.code: note.severity for note in found.notes}
 
 
 def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
@@ -718,13 +718,13 @@ def test_few_queries_that_differ_are_said_and_listed() -> None:
     assert warned[0].filename == __file__
     pair = found["score"]["new"]
     assert (pair.changed, pair.wins, pair.ties, pair.losses) == (3, 2, 47, 1)
-    (note,) = found["score"].remarks
+    (note,) = found["score"].notes
     assert (note.code, note.severity, note.source, note.queries) == (
         *("few-changes", "warning", "new"),
         3,
     )
     assert "q0000 0.5000 to 0.1000, q0001 0.5000 to 0.6000, q0002 0.5000 to 0.7500." in note.text
-    assert found.to_dict()["results"][0]["remarks"] == [note.to_dict()]
+    assert found.to_dict()["results"][0]["notes"] == [note.to_dict()]
     table = found.tables()[0]
     assert table.notes[0] == f"Warning: new: {note.text}"  # before the legend
     row = dict(zip(table.header, table.rows[1], strict=True))
@@ -753,7 +753,7 @@ def test_which_doubt_is_said(n: int, gains: list[float], expected: str | None) -
 
 def test_identical_systems_are_said_apart() -> None:
     found = compare(changing(40))
-    (note,) = found["score"].remarks
+    (note,) = found["score"].notes
     # Were a share x of all queries to differ, 40 without a difference have a chance of (1 - x)^40.
     share = 1 - 0.05 ** (1 / 40)
     assert "Identical on all 40 queries: new." in note.text
@@ -787,7 +787,7 @@ def test_a_pair_lists_no_query_where_none_or_many_differ(gains: list[float]) -> 
 def test_many_pairs_that_hardly_differ_are_not_listed_one_by_one() -> None:
     given = {f"s{i}": changing(30, *[0.1] * (i + 1))["new"] for i in range(4)}
     found = compare({"old": changing(30)["old"], **given})
-    (note,) = [one for one in found["score"].remarks if one.code == "few-changes"]
+    (note,) = [one for one in found["score"].notes if one.code == "few-changes"]
     assert note.count == 4
     assert "s0 (1), s1 (2), s2 (3), s3 (4)" in note.text
     assert "q0000" not in note.text
@@ -797,17 +797,17 @@ def test_a_usual_comparison_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = compare(*DEMO, "nDCG@10")
-    assert not any(note.is_grave for note in found.every_note())
+    assert not any(note.is_grave for note in found.notes)
 
 
 def test_notes_have_their_place() -> None:
     given = {name: {"AP": one, "RR": one} for name, one in changing(40, 0.1).items()}
     kind = {f"q{i:04}": "long" if i % 2 else "short" for i in range(39)}
     found = compare(given, slices={"length": kind})
-    said = {note.code: note.text for note in found.every_note()}
+    said = {note.code: note.text for note in found.notes}
     assert said["without-label"] == "length: 1 of 40 queries have no label."
     assert said["identical"].startswith("Identical on all 19 queries")
-    of = [(note.code, note.source) for note in found.every_note() if note.is_grave]
+    of = [(note.code, note.source) for note in found.notes if note.is_grave]
     assert sorted(of) == [
         ("few-changes", "AP of short, RR of short: new"),
         ("few-changes", "AP, RR: new"),

@@ -244,9 +244,9 @@ def test_no_table_is_without_rows() -> None:
     judged = {"q": {"x": 0, "a": 3, "b": 1}, "r": {}}
     runs = {"left": {"q": [*"xa"], "r": ["n"]}, "right": {"q": [*"xab"], "r": ["n"]}}
     rows = [["a", "3", "2", "2"], ["b", "1", "-", "3"], ["x", "0", "1", "1"]]
-    assert pair(judged, runs, "RR", "q").table().rows == rows
-    assert pair(judged, runs, "P@1", "q").table(1).rows == rows[:1]
+    assert pair(judged, runs, "RR", "q").tables()[0].rows == rows
+    assert pair(judged, runs, "P@1", "q").tables(1)[0].rows == rows[:1]
     assert "2 more judged documents." in said(pair(judged, runs, "P@1", "q"), 1)
-    assert pair(judged, runs, "RR", "r").table().rows == [["n", "-", "1", "1"]]
-    none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").table()
+    assert pair(judged, runs, "RR", "r").tables()[0].rows == [["n", "-", "1", "1"]]
+    none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").tables()[0]
     assert [row[0] for row in none.rows] == ["a", "b", "x"]

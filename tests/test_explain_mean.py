@@ -23,7 +23,7 @@ from cranfield import (
 )
 from cranfield.explanation.mean import MeanExplanation, explain_mean
 from cranfield.measures import example_of
-from cranfield.render import text, to_html, to_latex, to_markdown
+from cranfield.render.table import text, to_html, to_latex, to_markdown
 
 NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
 SEEDS = range(4)
@@ -172,7 +172,7 @@ def test_the_options_are_those_of_evaluate() -> None:
 def test_scores_without_counts_will_do() -> None:
     found = MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, "RR AP"), "mrr")
     assert (found.value, found.queries[0].marks, found.queries[0].relevant) == (0.5, (), None)
-    assert found.table().header == ("query_id", "RR", "1 - value", "share", "so far")
+    assert tuple(found.tables()[0].header) == ("query_id", "RR", "1 - value", "share", "so far")
     with pytest.raises(MeasureError, match=r"P@5 was not evaluated; these were: RR, AP"):
         MeanExplanation.of(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR AP"), "P@5")
 
@@ -191,13 +191,13 @@ def test_a_mark_at_one_rank_and_at_none() -> None:
 
 def test_of_a_sum_nothing_is_averaged() -> None:
     found = explain_mean({"q": {"a": 1, "c": 2}, "r": {"b": 1}}, {"q": ["a"]}, "NumRel")
-    notes = found.table().notes
+    notes = found.tables()[0].notes
     assert "2 queries added up." in notes
     assert "share: value / 3, the sum." in notes
     assert not any("averaged" in note for note in notes)
     assert (
         "2 queries averaged."
-        in explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"]}, "AP").table().notes
+        in explain_mean({"q": {"a": 1}, "r": {"b": 1}}, {"q": ["a"]}, "AP").tables()[0].notes
     )
 
 
@@ -213,7 +213,7 @@ def test_judgments_in_groups_are_not_counted() -> None:
         found = explain_mean(qrels, run, one)
         assert found.value == evaluate(qrels, run, one)[one]
         assert found.queries[0].relevant is None
-        assert "relevant" not in found.table().header
+        assert "relevant" not in found.tables()[0].header
 
 
 def test_nothing_is_missing() -> None:
@@ -241,12 +241,12 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
     qrels, run = str(demo_folder / "demo/qrels.txt"), str(demo_folder / "demo/bm25.run")
     found = explain_mean(qrels, run, "nDCG@10")
     scores = evaluate(qrels, run, "nDCG@10")
-    table = found.table()
+    table = found.tables()[0]
     assert len(table.rows) == 10
-    assert len(found.table(rows=3).rows) == 3
-    assert len(found.table(rows=1000).rows) == len(found.table(None).rows) == 40
+    assert len(found.tables(limit=3)[0].rows) == 3
+    assert len(found.tables(limit=1000)[0].rows) == len(found.tables(None)[0].rows) == 40
     for rows in (3, None):
-        assert found.tables(rows)[0].rows == found.table(rows).rows
+        assert found.tables(rows)[0].rows == found.tables(rows)[0].rows
     values = sorted(scores.per_query("nDCG@10").values())
     assert [row[1] for row in table.rows] == [f"{value:.4f}" for value in values[:10]]
     missing = sum(1 - value for value in values)
@@ -275,19 +275,19 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
 def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
     qrels, run = oracle.collection(0)
     for one, said in (("P@5", True), ("AP@5", True), ("AP", False), ("nDCG@5", False)):
-        notes = " ".join(explain_mean(qrels, run, one).table().notes)
+        notes = " ".join(explain_mean(qrels, run, one).tables()[0].notes)
         assert ("A perfect ranking may have less than 1, too: " in notes) is said
 
 
 def test_ids_break_no_table() -> None:
     odd = "<b>|\x1b[31m\u202e\n&"
     found = explain_mean(Qrels({odd: {"a": 1}, "r": {"b": 1}}), {"r": ["c"]}, "RR")
-    for shown in (str(found), text(found.table()), to_latex(found.table())):
+    for shown in (str(found), text(found.tables()[0]), to_latex(found.tables()[0])):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-    assert "<b>" not in to_html(found.table())
+    assert "<b>" not in to_html(found.tables()[0])
     assert "<b>" not in found._repr_html_()
-    page = MarkdownIt("commonmark").enable("table").render(to_markdown(found.table()))
+    page = MarkdownIt("commonmark").enable("table").render(to_markdown(found.tables()[0]))
     assert page.count("<tr>") == 3
     assert "<b>" not in page
 
@@ -300,4 +300,4 @@ def test_what_cannot_be_explained_is_refused() -> None:
     found = explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "AP")
     for rows in (0, -1, True, 2.5, "3"):
         with pytest.raises(OptionError, match="expected a number of rows, 1 or more"):
-            found.table(rows)  # type: ignore[arg-type] # what it refuses
+            found.tables(rows)[0]  # type: ignore[arg-type] # what it refuses

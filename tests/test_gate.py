@@ -267,7 +267,7 @@ def test_few_flips_give_no_limit() -> None:
     one = found.verdicts[0]
     assert (one.outcome, one.lower, one.upper) == ("UNDECIDED", None, None)
     assert one.p == pytest.approx(1 / 11)
-    rows = [list(row) for row in found.table().rows]
+    rows = [list(row) for row in found.tables()[0].rows]
     assert rows[0][6:8] == ["-", "-"]
     assert "-: no limit: so few queries, or flips, cannot give a p of 0.05 or less" in str(found)
 

@@ -99,7 +99,7 @@ def test_how_often_the_interval_of_tau_holds_is_said_where_queries_are_few() -> 
     few = correlate({name: {"P@5": of, "AP": of} for name, of in SAKAI.items()}, resamples=10)
     (note,) = [note for note in few.notes if note.code == "tau-interval"]
     assert (note.severity, note.queries) == ("info", 20)
-    assert note.text in few.table().notes
+    assert note.text in few.tables()[0].notes
     assert note.to_dict() in few.to_dict()["notes"]
     many = {
         name: {
@@ -240,7 +240,7 @@ def test_several_judgments() -> None:
     assert [one.label for one in found.pairs] == ["all ~ two"]
     assert found.orderings[0].scores.tolist() == [1, 1, 1 / 4]
     assert found.orderings[1].scores.tolist() == pytest.approx([1, 1 / 4, 1 / 5])
-    assert found.table().title[0] == "3 systems   6 queries   RR"
+    assert found.tables()[0].title[0] == "3 systems   6 queries   RR"
     again = correlate({name: evaluate(one, RUNS, "RR") for name, one in data.items()})
     assert again.pairs == found.pairs
     assert found.pairs[0].tau_ap_a is None  # tied in the reference
@@ -268,7 +268,7 @@ def test_other_queries_have_no_interval() -> None:
     assert found.pairs[0].kendall.tau_b == 1
     assert found.pairs[0].swapped_sure == 0
     assert "all ~ some: no interval, as the two are not of the same queries." in str(found)
-    assert found.table().title[0] == "3 systems   5 to 6 queries   AP"
+    assert found.tables()[0].title[0] == "3 systems   5 to 6 queries   AP"
 
 
 def test_other_systems_are_refused() -> None:
@@ -487,7 +487,9 @@ def test_the_command_prints_what_the_function_finds(demo_folder: Path) -> None:
     assert as_json["discrimination"] == json.loads(json.dumps(found.to_dict()))["discrimination"]
     rows = list(csv.reader(io.StringIO(run(demo_folder, *measures, "--format", "csv"))))
     assert rows[0] == ["reference", "ordering", "quantity", "value"]
-    expected = [["" if cell is None else str(cell) for cell in row] for row in found.rows()]
+    expected = [
+        ["" if cell is None else str(cell) for cell in row.values()] for row in found.rows()
+    ]
     assert rows[1:] == expected
     assert run(demo_folder, *measures, "--format", "latex").count(r"\begin{tabular}") == 3
     assert run(demo_folder, *measures, "--format", "markdown").count("| :--") == 3

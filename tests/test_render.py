@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from cranfield.errors import OptionError, printable
-from cranfield.render import Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.render.table import Table, delimited, text, to_html, to_latex, to_markdown
 
 cells = st.text(max_size=12)
 NASTY = Table(

@@ -20,7 +20,7 @@ from cranfield.cli import cli
 from cranfield.errors import DuplicateError
 from cranfield.formats.small.scores import Layout, ScoreRows, file_name_of, score_rows
 from cranfield.measures import parse
-from cranfield.render import delimited
+from cranfield.render.table import delimited
 
 Write = Callable[[str, str], str]
 

@@ -94,7 +94,7 @@ def test_a_text_has_a_value_for_each_query_only() -> None:
         ["a", "-", "1.0000"],
         ["b", "-", "0.5000"],
     ]
-    assert "2-" in str(systems.table(per_query=True))
+    assert "2-" in systems.to_text(per_query=True)
 
 
 def test_systems_are_a_mapping_in_the_order_given(systems: Systems) -> None:
@@ -156,7 +156,7 @@ def test_html_for_a_notebook(systems: Systems) -> None:
 
 
 def test_every_query_as_rows(systems: Systems) -> None:
-    table = systems.table(per_query=True)
+    table = systems.tables(per_query=True)[0]
     assert table.header[:2] == ["run", "query_id"]
     assert table.rows[0] == ["good", "q1", "0.5000", "2", "1.0000"]
     assert table.rows[3][:3] == ["good", "all", "0.5000"]

@@ -756,7 +756,7 @@ def test_judged_beside_a_measure() -> None:
 def test_how_it_is_shown() -> None:
     found = joint_bounds(JUDGED, [Run(A, "mine"), Run(B, "theirs")], "P@3 nDCG@3 RR")
     assert isinstance(found, JointBounds)
-    table = found.table()
+    table = found.tables()[0]
     two = 1 + 1 / math.log2(3)  # the ideal of a and c, and of u1, too
     assert found.low[1] == pytest.approx((1 + 1 / math.log2(3) - 1) / (two + 1 / 2), abs=1e-15)
     assert found.high[1] == pytest.approx(1 / two, abs=1e-15)

@@ -15,6 +15,7 @@ from cranfield.version import __version__
 # Where each public name is at home.
 _HOME = {
     "Agreement": "comparison.agreement",
+    "Check": "checking",
     "Comparison": "comparison",
     "Correlation": "comparison.correlating",
     "CranfieldError": "errors",
@@ -24,7 +25,7 @@ _HOME = {
     "Explanation": "explanation.query",
     "CranfieldWarning": "errors",
     "Note": "notes",
-    "Gate": "comparison.gate",
+    "Gate": "comparison.verdicts",
     "Graded": "graded",
     "InputError": "errors",
     "JointBounds": "pairs.joint_bounds",
@@ -43,14 +44,13 @@ _HOME = {
     "Ranked": "ranked",
     "RecallPoint": "measures.parameters",
     "Rel": "measures.parameters",
-    "Report": "checking",
     "Run": "runs",
     "RunRBO": "pairs.overlap",
     "Scores": "scores",
     "SwapRate": "comparison.discrimination",
     "Systems": "scores",
     "Traits": "measures.registry",
-    "Verdict": "comparison.gate",
+    "Verdict": "comparison.verdicts",
     "agreement": "comparison.assessors",
     "check": "checking",
     "compare": "comparison",
@@ -84,6 +84,7 @@ _HOME = {
 __all__ = [
     "RBO",
     "Agreement",
+    "Check",
     "Comparison",
     "Correlation",
     "CranfieldError",
@@ -111,7 +112,6 @@ __all__ = [
     "Ranked",
     "RecallPoint",
     "Rel",
-    "Report",
     "Run",
     "RunRBO",
     "Scores",
@@ -151,7 +151,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from cranfield.checking import Report, check
+    from cranfield.checking import Check, check
     from cranfield.comparison import Comparison, compare
     from cranfield.comparison.agreement import Agreement
     from cranfield.comparison.assessors import agreement
@@ -170,8 +170,9 @@ if TYPE_CHECKING:
         discriminative_power,
         swap_rate,
     )
-    from cranfield.comparison.gate import Gate, Verdict, gate
+    from cranfield.comparison.gate import gate
     from cranfield.comparison.power import detectable, power, queries_needed
+    from cranfield.comparison.verdicts import Gate, Verdict
     from cranfield.errors import (
         CranfieldError,
         CranfieldWarning,

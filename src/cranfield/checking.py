@@ -22,7 +22,9 @@ from cranfield.notes import Note, Severity, gravest_first
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
 from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
-from cranfield.render import Shown, Table
+from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 from cranfield.run_notes import (
     against_ranks,
     are_ranks,
@@ -30,7 +32,6 @@ from cranfield.run_notes import (
     level_scores,
     mostly,
     nothing_judged,
-    queries_of,
     ranks_as_scores,
     varied,
 )
@@ -45,15 +46,18 @@ Where = Callable[[], tuple[int | None, str | None]]
 
 
 @dataclass(frozen=True, repr=False)
-class Report(Shown):
+class Check(Shown):
     """What `check` found: `findings`, the gravest first, and `facts` of each file.
 
     `facts` is {file: {name: value}}, in words and numbers. `unreadable` are the files that could
-    not be read at all. `print(report)` shows it all, a notebook a table for each file.
+    not be read at all.
 
     >>> check({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 0.5, "d2": 0.1}}).ok
     True
     """
+
+    header = ("file", "severity", "code", "finding", "queries", "count", "line", "row")
+    notes = ()  # the findings are its rows
 
     findings: Sequence[Note]
     facts: Mapping[str, Mapping[str, Any]]
@@ -64,8 +68,24 @@ class Report(Shown):
         """Whether there is no error among the findings."""
         return not any(finding.severity == "error" for finding in self.findings)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each finding."""
+        return self._dicts(
+            (
+                one.source,
+                one.severity,
+                one.code,
+                one.text,
+                one.queries,
+                one.count,
+                one.line,
+                one.row,
+            )
+            for one in self.findings
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON may have it."""
+        """Return the facts and findings as JSON may have them."""
         return {
             "ok": self.ok,
             "facts": {file: dict(facts) for file, facts in self.facts.items()},
@@ -73,7 +93,10 @@ class Report(Shown):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def __str__(self) -> str:
+    def to_text(  # type: ignore[override] # its tables take no options
+        self, width: int | None = None, *, color: bool = False
+    ) -> str:
+        """Return each file's facts, and below them its findings: a line each, not a table."""
         lines: list[str] = []
         for file, facts in self.facts.items():
             lines += [printable(f"{file}: {_in_words(facts)}")]
@@ -81,7 +104,7 @@ class Report(Shown):
                 if finding.source == file:
                     lines += _shown(finding)
             lines.append("")
-        return "\n".join([*lines, self._counts])
+        return "\n".join([*lines, self._counts, ""])
 
     def tables(self) -> list[Table]:
         """Return a table of the findings of each file, its facts above it."""
@@ -99,11 +122,10 @@ class Report(Shown):
     @property
     def _counts(self) -> str:
         """How many errors and warnings there are, in words."""
-        counts = [
-            (sum(finding.severity == severity for finding in self.findings), severity)
+        numbers = [
+            number_of(sum(one.severity == severity for one in self.findings), severity)
             for severity in ("error", "warning")
         ]
-        numbers = [f"{n} {word if n == 1 else word + 's'}" for n, word in counts]
         return f"{', '.join(numbers)}."
 
 
@@ -141,7 +163,7 @@ def check(
     *,
     k: int = 10,
     progress: Progress | None = None,
-) -> Report:
+) -> Check:
     """Look for what silently ruins numbers in judgments and runs.
 
     Args:
@@ -151,7 +173,7 @@ def check(
         progress: called with the number of bytes whenever some of a run file were read.
 
     Returns:
-        A Report: findings of severity "error" (rows that cannot be used, ids that do not match),
+        A Check: findings of severity "error" (rows that cannot be used, ids that do not match),
         "warning" (numbers that may not mean what they seem to) and "info". Files are read as with
         errors="skip", to the end.
 
@@ -189,7 +211,7 @@ def check(
             unreadable.append(name)
             facts[name].setdefault("read as", "not read")
             findings.append(_of_error(name, error, "unreadable"))
-    return Report(gravest_first(findings), facts, unreadable)
+    return Check(gravest_first(findings), facts, unreadable)
 
 
 def _finding(
@@ -204,9 +226,9 @@ def _finding(
     return Note(code, severity, text, source=file, count=count, line=line, row=row)
 
 
-def unreadable(name: str, error: InputError) -> Report:
-    """Return the report on judgments that cannot be read at all."""
-    return Report([_of_error(name, error, "unreadable")], {name: {"read as": "not read"}}, [name])
+def unreadable(name: str, error: InputError) -> Check:
+    """Return what is to be said of judgments that cannot be read at all."""
+    return Check([_of_error(name, error, "unreadable")], {name: {"read as": "not read"}}, [name])
 
 
 def _opened(runs: Any) -> list[Run]:

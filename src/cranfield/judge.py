@@ -22,6 +22,7 @@ from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.ranked import Bools, Floats, Ints, Ranked
 from cranfield.ranking import together
+from cranfield.render.numbers import queries_of
 from cranfield.run_notes import (
     against_ranks,
     are_ranks,
@@ -29,7 +30,6 @@ from cranfield.run_notes import (
     level_scores,
     mostly,
     nothing_judged,
-    queries_of,
     ranks_as_scores,
     varied,
 )

@@ -1,7 +1,7 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -64,6 +64,38 @@ def gravest_first(notes: Iterable[Note]) -> list[Note]:
 def lines_of(notes: Iterable[Note]) -> list[str]:
     """Return what to print of the notes: a line each, the gravest first."""
     return list(map(str, gravest_first(notes)))
+
+
+def around(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
+    """Return the lines below a table: errors and warnings, what its columns are, other notes."""
+    every = list(notes)
+    grave = [note for note in every if note.is_grave]
+    return [*lines_of(grave), *legend, *lines_of(note for note in every if not note.is_grave)]
+
+
+def merged(
+    found: Iterable[tuple[str, Note]],
+    of_all: int | None = None,
+    listed: Callable[[Sequence[str]], str] = ", ".join,
+) -> list[Note]:
+    """Return each note once, named after the sources that it applies to.
+
+    `found` has (source, note); a source without a name is not mentioned, nor are the sources of a
+    note that applies to all: to `of_all` of them. `listed` makes one text of several names.
+
+    >>> note = Note("ties", "info", "2 documents are tied.")
+    >>> [str(one) for one in merged([("a", note), ("b", note)])]
+    ['a, b: 2 documents are tied.']
+    >>> [str(one) for one in merged([("a", note), ("b", note)], of_all=2)]
+    ['2 documents are tied.']
+    """
+    sources: dict[Note, list[str]] = {}
+    for source, note in found:
+        sources.setdefault(note, []).append(source)
+    return [
+        note.of(listed(names)) if any(names) and len(names) != of_all else note
+        for note, names in sources.items()
+    ]
 
 
 def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:

@@ -15,15 +15,17 @@ from cranfield.formats.small.nuggets import nugget_rows
 from cranfield.ids import encode
 from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats, mean, ratio
-from cranfield.render import Table, text, to_html
+from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 
 SCORES = ("all", "all_strict", "vital", "vital_strict", "weighted", "weighted_strict")
 _SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
 _OKAY = 0.5  # what an okay nugget counts in the weighted scores, where a vital one counts 1
 
 
-@dataclass(frozen=True, eq=False)
-class NuggetScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class NuggetScores(Shown):
     """The scores of answers, query by query, and their means.
 
     `values` is (n_answers, n_queries, 6), the last in the order of SCORES; `query_ids` are in the
@@ -34,6 +36,8 @@ class NuggetScores:
     >>> scores.answers, scores.query_ids, scores.per_query("vital")
     (['run'], ['q'], {'run': {'q': 1.0}})
     """
+
+    header = ("answer", "score", "query_id", "value")
 
     answers: Sequence[str]
     query_ids: Sequence[str]
@@ -55,31 +59,49 @@ class NuggetScores:
             for answer, values in zip(self.answers, of_score, strict=True)
         }
 
-    def rows(self, *, per_query: bool = False) -> list[tuple[str, str, str, float]]:
-        """Return (answer, score, query_id, value); the query_id of a mean is "all"."""
-        found = []
-        for answer, means in self.means().items():
-            if per_query:
-                at = self.answers.index(answer)
-                for query, values in zip(self.query_ids, self.values[at].tolist(), strict=True):
-                    found += [(answer, *one) for one in _named(values, query)]
-            found += [(answer, score, "all", value) for score, value in means.items()]
-        return found
+    def to_dict(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return {answer: {query_id: {score: value}}}."""
+        return {
+            answer: {
+                query: dict(zip(SCORES, row, strict=True))
+                for query, row in zip(self.query_ids, rows, strict=True)
+            }
+            for answer, rows in zip(self.answers, self.values.tolist(), strict=True)
+        }
+
+    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each answer and score, the query_id of which is "all".
+
+        `per_query` adds rows for each query, before those of the answer's "all".
+        """
+        found: list[tuple[str, str, str, float]] = []
+        means = self.means()
+        for answer, of_queries in self.to_dict().items():
+            each = of_queries if per_query else {}
+            for query, values in [*each.items(), ("all", means[answer])]:
+                found += [(answer, score, query, value) for score, value in values.items()]
+        return self._dicts(found)
+
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return the means and notes, and each query's scores if wanted."""
+        found: dict[str, Any] = {"means": self.means()}
+        if per_query:
+            found["queries"] = self.to_dict()
+        return {**found, "notes": [note.to_dict() for note in self.notes]}
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What to know beside the numbers."""
         n_queries = len(self.query_ids)
-        text = f"{n_queries:,} {_plural(n_queries, 'query')} averaged."
-        said = [Note("queries", "info", text, n_queries)]
+        said = [Note("queries", "info", f"{queries_of(n_queries)} averaged.", n_queries)]
         for answer, n in zip(self.answers, self.missing, strict=True):
             if n:
-                text = f"{n:,} {_plural(n, 'nugget')} without an assignment: counted as not "
-                said.append(Note("unassigned", "info", f"{text}supported.", source=answer, count=n))
+                text = f"{number_of(n, 'nugget')} without an assignment: counted as not supported."
+                said.append(Note("unassigned", "info", text, source=answer, count=n))
         return tuple(said)
 
-    def table(self, *, per_query: bool = False) -> Table:
-        """Return the scores as a table to be shown, four decimals each."""
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return the scores as a table, four decimals each; `per_query` adds each query's."""
         rows: list[list[str]] = []
         for answer, values in zip(self.answers, self.values, strict=True):
             if per_query:
@@ -89,21 +111,7 @@ class NuggetScores:
             means = [mean(values[:, i]) for i in range(len(SCORES))]
             rows.append([*label, *(f"{value:.4f}" for value in means)])
         labels = ["answer", "query_id"] if per_query else ["answer"]
-        return Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))
-
-    def __str__(self) -> str:
-        return text(self.table())
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
-
-
-def _named(values: Sequence[float], query: str) -> list[tuple[str, str, float]]:
-    return [(score, query, value) for score, value in zip(SCORES, values, strict=True)]
-
-
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else {"query": "queries"}.get(word, f"{word}s")
+        return [Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))]
 
 
 def nugget_recall(

@@ -8,20 +8,12 @@ import numpy as np
 
 from cranfield.notes import Note, Severity
 from cranfield.ranked import Floats, Ints
+from cranfield.render.numbers import queries_of
 
 _LIKE_RANKS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
 _SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
 _LONGEST = 200  # characters of an id that are looked at
 _MOST = 1_000  # ids of a side that are looked at
-
-
-def queries_of(n: int) -> str:
-    """Return a number of queries in words.
-
-    >>> queries_of(1), queries_of(2_000)
-    ('1 query', '2,000 queries')
-    """
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
 
 
 def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:

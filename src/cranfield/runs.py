@@ -45,6 +45,7 @@ from cranfield.ranking import (
     regrouped,
     sorting_scores,
 )
+from cranfield.render.numbers import number_of, queries_of
 
 RunLike = Union[
     "Run",
@@ -203,13 +204,13 @@ class Run:
         """Return how large it is, in words, as far as that is known without reading it."""
         if self.nested is not None:
             n_docs = sum(map(len, self.nested.values()))
-            return f"{_number(len(self.nested), 'query')}, {_number(n_docs, 'document')}"
+            return f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
         if isinstance(self._rows, TableRows):
-            return _number(len(self._rows), "row")
+            return number_of(len(self._rows), "row")
         sizes = [source.size for source in self.sources]
         if not sizes or None in sizes:
             return ""
-        return _number(sum(size or 0 for size in sizes), "byte")
+        return number_of(sum(size or 0 for size in sizes), "byte")
 
     @cached_property
     def form(self) -> str:
@@ -483,10 +484,6 @@ def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors)
     return Run(data, errors=errors)
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word if count == 1 else {'query': 'queries'}.get(word, f'{word}s')}"
 
 
 def numbering() -> Callable[[str], str]:

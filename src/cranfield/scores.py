@@ -1,59 +1,29 @@
-"""Scores: what a run scored, query by query, over all, and how it was reckoned."""
+"""Scores: what a run scored, query by query, over all, and how it was computed."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranfield.bounds import Bounds
 from cranfield.cached import cached_property
-from cranfield.errors import InputError, MeasureError, need
-from cranfield.ids import encode
+from cranfield.errors import InputError, MeasureError
 from cranfield.judge import Counts
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note, lines_of
+from cranfield.notes import Note, lines_of, merged
 from cranfield.ranked import Floats
-from cranfield.render import Table, text, to_html
+from cranfield.render.shown import Shown, arrow_column
+from cranfield.render.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
-
-class _Frames(ABC):
-    """The ways out into other libraries' tables, each imported only when it is asked for."""
-
-    @abstractmethod
-    def to_arrow(self) -> "pa.Table":
-        """Return an Arrow table: a row for each run and query, a column for each measure."""
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Return a pandas data frame: a row for each run and query, a column for each measure.
-
-        Raises LibraryError if pandas is not installed.
-        """
-        need(["pandas"], "to_pandas()", "pandas")
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-    def to_polars(self) -> "pl.DataFrame":
-        """Return a polars data frame: a row for each run and query, a column for each measure.
-
-        Raises LibraryError if polars is not installed.
-        """
-        need(["polars"], "to_polars()", "polars")
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)  # noqa: S101 - of a table
-        return frame
+_HEADER = ("run", "measure", "query_id", "value")
 
 
-@dataclass(frozen=True, eq=False)
-class Scores(_Frames):
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Shown):
     """One run's scores: queries x measures, with the recipe that made them.
 
     `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
@@ -68,6 +38,8 @@ class Scores(_Frames):
     >>> scores.per_query("RR")
     {'q1': 0.5, 'q2': 0.0}
     """
+
+    header = _HEADER
 
     name: str
     measures: tuple[Measure, ...]
@@ -149,26 +121,31 @@ class Scores(_Frames):
             shown_columns.append([_bracketed(*texts) for texts in zip(*columns, strict=True)])
         return [list(row) for row in zip(*shown_columns, strict=True)]
 
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return the scores as a table, four decimals each; `per_query` adds each query's."""
+        return Systems([self]).tables(per_query=per_query)
+
+    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each measure, the query_id of which is "all"; before, each query's."""
+        return Systems([self]).rows(per_query=per_query)
+
+    def _document(self, **how: Any) -> dict[str, Any]:
+        return Systems([self])._document(**how)
+
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: a row for each query, a column for each measure."""
         return Systems([self]).to_arrow()
 
-    def table(self, *, per_query: bool = False) -> Table:
-        """Return the scores as a table to be shown, four decimals each."""
-        return Systems([self]).table(per_query=per_query)
-
-    def __str__(self) -> str:
-        return text(self.table())
+    def plain(self, name: str, value: float | str) -> float | int | str:
+        """Return a value of the column of this name with every digit; counts are whole."""
+        return int(value) if self.columns[name][0].definition.aggregation == "sum" else value
 
     def __repr__(self) -> str:
         means = [f"{name}: {value:.4f}" for name, value in self.means().items()]
         return f"Scores({', '.join([repr(self.name), f'{len(self.query_ids):,} queries', *means])})"
 
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
-
-class Systems(Mapping[str, Scores], _Frames):
+class Systems(Shown, Mapping[str, Scores]):
     """Several runs' scores, by name: one table.
 
     A mapping {name: Scores}, in the order in which the runs were given.
@@ -178,6 +155,8 @@ class Systems(Mapping[str, Scores], _Frames):
     >>> {name: round(scores["RR@10"], 4) for name, scores in systems.items()}
     {'bm25': 0.6274, 'dense': 0.845}
     """
+
+    header = _HEADER
 
     def __init__(self, scores: Iterable[Scores]) -> None:
         self._scores = {one.name: one for one in scores}
@@ -198,26 +177,20 @@ class Systems(Mapping[str, Scores], _Frames):
         """What was evaluated, the same for every run."""
         return next(iter(self._scores.values())).measures
 
-    def to_arrow(self) -> "pa.Table":
-        """Return an Arrow table: a row for each run and query, a column for each measure."""
-        import pyarrow as pa
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return {run: {measure: value over all queries}}."""
+        return {name: one.means() for name, one in self.items()}
 
-        every = list(self.values())
-        columns = {
-            "run": _texts([one.name for one in every for _ in one.query_ids]),
-            "query_id": _texts([query for one in every for query in one.query_ids]),
-        }
-        for name, (measure, _) in every[0].columns.items():
-            values = np.concatenate([one.columns[name][1] for one in every])
-            if measure.definition.is_text:
-                columns[name] = _texts(values.tolist())
-                continue
-            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
-            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
-        return pa.table(columns)
+    def per_query(self, measure: Measure | str) -> dict[str, dict[str, Any]]:
+        """Return {run: {query_id: value}} of one measure."""
+        return {name: one.per_query(measure) for name, one in self.items()}
 
-    def table(self, *, per_query: bool = False) -> Table:
-        """Return the scores as a table to be shown, four decimals each; runs are its rows.
+    def to_dict(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return {run: {query_id: {measure: value}}}."""
+        return {name: one.to_dict() for name, one in self.items()}
+
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return the scores as a table, four decimals each; runs are its rows.
 
         `per_query` adds a row for each query. The best of several runs is strong.
         """
@@ -236,14 +209,76 @@ class Systems(Mapping[str, Scores], _Frames):
         if len(every) > 1 and not per_query:
             strong = self._best()
         labels = ["run", "query_id"] if per_query else ["run"]
-        return Table(
-            [*labels, *names],
-            rows,
-            lines_of(self.notes),
-            len(labels),
-            frozenset(strong),
-            frozenset(rules - {0}),
-        )
+        return [
+            Table(
+                [*labels, *names],
+                rows,
+                lines_of(self.notes),
+                len(labels),
+                frozenset(strong),
+                frozenset(rules - {0}),
+            )
+        ]
+
+    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each run and measure, the query_id of which is "all".
+
+        `per_query` adds rows for each query, before those of the run's "all".
+        """
+        found: list[tuple[str, str, str, Any]] = []
+        for run, scores in self.items():
+            of_queries = scores.to_dict() if per_query else {}
+            for query, values in [*of_queries.items(), ("all", scores.means())]:
+                for name, value in values.items():
+                    found.append((run, name, query, scores.plain(name, value)))
+        return self._dicts(found)
+
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return the recipe, and the counts, notes and values of each run."""
+        runs = []
+        for name, scores in self.items():
+            run: dict[str, Any] = {
+                "run": name,
+                "read_as": scores.recipe["run"],
+                "counts": vars(scores.counts),
+                "notes": [one.to_dict() for one in scores.notes],
+                "all": {key: scores.plain(key, value) for key, value in scores.means().items()},
+            }
+            if scores.bounds is not None:
+                proved = scores.bounds.proved.T.tolist()
+                run["bounds"] = {
+                    "highest_grade": scores.bounds.top_grade,
+                    "retrieved": scores.bounds.n_retrieved,
+                    "judged": scores.bounds.n_judged,
+                    "proved": dict(zip(map(str, scores.measures), map(all, proved), strict=True)),
+                }
+            if per_query:
+                run["queries"] = {
+                    query: {key: scores.plain(key, value) for key, value in values.items()}
+                    for query, values in scores.to_dict().items()
+                }
+            runs.append(run)
+        recipe = dict(next(iter(self.values())).recipe)
+        del recipe["run"]  # each run says its own
+        return {"recipe": recipe, "runs": runs}
+
+    def to_arrow(self) -> "pa.Table":
+        """Return an Arrow table: a row for each run and query, a column for each measure."""
+        import pyarrow as pa
+
+        every = list(self.values())
+        columns = {
+            "run": arrow_column([one.name for one in every for _ in one.query_ids]),
+            "query_id": arrow_column([query for one in every for query in one.query_ids]),
+        }
+        for name, (measure, _) in every[0].columns.items():
+            values = np.concatenate([one.columns[name][1] for one in every])
+            if measure.definition.is_text:
+                columns[name] = arrow_column(values.tolist())
+                continue
+            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
+            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
+        return pa.table(columns)
 
     def _best(self) -> set[tuple[int, int]]:
         strong = set()
@@ -262,23 +297,11 @@ class Systems(Mapping[str, Scores], _Frames):
 
         A note that does not apply to all runs names, as its source, those that it applies to.
         """
-        names: dict[Note, list[str]] = {}
-        for one in self.values():
-            for note in one.notes:
-                names.setdefault(note, []).append(one.name)
-        return tuple(
-            note if len(of) == len(self) else replace(note, source=", ".join(of))
-            for note, of in names.items()
-        )
-
-    def __str__(self) -> str:
-        return text(self.table())
+        found = ((name, note) for name, one in self.items() for note in one.notes)
+        return tuple(merged(found, of_all=len(self)))
 
     def __repr__(self) -> str:
         return f"Systems({', '.join(map(repr, self))})"
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
 
 def shown(measure: Measure, value: float | str) -> str:
@@ -290,16 +313,3 @@ def shown(measure: Measure, value: float | str) -> str:
 
 def _bracketed(value: str, low: str = "", high: str = "") -> str:
     return f"{value} [{low}, {high}]" if low else value
-
-
-def _texts(texts: Sequence[str]) -> "pa.Array":
-    """Return a column of texts; bytes that were no UTF-8 become replacement characters.
-
-    Not by pa.array(), which imports pandas wherever it is installed.
-    """
-    import pyarrow as pa
-
-    data = [encode(text).decode("utf-8", "replace").encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, data)])
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(b"".join(data))]
-    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)

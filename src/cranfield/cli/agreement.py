@@ -13,15 +13,11 @@ from cranfield.cli.report import (
     number_option,
     rel_option,
     seed_option,
-    show_report,
 )
-from cranfield.cli.terminal import Format
+from cranfield.cli.terminal import Format, show
 from cranfield.comparison import options
 from cranfield.comparison.assessors import MIXTURES, agreement
 from cranfield.formats.small.rates import rate_rows
-from cranfield.render import delimited
-
-_COLUMNS = ("part", "measure", "name", "other", "quantity", "value")
 
 
 @click.command("agreement")
@@ -84,10 +80,4 @@ def command(
         confusion=None if confusion is None else rate_rows(confusion),
         **more,
     )
-    show_report(
-        form,
-        tables=lambda: found.tables(per_query=per_query),
-        document=found.to_dict,
-        separated=lambda *how: delimited([_COLUMNS, *found.rows(per_query=per_query)], *how),
-        notes=[*found.remarks, *found.notes],
-    )
+    show(found, form, per_query=per_query)

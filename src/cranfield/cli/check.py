@@ -1,13 +1,12 @@
 """`cranfield check QRELS [RUN...]`."""
 
 from dataclasses import replace
-from typing import Literal
 
 import click
 
 from cranfield.checking import check, unreadable
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Reading, as_json, say
+from cranfield.cli.terminal import Format, Reading, format_options, show
 from cranfield.errors import InputError
 
 
@@ -23,14 +22,7 @@ from cranfield.errors import InputError
     help="The depth at which ties and unjudged documents are counted.",
 )
 @lenient_data_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print.",
-)
+@format_options()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -38,7 +30,7 @@ def command(
     runs: tuple[str, ...],
     k: int,
     data: DataOptions,
-    form: Literal["text", "json"],
+    form: Format,
 ) -> None:
     """Find what silently ruins numbers, before scoring.
 
@@ -57,14 +49,11 @@ def command(
     try:
         judgments = data.read_qrels(qrels)
     except InputError as error:
-        if form == "json":
-            say(as_json(unreadable(qrels, error).to_dict(), indent=2) + "\n")
+        if form.name == "json":
+            show(unreadable(qrels, error), form)
         raise
     opened = data.read_runs(runs)
     with Reading(size_of(opened)) as progress:
-        report = check(judgments, opened, k=k, progress=progress)
-    if form == "json":
-        say(as_json(report.to_dict(), indent=2) + "\n")
-    else:
-        say(f"{report}\n")
-    ctx.exit(2 if report.unreadable else 0 if report.ok else 1)
+        found = check(judgments, opened, k=k, progress=progress)
+    show(found, form)
+    ctx.exit(2 if found.unreadable else 0 if found.ok else 1)

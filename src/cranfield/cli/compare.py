@@ -19,9 +19,8 @@ from cranfield.cli.report import (
     saved_options,
     saved_system,
     seed_option,
-    show_report,
 )
-from cranfield.cli.terminal import Format
+from cranfield.cli.terminal import Format, show
 from cranfield.comparison import TIE, Correction, Family, Missing, Test, compare, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.errors import OptionError
@@ -165,10 +164,4 @@ def command(
         **more,
         **judging.unusual(),
     )
-    show_report(
-        form,
-        tables=lambda: found.tables(means=means, changes=changes or 0),
-        document=found.to_dict,
-        separated=found.to_csv,
-        notes=found.every_note(),
-    )
+    show(found, form, of_tables={"means": means, "changes": changes or 0})

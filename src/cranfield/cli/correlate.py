@@ -18,17 +18,13 @@ from cranfield.cli.report import (
     rel_option,
     saved_options,
     seed_option,
-    show_report,
 )
-from cranfield.cli.terminal import Format
+from cranfield.cli.terminal import Format, show
 from cranfield.comparison import Missing, options
 from cranfield.comparison.correlating import RESAMPLES, correlate
 from cranfield.errors import InputError
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import Judging
-from cranfield.render import delimited
-
-_COLUMNS = ("reference", "ordering", "quantity", "value")
 
 
 @click.command("correlate")
@@ -130,10 +126,4 @@ def command(
         **more,
         **options_of_data,
     )
-    show_report(
-        form,
-        tables=found.tables,
-        document=found.to_dict,
-        separated=lambda *how: delimited([_COLUMNS, *found.rows()], *how),
-        notes=found.notes,
-    )
+    show(found, form)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cranfield import demo
-from cranfield.cli.terminal import show
+from cranfield.cli.terminal import Format, show
 from cranfield.evaluation import evaluate
 from cranfield.measures import parse
 
@@ -28,7 +28,7 @@ def command(folder: Path | None) -> None:
             click.echo(f"wrote {path}")
         return
     systems = evaluate(demo.QRELS, demo.RUNS)
-    show(systems.table())
+    show(systems, Format())
     by = parse("nDCG@10")
     best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[by])
     click.echo(

@@ -1,8 +1,5 @@
 """`cranfield evaluate QRELS RUN...`."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import click
 
 from cranfield.cli.data import (
@@ -15,22 +12,9 @@ from cranfield.cli.data import (
     size_of,
 )
 from cranfield.cli.report import measure_option, measures_of, rel_option
-from cranfield.cli.terminal import (
-    PAGES,
-    Format,
-    Reading,
-    as_json,
-    format_options,
-    note,
-    say,
-    say_notes,
-    show_tables,
-)
+from cranfield.cli.terminal import Format, Reading, format_options, note, show
 from cranfield.evaluation import DEFAULT_MEASURES, evaluate
 from cranfield.judging import Judging
-from cranfield.scores import Scores, Systems
-
-_FORMATS = ("table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html")
 
 
 @click.command("evaluate")
@@ -50,7 +34,7 @@ _FORMATS = ("table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html")
 @grades_options
 @all_judging_options
 @data_options
-@format_options(_FORMATS, None, "How to print.")
+@format_options(None)
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -91,62 +75,4 @@ def command(
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
-    if form.name == "table" or form.name in PAGES:
-        show_tables([systems.table(per_query=per_query)], form.name)
-        return
-    if form.name == "json":
-        say(as_json(_document(systems, per_query), indent=2) + "\n")
-        return
-    rows = _rows(systems, per_query)
-    if form.name == "jsonl":
-        say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
-    else:
-        say(form.separated([_COLUMNS, *rows]))
-    say_notes(systems.notes)
-
-
-_COLUMNS = ("run", "measure", "query_id", "value")
-
-
-def _rows(systems: Systems, per_query: bool) -> Iterator[tuple[str, str, str, float | int | str]]:
-    for run, scores in systems.items():
-        if per_query:
-            for query, values in scores.to_dict().items():
-                for name, value in values.items():
-                    yield run, name, query, _plain(scores, name, value)
-        for name, value in scores.means().items():
-            yield run, name, "all", _plain(scores, name, value)
-
-
-def _document(systems: Systems, per_query: bool) -> dict[str, Any]:
-    runs = []
-    for name, scores in systems.items():
-        run: dict[str, Any] = {
-            "run": name,
-            "read_as": scores.recipe["run"],
-            "counts": vars(scores.counts),
-            "notes": [one.to_dict() for one in scores.notes],
-            "all": {key: _plain(scores, key, value) for key, value in scores.means().items()},
-        }
-        if scores.bounds is not None:
-            proved = scores.bounds.proved.T.tolist()
-            run["bounds"] = {
-                "highest_grade": scores.bounds.top_grade,
-                "retrieved": scores.bounds.n_retrieved,
-                "judged": scores.bounds.n_judged,
-                "proved": dict(zip(map(str, scores.measures), map(all, proved), strict=True)),
-            }
-        if per_query:
-            run["queries"] = {
-                query: {key: _plain(scores, key, value) for key, value in values.items()}
-                for query, values in scores.to_dict().items()
-            }
-        runs.append(run)
-    recipe = dict(next(iter(systems.values())).recipe)
-    del recipe["run"]  # each run says its own
-    return {"recipe": recipe, "runs": runs}
-
-
-def _plain(scores: Scores, name: str, value: float | str) -> float | int | str:
-    """Return every digit of a value; counts are whole."""
-    return int(value) if scores.columns[name][0].definition.aggregation == "sum" else value
+    show(systems, form, per_query=per_query)

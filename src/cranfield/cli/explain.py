@@ -14,8 +14,8 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import format_option, is_file, measures_of, rel_option, show_report
-from cranfield.cli.terminal import Format, Reading
+from cranfield.cli.report import format_option, is_file, measures_of, rel_option
+from cranfield.cli.terminal import Format, Reading, show
 from cranfield.errors import InputError
 from cranfield.explanation.explaining import explain
 from cranfield.judging import Judging
@@ -107,11 +107,5 @@ def command(
             progress=progress,
             **judging.unusual(),
         )
-    shown = {} if limit is None else {"rows": None if isinstance(limit, str) else limit}
-    show_report(
-        form,
-        tables=lambda: found.tables(**shown),
-        document=found.to_dict,
-        separated=found.separated,
-        notes=found.notes,
-    )
+    shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
+    show(found, form, of_tables=shown)

@@ -1,6 +1,5 @@
 """`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import click
@@ -21,16 +20,14 @@ from cranfield.cli.report import (
     saved_options,
     saved_system,
     seed_option,
-    show_report,
 )
-from cranfield.cli.terminal import Format
+from cranfield.cli.terminal import Format, show
 from cranfield.comparison import Missing, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.gate import Verdict, gate
+from cranfield.comparison.gate import gate
 from cranfield.comparison.noninferiority import GateTest
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import Judging
-from cranfield.render import delimited
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
@@ -160,17 +157,7 @@ def command(
     found = gate(
         *content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
     )
-    show_report(
-        form,
-        tables=found.tables,
-        document=found.to_dict,
-        separated=lambda *how: delimited(_rows(found.verdicts), *how),
-        notes=found.notes,
-    )
+    show(found, form)
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]
     click.get_current_context().exit(status)
-
-
-def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
-    return [list(verdicts[0].row()), *(list(one.row().values()) for one in verdicts)]

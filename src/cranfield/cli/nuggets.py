@@ -2,16 +2,14 @@
 
 import click
 
-from cranfield.cli.terminal import Format, as_json, format_options, say, say_notes, show
+from cranfield.cli.terminal import Format, format_options, show
 from cranfield.nuggets import nugget_recall
-
-_COLUMNS = ("answer", "score", "query_id", "value")
 
 
 @click.command("nuggets")
 @click.argument("file")
 @click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
-@format_options(("table", "tsv", "csv", "jsonl"), None, "How to print.")
+@format_options(None)
 def command(file: str, per_query: bool, form: Format) -> None:
     """Score answers by the nuggets that they support.
 
@@ -25,12 +23,4 @@ def command(file: str, per_query: bool, form: Format) -> None:
     cranfield nuggets assignments.csv -q --format csv
     """  # noqa: D301 - click's mark for lines to keep
     scores = nugget_recall(file)
-    if form.name == "table":
-        show(scores.table(per_query=per_query))
-        return
-    rows = scores.rows(per_query=per_query)
-    if form.name == "jsonl":
-        say("".join(as_json(dict(zip(_COLUMNS, row, strict=True))) + "\n" for row in rows))
-    else:
-        say(form.separated([_COLUMNS, *rows]))
-    say_notes(scores.notes)
+    show(scores, form, per_query=per_query)

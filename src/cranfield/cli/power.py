@@ -4,13 +4,11 @@ from collections.abc import Callable
 
 import click
 
-from cranfield.cli.report import alpha_option, format_option, number_option, show_report
-from cranfield.cli.terminal import Format
+from cranfield.cli.report import alpha_option, format_option, number_option
+from cranfield.cli.terminal import Format, show
 from cranfield.comparison import options
-from cranfield.comparison.power import detectable, power, queries_needed
+from cranfield.comparison.power import Experiment, detectable, power, queries_needed
 from cranfield.errors import OptionError
-from cranfield.notes import Note
-from cranfield.render import Table, delimited
 
 _ASKED = {
     "effect": "The effect to be found: a difference divided by --sd.",
@@ -108,14 +106,7 @@ def command(
         effect = abs(size) / (1.0 if sd is None else sd)
         row["power"] = power(effect, n_queries, alpha=alpha, sides=1 if margin is not None else 2)
     row["alpha"] = alpha
-    shown = [f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for value in row.values()]
-    show_report(
-        form,
-        tables=lambda: [Table(list(row), [shown], [said], 0)],
-        document=lambda: row,
-        separated=lambda *how: delimited([list(row), list(row.values())], *how),
-        notes=[Note("power", "info", said)],
-    )
+    show(Experiment(row, said), form)
 
 
 _NEEDED = {

@@ -1,8 +1,8 @@
-"""What the commands that print reports share: options, and printing in the form asked for."""
+"""What the commands that compare and explain share: their options."""
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import click
@@ -10,13 +10,7 @@ from click.core import ParameterSource
 
 from cranfield.cli.data import DATA_NAMES, JUDGING_NAMES
 from cranfield.cli.terminal import (
-    DELIMITERS,
-    Format,
-    as_json,
     format_options,
-    say,
-    say_notes,
-    show_tables,
 )
 from cranfield.comparison import options
 from cranfield.comparison.alignment import Missing, align
@@ -25,10 +19,7 @@ from cranfield.errors import OptionError
 from cranfield.formats.small.scores import Layout
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
-from cranfield.notes import Note
-from cranfield.render import Formulas, Table
 
-_FORMATS = ("table", "markdown", "latex", "html", "csv", "tsv", "json")
 _Option = Callable[[Any], Any]
 
 
@@ -44,12 +35,7 @@ def number_option(
     return click.option(*names, type=kind, callback=checked, **more)
 
 
-format_option = format_options(
-    _FORMATS,
-    "table",
-    "How to print. csv and tsv are rows for programs, with notes on the standard error; json has "
-    "everything.",
-)
+format_option = format_options()
 seed_option = number_option(
     "--seed",
     check=options.whole,
@@ -177,21 +163,3 @@ def saved_system(path: str, measures: Sequence[str] | None, layout: Layout) -> s
             f"{', '.join(names)}"
         )
     return names[0]
-
-
-def show_report(
-    form: Format,
-    *,
-    tables: Callable[[], Sequence[Table]],
-    document: Callable[[], Any],
-    separated: Callable[[str, Formulas], str],
-    notes: Iterable[Note],
-) -> None:
-    """Print a result as tables, as JSON, or as rows with a delimiter and notes beside them."""
-    if form.name == "json":
-        say(as_json(document(), indent=2) + "\n")
-    elif form.name in DELIMITERS:
-        say(separated(DELIMITERS[form.name], form.formulas))
-        say_notes(notes)
-    else:
-        show_tables(tables(), form.name)

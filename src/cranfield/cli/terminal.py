@@ -1,20 +1,22 @@
-"""What the commands share: printing that no id can break, tables that fit, progress."""
+"""What the commands share: printing and writing that no id can break, progress."""
 
 import contextlib
 import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from cranfield.errors import OptionError, printable
+from cranfield.errors import InputError, OptionError, printable
+from cranfield.formats.source import Source, written
 from cranfield.notes import Note, gravest_first
-from cranfield.render import Formulas, Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.render.shown import FORMS, ROWS, Shown
+from cranfield.render.table import Formulas
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -32,30 +34,36 @@ def say(content: str) -> None:
     click.echo(content, nl=False, color=True)  # or echo would take escape sequences out of ids
 
 
-def show(table: Table) -> None:
-    """Print a table for people."""
-    width = None
-    if is_terminal():
-        width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
-    content = text(table, width=width, color=is_terminal())
-    if "utf" not in (sys.stdout.encoding or "").lower():
-        content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
-    click.echo(content, nl=False)
+def show(
+    found: Shown, form: "Format", *, of_tables: Mapping[str, Any] | None = None, **how: Any
+) -> None:
+    """Print a result, and write it to the files that were asked for.
 
-
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-PAGES = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
-
-
-def show_tables(tables: Sequence[Table], form: str) -> None:
-    """Print tables for people, or as pages: markdown, latex, html."""
-    for number, table in enumerate(tables):
-        if number:
-            click.echo()
-        if form in PAGES:
-            say(PAGES[form](table))
-        else:
-            show(table)
+    `how` is for its tables and its rows, `of_tables` for the tables alone. If a file cannot be
+    written, the others are, and the result is printed, before InputError is raised.
+    """
+    errors = []
+    for path in form.outputs:
+        content = found.in_form(form_of(path), form.formulas, of_tables, **how)
+        try:
+            with written(path) as stream:
+                stream.write(content.encode("utf-8", "surrogateescape"))
+        except InputError as error:
+            errors.append(error)
+    if form.name == "table":
+        width = None
+        if is_terminal():
+            width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
+        content = found.to_text(width, color=is_terminal(), **how, **(of_tables or {}))
+        if "utf" not in (sys.stdout.encoding or "").lower():
+            content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
+        click.echo(content, nl=False)
+    else:
+        say(found.in_form(form.name, form.formulas, of_tables, **how))
+    if form.name in ROWS:
+        say_notes(found.notes)
+    if errors:
+        raise errors[0]
 
 
 def note(content: str) -> None:
@@ -79,34 +87,44 @@ def refuse(error: click.ClickException) -> None:
         error.show()
 
 
-def as_json(content: Any, indent: int | None = None) -> str:
-    """Return content as JSON; an id of bytes that are no UTF-8 is escaped."""
-    import json
-
-    shown = json.dumps(content, ensure_ascii=False, indent=indent)
-    try:
-        shown.encode()
-    except UnicodeEncodeError:
-        return json.dumps(content, indent=indent)
-    return shown
-
-
 @dataclass(frozen=True)
 class Format:
-    """How a result is to be printed."""
+    """How a result is to be printed, and the files that it is to be written to, too."""
 
-    name: str
-    formulas: Formulas
-
-    def separated(self, rows: Iterable[Sequence[object]]) -> str:
-        """Return rows for programs, of csv or tsv."""
-        return delimited(rows, DELIMITERS[self.name], self.formulas)
+    name: str = "table"
+    formulas: Formulas = "plain"
+    outputs: tuple[str, ...] = ()
 
 
-def format_options(
-    names: Sequence[str], default: str | None, text: str
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command `--format` and `--formulas`, as one argument `form`.
+def form_of(path: str) -> str:
+    """Return the form that the suffix of a file's name asks for; OptionError if there is none."""
+    suffix = Source(path).suffix
+    for name, one in FORMS.items():
+        if suffix == one:
+            return name
+    raise OptionError(
+        f"-o {printable(path)}: the suffix says how a result is written; choose one of "
+        f"{', '.join(FORMS.values())}"
+    )
+
+
+def _checked(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    for path in paths:
+        form_of(path)  # which says so before anything is read
+    return paths
+
+
+def _refuse_inputs(outputs: Sequence[str], arguments: Iterable[Any]) -> None:
+    """Raise OptionError if a file that is to be written is one that is read."""
+    given = [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
+    read = {os.path.realpath(one) for one in given if isinstance(one, str)}
+    for path in outputs:
+        if os.path.realpath(path) in read and os.path.exists(path):
+            raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
+
+
+def format_options(default: str | None = "table") -> Callable[[Any], Any]:
+    """Give a command `--format`, `--formulas` and `-o`, as one argument `form`.
 
     Without a default, it is a table on a terminal, else tsv.
     """
@@ -114,30 +132,55 @@ def format_options(
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def with_format(
-            *args: Any, form: str | None, formulas: Formulas | None, **rest: Any
+            *args: Any,
+            form: str | None,
+            formulas: Formulas | None,
+            outputs: tuple[str, ...],
+            **rest: Any,
         ) -> None:
-            name = form or ("table" if is_terminal() else "tsv")
-            if formulas is not None and name not in DELIMITERS:
+            name = form or default or ("table" if is_terminal() else "tsv")
+            forms = [name, *map(form_of, outputs)]
+            if formulas is not None and not {"csv", "tsv"} & {*forms}:
                 raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
-            command(*args, form=Format(name, formulas or "plain"), **rest)
+            _refuse_inputs(outputs, rest.values())
+            command(*args, form=Format(name, formulas or "plain", outputs), **rest)
 
-        with_formulas = click.option(
+        for option in reversed(_options(default)):
+            with_format = option(with_format)
+        return with_format
+
+    return decorated
+
+
+def _options(default: str | None) -> tuple[Callable[[Any], Any], ...]:
+    at_first = "" if default else "  [default: table on a terminal, else tsv]"
+    return (
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(list(FORMS)),
+            default=default,
+            show_default=default is not None,
+            help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
+            f"standard error; json has everything.{at_first}",
+        ),
+        click.option(
             "--formulas",
             type=click.Choice(get_args(Formulas)),
             help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
             "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
-        )
-        with_name = click.option(
-            "--format",
-            "form",
-            type=click.Choice(names),
-            default=default,
-            show_default=default is not None,
-            help=text if default else f"{text}  [default: table on a terminal, else tsv]",
-        )
-        return with_name(with_formulas(with_format))
-
-    return decorated
+        ),
+        click.option(
+            "-o",
+            "--output",
+            "outputs",
+            multiple=True,
+            metavar="FILE",
+            callback=_checked,
+            help="Write it to this file, too, as its suffix says: "
+            f"{', '.join(FORMS.values())}. May be repeated.",
+        ),
+    )
 
 
 class Reading:

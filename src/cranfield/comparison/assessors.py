@@ -13,7 +13,7 @@ from cranfield.comparison.stability import Stability, stabilities
 from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.measures import Measure
-from cranfield.notes import Note
+from cranfield.notes import Note, merged
 from cranfield.pairs.judgments import (
     agreed,
     agreed_of_matrix,
@@ -23,6 +23,7 @@ from cranfield.pairs.judgments import (
 from cranfield.pairs.relabelled import Relabelled, on_scale
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Floats
+from cranfield.render.numbers import number_of
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.scores import Systems
 from cranfield.variants import blocks
@@ -132,13 +133,14 @@ def _of_two(
     each = agreed(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
     n = len(two.query_ids)
-    remarks = [Note("in-both", "info", f"{_queries(n)} judged in both qrels.", n)]
+    are = number_of(n, "query is", "queries are")
+    notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
     for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
         if n:
-            text = f"{_queries(n)} judged in {name} only: left out."
-            remarks.append(Note("in-one", "info", text, n, name))
+            are = number_of(n, "query is", "queries are")
+            text = f"{are} judged in {name} only: left out."
+            notes.append(Note("in-one", "info", text, n, name))
     found: list[Stability] = []
-    notes: list[Note] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
@@ -146,12 +148,13 @@ def _of_two(
                 f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
                 f"ask for it take {top}."
             )
-            remarks.append(Note("highest-grade", "info", text))
+            notes.append(Note("highest-grade", "info", text))
         under_a, under_b = (
             score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures))
             for one in (a, b)
         )
-        notes = _notes(under_a, under_b)
+        named = (("Under A", under_a), ("Under B", under_b))
+        notes += merged(((name, one) for name, each in named for one in each.notes), of_all=2)
         values = _values(under_a), _values(under_b)
         source = np.random.Generator(np.random.PCG64(recipe["seed"]))
 
@@ -164,8 +167,7 @@ def _of_two(
         found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
-    said = tuple(remarks), tuple(notes)
-    return Agreement(pooled, per_query, grades, matrix, found, recipe, *said)
+    return Agreement(pooled, per_query, grades, matrix, found, recipe, tuple(notes))
 
 
 def _of_rates(
@@ -192,18 +194,18 @@ def _of_rates(
         for given, rate in table[true].items():
             matrix[grades.index(true), grades.index(given)] = rate * count
     found: list[Stability] = []
-    notes: list[Note] = []
+    text = "B is made from A by rates: its numbers are expectations, not counts."
+    notes = [Note("expected", "info", text)]
     if runs is not None:
         top = max(a.top_grade, *grades)
         scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
-        wanted, notes = _orderable(scored.measures), list(scored.notes)
+        notes += scored.notes
+        wanted = _orderable(scored.measures)
         made = Relabelled(a, list(runs.values()), wanted, top)
         batches = made.scores(table, recipe["mixtures"], recipe["seed"])
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
-    text = "B is made from A by rates: its numbers are expectations, not counts."
-    remarks = (Note("expected", "info", text),)
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
-    return Agreement(pooled, {}, grades, matrix, found, recipe, remarks, tuple(notes))
+    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes))
 
 
 def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
@@ -255,19 +257,6 @@ def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
     return measures
 
 
-def _notes(a: Systems, b: Systems) -> list[Note]:
-    """Return what is to be known of the runs under both qrels, and under one of them."""
-    return [
-        *(note for note in a.notes if note in b.notes),
-        *(note.of("Under A") for note in a.notes if note not in b.notes),
-        *(note.of("Under B") for note in b.notes if note not in a.notes),
-    ]
-
-
 def _values(scores: Systems) -> Floats:
     """Return (n_queries, n_systems, n_measures)."""
     return np.stack([one.values for one in scores.values()], axis=1)
-
-
-def _queries(n: int) -> str:
-    return "1 query is" if n == 1 else f"{n:,} queries are"

@@ -8,24 +8,25 @@ import numpy as np
 
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.geometric import logs
-from cranfield.comparison.remarks import merged
 from cranfield.comparison.result import Pair, Result, Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
 from cranfield.errors import one_of
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note
-from cranfield.render import Formulas, Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.notes import Note, merged
+from cranfield.render.numbers import some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 
 _COLUMNS = [one.name for one in fields(Pair) if one.name != "changes"]
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Systems compared: a Result for each measure, and for each slice of the queries.
 
     `comparison["nDCG@10"]` is the Result on all queries, `comparison["nDCG@10"]["dense"]` one
-    system's Pair with the baseline. It shows itself as tables: text, Markdown, LaTeX, HTML, CSV.
+    system's Pair with the baseline.
 
     >>> from cranfield import compare
     >>> found = compare("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"], "nDCG@10 AP")
@@ -36,26 +37,30 @@ class Comparison:
     {'q29': 0.8571428571428572}
     """
 
+    header = ("measure", "label", "slice", "comparisons", *_COLUMNS)
+
     aligned: Aligned
     settings: Settings
     results: Sequence[Result]
-    notes: tuple[Note, ...]
+    data_notes: tuple[Note, ...]
     bounds: bool = False  # whether to show what unjudged documents may change
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
         return self._find(measure, None, None)
 
-    def every_note(self) -> list[Note]:
-        """Return all that there is to know: of each result, with its measure, and of the data."""
-        return [
-            *merged(
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """All that there is to know: of each result, with its measure, and of the data."""
+        found = merged(
+            (
                 (one.measure if one.slice is None else f"{one.measure} of {one.slice}", note)
                 for one in self.results
-                for note in one.remarks
+                for note in one.notes
             ),
-            *self.notes,
-        ]
+            listed=some,
+        )
+        return (*found, *self.data_notes)
 
     def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
         """Return the result of one measure on the queries of one slice, of one label."""
@@ -123,7 +128,7 @@ class Comparison:
         for measure in self.aligned.measures:
             for label in labels:
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
-                notes = [] if found else self.notes  # once
+                notes = () if found else self.data_notes  # once
                 found.append(table_of(some, self.settings, notes, bounds=self.bounds))
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
@@ -146,50 +151,22 @@ class Comparison:
                 ours, theirs = scores[column[pair.system]], scores[column[pair.other]]
                 yield pair.system, pair.other, query, float(ours), float(theirs), most[query]
 
-    def __str__(self) -> str:
-        return "\n".join(map(text, self.tables()))
-
-    def __repr__(self) -> str:
-        against = "all pairs" if self.settings.baseline is None else repr(self.settings.baseline)
-        measures = ", ".join(self.aligned.measures)
-        return f"Comparison({len(self.aligned.names)} systems, {measures}, baseline {against})"
-
-    def _repr_html_(self) -> str:
-        return "\n".join(map(to_html, self.tables()))
-
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown."""
-        return "\n".join(map(to_markdown, self.tables()))
-
-    def to_latex(self) -> str:
-        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
-        return "\n".join(map(to_latex, self.tables()))
-
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.
 
         A row has all that a Pair has but `changes`, which is a list.
         """
-        return [
-            {
-                "measure": result.measure,
-                "label": result.label,
-                "slice": result.slice,
-                "comparisons": result.comparisons,
-                **{name: getattr(pair, name) for name in _COLUMNS},
-            }
-            for result in self.results
-            for pair in result.pairs
-        ]
-
-    def to_csv(self, delimiter: str = ",", formulas: Formulas = "plain") -> str:
-        """Return the rows as separated values, every digit; what does not exist is empty.
-
-        formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
-        """
-        names = ["measure", "label", "slice", "comparisons", *_COLUMNS]
-        cells = [["" if cell is None else cell for cell in row.values()] for row in self.rows()]
-        return delimited([names, *cells], delimiter, formulas)
+        return self._dicts(
+            (
+                one.measure,
+                one.label,
+                one.slice,
+                one.comparisons,
+                *(getattr(pair, name) for name in _COLUMNS),
+            )
+            for one in self.results
+            for pair in one.pairs
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON: also what it takes to do it again.

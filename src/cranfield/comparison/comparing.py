@@ -44,7 +44,6 @@ from cranfield.comparison.result import (
     System,
     Test,
 )
-from cranfield.comparison.shown import or_none
 from cranfield.comparison.significance import (
     TIE,
     Moments,
@@ -67,6 +66,7 @@ from cranfield.judging import JudgingOptions
 from cranfield.notes import Note, warn_of
 from cranfield.pairs.joint_bounds import PairBounds
 from cranfield.ranked import Bools, Floats, Ints, mean
+from cranfield.render.numbers import or_none
 from cranfield.version import __version__
 
 _LEAST_LEVEL = 1e-9  # that options take for alpha
@@ -173,8 +173,8 @@ def compare(
     Warns:
         CranfieldWarning: once, of all that makes tests and intervals doubtful (fewer than 10
             queries, or fewer than 10 on which two systems differ; skewed differences), and of what
-            `evaluate` warns of (ranks that contradict the scores, ids that do not match). The
-            `remarks` of the results, and `notes`, say so, too.
+            `evaluate` warns of (ranks that contradict the scores, ids that do not match). Its
+            `notes` say so, too.
 
     Raises:
         InputError: scores that are missing or are no numbers; a baseline that is not there.
@@ -251,7 +251,7 @@ def compare(
         for result in _results(aligned, left, right, settings, label, name, rows, unjudged)
     ]
     found = Comparison(aligned, settings, tuple(results), tuple(notes), bounds)
-    warn_of(found.every_note())
+    warn_of(found.notes)
     return found
 
 

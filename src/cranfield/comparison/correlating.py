@@ -27,17 +27,18 @@ from cranfield.comparison.orderings import (
     shown_flips,
 )
 from cranfield.comparison.products import product
-from cranfield.comparison.shown import interval, number
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import JudgingOptions
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note, lines_of
+from cranfield.notes import Note, around
 from cranfield.pairs.overlap import RBO, rbo
 from cranfield.ranked import Floats, Ints
-from cranfield.render import Table, text, to_html
+from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, legend
 from cranfield.version import __version__
 
 RESAMPLES = 1_000
@@ -136,8 +137,8 @@ class OrderingPair:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Correlation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlation(Shown):
     """How alike several orderings of the same systems are, pair by pair.
 
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run", "demo/fusion.run"]
@@ -145,6 +146,8 @@ class Correlation:
     >>> found.pairs[0].kendall.concordant
     6
     """
+
+    header = ("reference", "ordering", "quantity", "value")
 
     systems: tuple[str, ...]
     orderings: tuple[Ordering, ...]
@@ -158,81 +161,105 @@ class Correlation:
     discrimination: Discrimination | None = None
 
     def tables(self) -> list[Table]:
-        """Return all that there is to show, one table below the other."""
-        found = [self.table(), self.coefficients()]
+        """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
+        found = [
+            _table_of(self.pairs, self._columns(), self._title(), self._said(), self.notes),
+            _table_of(self.pairs, self._coefficients(), ["Other coefficients"]),
+        ]
         if self.discrimination is not None:
             options = self.alpha, self.flips, self.seed
             found.append(self.discrimination.table(self.orderings, *options))
         return found
 
-    def table(self) -> Table:
-        """Return a row for each two orderings: tau-b, and the pairs of systems behind it."""
-        rows = []
-        for one in self.pairs:
-            counted = one.kendall
-            ties = counted.ties_x + counted.ties_y + counted.ties_both
-            ends = interval(*one.interval or (None, None), signs=False)
-            sure = "-" if one.swapped_sure is None else f"{one.swapped_sure:,}"
-            counts = [f"{n:,}" for n in (counted.concordant, counted.discordant, ties)]
-            rows.append([one.label, number(counted.tau_b), ends, *counts, sure])
-        level = f"{100 * (1 - self.alpha):.6g}%"
-        header = ["reference ~ other", "tau-b", f"{level} interval"]
-        header += ["same", "swapped", "tied", "swapped, both sure"]
-        notes = [
-            "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, 0 "
-            "no relation.",
-            f"{level} interval: of tau-b, over {self.resamples:,} resamples of the queries, the "
-            "same for both (percentiles).",
-            "same, swapped: pairs of systems that the two order alike, and the other way round; "
-            "tied: that either ties.",
-            f"swapped, both sure: swapped though p <= {self.alpha:g} under each: here it matters "
-            "which of the two one believes.",
-        ]
-        if any("-" in row for row in rows):
-            notes.append("-: has no value, for want of systems, of queries, or of differences.")
-        for one in self.pairs:
-            notes += [f"{one.label}: {line}." for line in self._said_of(one)]
-        grave = [note for note in self.notes if note.is_grave]
-        others = [note for note in self.notes if not note.is_grave]
-        below = [*lines_of(grave), *notes, *lines_of(others)]
-        return Table(header, rows, below, title=self._title())
+    def _columns(self) -> list[Column]:
+        """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
+        level = f"{percent(1 - self.alpha)} interval"
 
-    def coefficients(self) -> Table:
-        """Return a row for each two orderings: the other coefficients."""
-        rows = [
-            [
-                one.label,
-                number(one.kendall.tau_a),
-                number(one.tau_ap_a),
-                number(one.tau_ap_b),
-                number(one.weighted_tau),
-                number(one.spearman),
-                number(one.rbo.ext),
-                interval(one.rbo.min, one.rbo.max, signs=False),
-            ]
-            for one in self.pairs
+        def ties(one: OrderingPair) -> int:
+            return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
+
+        return [
+            Column(
+                "tau-b",
+                lambda one: number(one.kendall.tau_b),
+                "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, "
+                "0 no relation.",
+            ),
+            Column(
+                level,
+                lambda one: interval(*one.interval or (None, None), signs=False),
+                f"{level}: of tau-b, over {self.resamples:,} resamples of the queries, the same "
+                "for both (percentiles).",
+            ),
+            Column(
+                "same",
+                lambda one: f"{one.kendall.concordant:,}",
+                "same, swapped: pairs of systems that the two order alike, and the other way "
+                "round; tied: that either ties.",
+            ),
+            Column("swapped", lambda one: f"{one.kendall.discordant:,}"),
+            Column("tied", lambda one: f"{ties(one):,}"),
+            Column(
+                "swapped, both sure",
+                lambda one: "-" if one.swapped_sure is None else f"{one.swapped_sure:,}",
+                f"swapped, both sure: swapped though p <= {self.alpha:g} under each: here it "
+                "matters which of the two one believes.",
+            ),
         ]
-        header = ["reference ~ other", "tau-a", "tau-AP", "tau-AP,b", "weighted"]
-        header += ["Spearman", "RBO", "RBO at least, most"]
-        notes = [
-            "tau-a: (same - swapped) / all pairs of systems.",
-            "tau-AP: the top counts most; the reference is the truth, and may have no ties; those "
-            "of the other count in all their orders.",
-            "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as such.",
-            "weighted: tau where a pair counts 1/rank + 1/rank of its systems. Spearman: the "
-            "correlation of the ranks.",
-            f"RBO: rank-biased overlap, p = {self.rbo_p:g}; at least, most: if more systems "
-            "followed.",
+
+    def _coefficients(self) -> list[Column]:
+        return [
+            Column(
+                "tau-a",
+                lambda one: number(one.kendall.tau_a),
+                "tau-a: (same - swapped) / all pairs of systems.",
+            ),
+            Column(
+                "tau-AP",
+                lambda one: number(one.tau_ap_a),
+                "tau-AP: the top counts most; the reference is the truth, and may have no ties; "
+                "those of the other count in all their orders.",
+            ),
+            Column(
+                "tau-AP,b",
+                lambda one: number(one.tau_ap_b),
+                "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as "
+                "such.",
+            ),
+            Column(
+                "weighted",
+                lambda one: number(one.weighted_tau),
+                "weighted: tau where a pair counts 1/rank + 1/rank of its systems.",
+            ),
+            Column(
+                "Spearman",
+                lambda one: number(one.spearman),
+                "Spearman: the correlation of the ranks.",
+                goes_on=True,
+            ),
+            Column(
+                "RBO",
+                lambda one: number(one.rbo.ext),
+                f"RBO: rank-biased overlap, p = {self.rbo_p:g}; at least, most: if more systems "
+                "followed.",
+            ),
+            Column(
+                "RBO at least, most",
+                lambda one: interval(one.rbo.min, one.rbo.max, signs=False),
+            ),
         ]
-        return Table(header, rows, notes, title=["Other coefficients"])
+
+    def _said(self) -> list[str]:
+        """Return what to say of single pairs of orderings."""
+        return [f"{one.label}: {line}." for one in self.pairs for line in self._said_of(one)]
 
     def _title(self) -> list[str]:
         counts = sorted({len(one.query_ids) for one in self.orderings})
-        queries = " to ".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1])))
+        least = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
         measures = sorted({one.measure for one in self.orderings})
         said = [
-            _counted(len(self.systems), "system", "systems"),
-            f"{queries} {'query' if counts == [1] else 'queries'}",
+            number_of(len(self.systems), "system"),
+            f"{least}{queries_of(counts[-1])}",
             *(measures if len(measures) == 1 else []),
         ]
         return [
@@ -253,32 +280,23 @@ class Correlation:
         if 0 < len(unsure) <= _NAMED:
             yield f"{_said(one, unsure)}; not both are sure"
 
-    def __str__(self) -> str:
-        return "\n".join(map(text, self.tables()))
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number, to every digit: what it is of, its name, its value.
 
-    def _repr_html_(self) -> str:
-        return "".join(map(to_html, self.tables()))
-
-    def __repr__(self) -> str:
-        found = [f"{one.label}: {number(one.kendall.tau_b)}" for one in self.pairs]
-        return f"Correlation({len(self.systems):,} systems, tau-b {', '.join(found)})"
-
-    def rows(self) -> Iterator[tuple[str, str, str, Cell]]:
-        """Yield (reference, other, quantity, value) of all numbers, to every digit.
-
-        Of discriminative power and swap rate, which are an ordering's own, `reference` is empty.
+        Of discriminative power and swap rate, which are an ordering's own, `reference` is "".
         """
+        found: list[tuple[str, str, str, Cell]] = []
         for one in self.pairs:
-            for name, value in one.values().items():
-                yield one.reference, one.other, name, value
+            found += [(one.reference, one.other, name, at) for name, at in one.values().items()]
         if self.discrimination is not None:
             for label, power in self.discrimination.powers.items():
-                swaps = self.discrimination.swaps[label]
-                yield "", label, "discriminative_power", power.share
-                yield "", label, "discriminative_power_holm", power.share_holm
-                yield "", label, "swap_rate", swaps.rate
-                for begin, rate in zip((0.0, *swaps.bins), swaps.rates, strict=True):
-                    yield "", label, f"swap_rate_from_{begin:g}", rate
+                values = {
+                    "discriminative_power": power.share,
+                    "discriminative_power_holm": power.share_holm,
+                    **self.discrimination.swaps[label].values(),
+                }
+                found += [("", label, name, value) for name, value in values.items()]
+        return self._dicts(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the scores, what was found, and everything to repeat it."""
@@ -513,11 +531,22 @@ def _order(means: Floats, left: Ints, right: Ints) -> Floats:
     return found
 
 
-def _counted(n: int, one: str, several: str) -> str:
-    return f"{n:,} {one if n == 1 else several}"
-
-
 def _said(one: OrderingPair, swapped: Sequence[Swapped]) -> str:
-    names = [f"{pair.better} above {pair.worse}" for pair in swapped[:_NAMED]]
-    more = f" and {len(swapped) - _NAMED:,} more" if len(swapped) > _NAMED else ""
-    return f"{one.reference} has {', '.join(names)}{more}, {one.other} below"
+    names = some([f"{pair.better} above {pair.worse}" for pair in swapped], _NAMED)
+    return f"{one.reference} has {names}, {one.other} below"
+
+
+def _table_of(
+    pairs: Sequence[OrderingPair],
+    columns: Sequence[Column],
+    title: Sequence[str],
+    more: Sequence[str] = (),
+    notes: Sequence[Note] = (),
+) -> Table:
+    """Return a row for each pair of orderings; `more` are lines to say below the legend."""
+    rows = [[one.label, *(column.cell(one) for column in columns)] for one in pairs]
+    said = legend(columns)
+    if any("-" in row for row in rows):
+        said.append("-: has no value, for want of systems, of queries, or of differences.")
+    header = ["reference ~ other", *(column.heading for column in columns)]
+    return Table(header, rows, around([*said, *more], notes), title=title)

@@ -18,13 +18,14 @@ from cranfield.comparison.orderings import (
     shown_flips,
 )
 from cranfield.comparison.products import product
-from cranfield.comparison.shown import number
 from cranfield.errors import OptionError
 from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import JudgingOptions
 from cranfield.ranked import Floats, Ints
-from cranfield.render import Table
+from cranfield.render.numbers import number, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 
 SPLITS = 1_000
 _CELLS = 1_000_000  # of a matrix at once
@@ -32,8 +33,8 @@ BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 
 
-@dataclass(frozen=True)
-class DiscriminativePower:
+@dataclass(frozen=True, repr=False)
+class DiscriminativePower(Shown):
     """How many pairs of systems an ordering tells apart.
 
     Those for which the two-sided sign-flip test has a p-value of at most alpha; `holm` counts
@@ -43,6 +44,9 @@ class DiscriminativePower:
     >>> DiscriminativePower(pairs=10, significant=4, holm=3, needed=None).share
     0.4
     """
+
+    header = ("pairs", "significant", "holm", "needed", "share", "share_holm")
+    notes = ()
 
     pairs: int
     significant: int
@@ -59,13 +63,27 @@ class DiscriminativePower:
         """Pairs that are significant after correction, of all."""
         return self.holm / self.pairs if self.pairs else None
 
+    def tables(self) -> list[Table]:
+        """Return the counts and shares of pairs as a table."""
+        counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
+        header = ["pairs", "significant", "Holm", "told apart", "Holm"]
+        cells = [*counts, number(self.share), number(self.share_holm)]
+        said = []
+        if self.needed is not None:
+            said = [f"Too few flips for Holm's correction to leave any; it takes {self.needed:,}."]
+        return [Table(header, [cells], said, 0)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the numbers as one row."""
+        return [self.to_dict()]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {**asdict(self), "share": self.share, "share_holm": self.share_holm}
 
 
-@dataclass(frozen=True)
-class SwapRate:
+@dataclass(frozen=True, repr=False)
+class SwapRate(Shown):
     """How often two halves of the queries order two systems differently.
 
     `seen` and `swapped` count pairs of systems over all splits, for each bin of the absolute
@@ -75,6 +93,9 @@ class SwapRate:
     >>> SwapRate(queries=25, bins=(0.01,), seen=(30, 70), swapped=(12, 3)).rates
     (0.4, 0.04285714285714286)
     """
+
+    header = ("from", "seen", "swapped", "rate")
+    notes = ()
 
     queries: int  # in each half
     bins: tuple[float, ...]
@@ -91,6 +112,27 @@ class SwapRate:
         """The share in each bin; None where no difference fell."""
         pairs = zip(self.swapped, self.seen, strict=True)
         return tuple(swapped / seen if seen else None for swapped, seen in pairs)
+
+    def tables(self) -> list[Table]:
+        """Return a row for each size of the difference, and one for all."""
+        cells = [list(row.values()) for row in self.rows()]
+        cells.append(["all", sum(self.seen), sum(self.swapped), self.rate])
+        rows = [
+            [str(begin), f"{seen:,}", f"{swapped:,}", number(rate)]
+            for begin, seen, swapped, rate in cells
+        ]
+        note = f"Two halves of {queries_of(self.queries)} each; from: the least difference."
+        header = ["from", "pairs seen", "swapped", "rate"]
+        return [Table(header, rows, [note], rules=frozenset({len(rows) - 1}))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each size of the difference on the first half, from its least on."""
+        return self._dicts(zip((0.0, *self.bins), self.seen, self.swapped, self.rates, strict=True))
+
+    def values(self) -> dict[str, float | None]:
+        """Return {name: rate}, over all differences and from each size on."""
+        sizes = {f"swap_rate_from_{row['from']:g}": row["rate"] for row in self.rows()}
+        return {"swap_rate": self.rate, **sizes}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

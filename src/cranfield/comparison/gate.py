@@ -14,8 +14,7 @@ exist, takes those of new - 0.98 * old.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Unpack, get_args
 
 import numpy as np
@@ -45,183 +44,16 @@ from cranfield.comparison.noninferiority import (
 )
 from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
-from cranfield.comparison.result import Scale
-from cranfield.comparison.shown import number, or_none, probability, signed
 from cranfield.comparison.significance import TIE, Moments
+from cranfield.comparison.verdicts import Change, Gate, Verdict
 from cranfield.errors import InputError, one_of
 from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import JudgingOptions
-from cranfield.notes import Note, lines_of, warn_of
-from cranfield.ranked import floored_log
-from cranfield.render import Shown, Table
+from cranfield.notes import Note, warn_of
+from cranfield.render.numbers import or_none, queries_of
 
-_WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 _WORST = 5  # queries to show of a system that did not pass
-
-
-@dataclass(frozen=True)
-class Change:
-    """A query on which a system scores otherwise than the baseline.
-
-    `difference` is turned where less is better: above 0 is better.
-    """
-
-    query_id: str
-    baseline: float
-    score: float
-    difference: float
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What was found of one system under one measure.
-
-    Differences are the system's minus the baseline's; where less is better (`turned`), the other
-    way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
-    "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
-    two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
-    which the system scores otherwise; `changes` are these queries, the worst first: all of them if
-    they are fewer than 10, else some.
-
-    `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
-    where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
-    equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
-    no test. The limits and the p-values never contradict each other.
-
-    >>> from cranfield import gate
-    >>> runs = ["demo/bm25.run", "demo/dense.run"]
-    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
-    >>> verdict = found["dense", "nDCG@10"]
-    >>> str(verdict), verdict.n, round(verdict.difference, 4), round(verdict.lower, 4)
-    ('PASS, better', 40, 0.2131, 0.1526)
-    """
-
-    system: str
-    measure: str
-    outcome: Outcome
-    better: bool  # shown to be above 0
-    worse: bool  # shown to be below 0
-    n: int  # queries
-    changed: int  # of these
-    mean: float
-    baseline_mean: float
-    difference: float
-    sd: float | None  # of the queries' differences
-    margin: float
-    lower: float | None
-    upper: float | None
-    p: float | None
-    p_worse: float | None
-    queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
-    turned: bool
-    scale: Scale
-    changes: tuple[Change, ...]
-
-    def __str__(self) -> str:
-        if self.outcome == "PASS" and not self.changed:
-            return f"PASS, identical on {_queries(self.n, 'all ')}"
-        if self.outcome == "PASS" and self.worse:
-            return "PASS, worse by less than the margin"
-        if self.outcome == "PASS" and self.better:
-            return "PASS, better"
-        return self.outcome
-
-    def compared(self, change: Change) -> float:
-        """Return a query's difference as it is compared: of logarithms if `scale` is "ratio"."""
-        if self.scale == "difference":
-            return change.difference
-        old, new = floored_log(np.array([change.baseline, change.score])).tolist()
-        return float(old - new if self.turned else new - old)
-
-    def row(self) -> dict[str, Any]:
-        """Return all but the queries, by name: a row of a table for programs."""
-        return {name: value for name, value in vars(self).items() if name != "changes"}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Gate(Shown):
-    """The verdicts on every system under every measure, and how they were found.
-
-    It shows itself as a table: printed, at the prompt, in a notebook. In a test, `assert
-    found.outcome == "PASS", str(found)` says all of it where it fails.
-
-    >>> from cranfield import gate
-    >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
-    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
-    >>> found.outcome, found.outcomes
-    ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
-    """
-
-    verdicts: tuple[Verdict, ...]
-    baseline: str
-    notes: tuple[Note, ...]
-    recipe: Mapping[str, Any]
-
-    @property
-    def outcomes(self) -> dict[str, Outcome]:
-        """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
-        found: dict[str, Outcome] = {}
-        for one in self.verdicts:
-            found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
-        return found
-
-    @property
-    def outcome(self) -> Outcome:
-        """The worst outcome of all systems."""
-        return _worst(*self.outcomes.values())
-
-    def __getitem__(self, key: tuple[str, str]) -> Verdict:
-        for one in self.verdicts:
-            if (one.system, one.measure) == key:
-                return one
-        known = ", ".join(str((one.system, one.measure)) for one in self.verdicts)
-        raise KeyError(f"{key} was not judged; these were: {known}")
-
-    def table(self) -> Table:
-        """Return the verdicts as a table to be shown, a row for each system and measure."""
-        several = len(self.verdicts) > len(self.outcomes)
-        needed = any(one.queries_needed for one in self.verdicts)
-        rows: list[list[str]] = []
-        rules = set()
-        for system, outcome in self.outcomes.items():
-            rules.add(len(rows))
-            rows += [_row(one, needed) for one in self.verdicts if one.system == system]
-            if several:
-                rows.append([system, "all", outcome, *[""] * (7 if needed else 6)])
-        header = ["system", "measure", "verdict", "changed", "mean", "difference"]
-        header += ["lower", "upper", "p", *(["needed"] if needed else [])]
-        rules = rules - {0} if several else set()
-        below = [*lines_of(self.notes), *_legend(self)]
-        return Table(header, rows, below, 3, rules=frozenset(rules), title=_title(self))
-
-    def tables(self) -> list[Table]:
-        """Return the verdicts, and the queries that changed, if there are any to be shown."""
-        rows: list[list[str]] = []
-        rules = set()
-        for one in self.verdicts:
-            rules.add(len(rows))
-            for change in one.changes:
-                scores = number(change.baseline), number(change.score)
-                row = [*(one.system, one.measure, change.query_id), *scores]
-                rows.append([*row, _shown(one, one.compared(change))])
-        if not rows:
-            return [self.table()]
-        header = ["system", "measure", "query_id", self.baseline, "score", "difference"]
-        rules -= {0, len(rows)}
-        title = ["The queries that changed, the worst first"]
-        return [self.table(), Table(header, rows, [], 3, rules=frozenset(rules), title=title)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, with everything that is needed to repeat it."""
-        return {
-            "outcome": self.outcome,
-            "outcomes": self.outcomes,
-            "baseline": self.baseline,
-            "verdicts": [asdict(one) for one in self.verdicts],
-            "notes": [one.to_dict() for one in self.notes],
-            "recipe": dict(self.recipe),
-        }
 
 
 def gate(
@@ -433,11 +265,7 @@ def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) ->
     )
 
 
-def _worst(*outcomes: Outcome) -> Outcome:
-    return max(outcomes, key=_WORST_LAST.index)
-
-
-# ---- notes and legends --------------------------------------------------------------------------
+# ---- notes --------------------------------------------------------------------------------------
 
 
 def _notes(
@@ -493,7 +321,7 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
                 named,
             )
             return
-        said = f"identical on {_queries(one.n, 'all ')}."
+        said = f"identical on {'all ' * (one.n > 1)}{queries_of(one.n)}."
         most = contrast.most
         if most is not None and most > one.margin and asked.test != "bounded":
             needed = asked.unchanged(one.margin, most)
@@ -514,7 +342,7 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
         yield Note(
             "few-changes",
             "warning",
-            f"only {one.changed} of {_queries(one.n)} {verb}: the limits do not hold, and "
+            f"only {one.changed} of {queries_of(one.n)} {verb}: the limits do not hold, and "
             f"a rare, large {rare} is not ruled out.",
             one.changed,
             named,
@@ -548,124 +376,3 @@ def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
                 one.n,
                 f"{one.system} ({one.measure})",
             )
-
-
-def _legend(found: Gate) -> list[str]:
-    """Return what the columns mean."""
-    recipe, verdicts = found.recipe, found.verdicts
-    said = _rule(found)
-    if any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded":
-        such = "another" if recipe["equivalence"] else "a lower"
-        said.append(f"Where fewer than {FEW} queries differ, no system with {such} mean passes.")
-    turned = list(dict.fromkeys(one.measure for one in verdicts if one.turned))
-    if turned:
-        said.append(f"{', '.join(turned)}: less is better; differences are turned: + is better.")
-    ratios = list(dict.fromkeys(one.measure for one in verdicts if one.scale == "ratio"))
-    if ratios:
-        said.append(
-            f"{', '.join(ratios)}: a geometric mean; difference, lower and upper are ratios (x): "
-            "above 1 is better."
-        )
-    if ratios and any(one.scale == "difference" for one in verdicts):
-        said[-1] += " Their bounds are ratios, too: that of the margin, and 1 in the place of 0."
-    if len({one.measure for one in verdicts}) > 1:
-        said.append("all: every measure must pass; that needs no correction for their number.")
-    if any(one.queries_needed is not None for one in verdicts):
-        said.append(
-            f"needed: queries, so that a system as good as {found.baseline} passes 4 times in 5."
-        )
-    if any(None in (one.lower, one.upper) and one.changed for one in verdicts):
-        said.append(_no_limit(recipe))
-    if any(one.lower is None and not one.changed for one in verdicts):
-        said.append("-: no query differs, so that there is nothing to test.")
-    if any(one.p is None and one.lower is not None for one in verdicts):
-        said.append("p -: differences that do not vary have no t test; their limits are the mean.")
-    return said
-
-
-def _rule(found: Gate) -> list[str]:
-    """Return when a system passes and fails, and what p is."""
-    least, most, none, true = "-margin", "margin", "0", "difference"
-    if all(one.scale == "ratio" for one in found.verdicts):
-        margin = found.verdicts[0].margin
-        least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
-        none, true = "x1", "ratio"
-    if found.recipe["equivalence"]:
-        beyond = f"{least} or less, or {most} or more"
-        return [
-            f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}.",
-            "UNDECIDED: neither.",
-            f"p: how likely so small a difference is at most, if the true {true} is {beyond}.",
-        ]
-    return [
-        f"PASS: lower > {least}: a loss of the margin is ruled out.",
-        f"FAIL: not so, and upper < {none}: significantly worse. UNDECIDED: neither.",
-        f"p: how likely so good a result is at most, if the true {true} is {least} or less.",
-    ]
-
-
-def _no_limit(recipe: Mapping[str, Any]) -> str:
-    """Return why a limit is missing."""
-    n, test = recipe["n_queries"], recipe["test"]
-    if test == "t":
-        return "-: no limit: so few differences, which do not vary, show nothing to a t test."
-    drawn = Flips(n, recipe["flips"]) if test == "randomization" else None
-    asked = Asked(recipe["equivalence"], recipe["alpha"], test, drawn)
-    if asked.least(n) > asked.alpha:
-        few = "queries, or flips," if drawn else "queries"
-        return (
-            f"-: no limit: so few {few} cannot give a p of {recipe['alpha']:g} or less, whatever "
-            "the differences."
-        )
-    return (
-        "-: no limit: the baseline's scores vary so much that no share of its mean, however "
-        "different, is ruled out on this side."
-    )
-
-
-def _title(found: Gate) -> list[str]:
-    """Return what to say above the table: what is compared with what, and how."""
-    recipe, n = found.recipe, found.recipe["n_queries"]
-    how = {"t": "paired t test", "bounded": "bounded test"}.get(recipe["test"], "")
-    if recipe["test"] == "randomization":
-        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
-        how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
-    level = f"one-sided {100 * (1 - recipe['alpha']):g}% limits"
-    margins = {}
-    for one in found.verdicts:
-        share = str(recipe["margin"]).strip() if str(recipe["margin"]).strip()[-1] == "%" else ""
-        size = (
-            f"a ratio of {math.exp(-one.margin):g}" if one.scale == "ratio" else f"{one.margin:.4g}"
-        )
-        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}"
-        said += f" ({share})" if share else ""
-        if recipe["test"] == "bounded":
-            low, high = recipe["ranges"][one.measure]
-            said += f", scores from {low:g} to {high:g}"
-        margins[one.measure] = said
-    return [
-        f"Differences from {found.baseline}, {_queries(n)}, {level}, {how}",
-        f"{found.baseline}: {'; '.join(margins.values())}",
-    ]
-
-
-def _shown(one: Verdict, difference: float | None) -> str:
-    """Return a difference as the tables show it: a ratio of geometric means and their scores."""
-    if one.scale == "difference" or difference is None:
-        return signed(difference)
-    ratio = math.exp(difference)
-    return f"x{ratio:.4f}" if ratio >= 0.001 else f"x{ratio:.2g}"
-
-
-def _row(one: Verdict, needed: bool) -> list[str]:
-    shown = [_shown(one, value) for value in (one.difference, one.lower, one.upper)]
-    queries = [f"{one.queries_needed:,}" if one.queries_needed else ""] if needed else []
-    changed = f"{one.changed:,} of {one.n:,}"
-    return [
-        *(one.system, one.measure, str(one), changed, number(one.mean)),
-        *(*shown, probability(one.p), *queries),
-    ]
-
-
-def _queries(n: int, all_of: str = "") -> str:
-    return "1 query" if n == 1 else f"{all_of}{n:,} queries"

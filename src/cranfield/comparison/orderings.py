@@ -16,7 +16,7 @@ from cranfield.errors import InputError
 from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.scores import Layout
 from cranfield.judging import JudgingOptions
-from cranfield.notes import Note
+from cranfield.notes import Note, merged
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean
 from cranfield.scores import Systems
@@ -82,7 +82,7 @@ class Orderings:
         """
         found: list[Ordering] = []
         names: tuple[str, ...] = ()
-        notes: dict[Note, list[str]] = {}  # and of which sources
+        notes: list[tuple[str, Note]] = []
         sources = _sources(qrels, runs)
         for source, one in sources.items():
             aligned = align(*one, measures, missing=missing, layout=layout, **judging)
@@ -93,24 +93,19 @@ class Orderings:
                     f"the system {odd!r} is not among those of every one of "
                     f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
                 )
-            for note in aligned.notes:
-                notes.setdefault(note, []).append(source)
+            notes += [(source, note) for note in aligned.notes]
             for measure in aligned.measures:
                 if is_geometric(aligned.known(measure)):
                     text = (
                         f"{measure}: its mean is geometric; intervals and tests are of the "
                         "logarithms of the queries' values."
                     )
-                    notes.setdefault(Note("geometric", "info", text), []).append(source)
+                    notes.append((source, Note("geometric", "info", text)))
                 label = measure
                 if len(sources) > 1:
                     label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
                 found.append(_ordering(label, source, measure, aligned, names))
-        said = [
-            note if len(of) == len(sources) else note.of(", ".join(of))
-            for note, of in notes.items()
-        ]
-        return cls(names, tuple(found), tuple(said))
+        return cls(names, tuple(found), tuple(merged(notes, of_all=len(sources))))
 
 
 def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:

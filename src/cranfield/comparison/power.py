@@ -7,14 +7,60 @@ Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistic
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison import options
 from cranfield.errors import OptionError
+from cranfield.notes import Note
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+
+@dataclass(frozen=True, repr=False)
+class Experiment(Shown):
+    """The numbers of an experiment, by name: those that were given, and what was asked for.
+
+    `meaning` is a sentence on the number that was asked for.
+
+    >>> print(Experiment({"effect": 0.3, "queries": 50, "power": 0.5477}, "power: ..."), end="")
+     effect   queries    power
+     ─────────────────────────
+        0.3        50   0.5477
+    <BLANKLINE>
+    power: ...
+    """
+
+    numbers: Mapping[str, float]
+    meaning: str
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the numbers."""
+        return tuple(self.numbers)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The meaning, beside rows."""
+        return (Note("power", "info", self.meaning),)
+
+    def tables(self) -> list[Table]:
+        """Return the numbers as a table, four digits each."""
+        numbers = self.numbers.values()
+        shown = [f"{one:,}" if isinstance(one, int) else f"{one:.4g}" for one in numbers]
+        return [Table(self.header, [shown], [self.meaning], 0)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the numbers as one row."""
+        return [self.to_dict()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers."""
+        return dict(self.numbers)
 
 
 def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 2) -> float:

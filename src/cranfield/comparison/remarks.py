@@ -1,17 +1,16 @@
 """What a reader should know of a comparison before believing it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cranfield.comparison.doubts import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair, Settings
-from cranfield.comparison.shown import number, probability
 from cranfield.measures import Measure
 from cranfield.notes import Note
+from cranfield.render.numbers import number, number_of, probability, some
 
 _LISTED = 3  # pairs of which the queries that differ are listed
-_NAMED = 5
 _DRAWN = ("randomization", "wilcoxon", "bootstrap")
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
@@ -64,11 +63,11 @@ def remarks_on(
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
     ]
     if apart:
-        one = f"The t-test is on the other side of alpha, before correction: {_some(apart)}."
+        one = f"The t-test is on the other side of alpha, before correction: {some(apart)}."
         said.append(Note("t-test-differs", "info", one))
     constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
     if constant and settings.test in ("t", "bootstrap"):
-        one = f"The same difference on every query, which has no t: {_some(constant)}."
+        one = f"The same difference on every query, which has no t: {some(constant)}."
         said.append(Note("no-t", "info", one))
     against = [
         _named(one, settings)
@@ -76,7 +75,7 @@ def remarks_on(
         if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
     ]
     if against:
-        one = f"By its mean, it is the other way round: {_some(against)}."
+        one = f"By its mean, it is the other way round: {some(against)}."
         said.append(Note("mean-disagrees", "warning", one))
     return (*said, *on_its_mean(measure))
 
@@ -90,17 +89,6 @@ def on_its_mean(measure: Measure | None) -> list[Note]:
         "queries."
     )
     return [Note("mean-of-sum", "info", text)]
-
-
-def merged(found: Iterable[tuple[str, Note]]) -> list[Note]:
-    """Return notes, each sentence once, after the names of the places where it applies.
-
-    `found` has (place, note); a place without a name is not mentioned.
-    """
-    places: dict[Note, list[str]] = {}
-    for place, note in found:
-        places.setdefault(note, []).append(place)
-    return [note.of(_some(names)) if any(names) else note for note, names in places.items()]
 
 
 def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
@@ -126,7 +114,7 @@ def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]
         if not exact and flips.drawn < 20 * comparisons / alpha:
             none = ", and nothing can be significant" if floor > alpha else ""
             other = settings.test == "randomization" and comparisons > 1
-            over = "1 comparison calls" if comparisons == 1 else f"{comparisons:,} comparisons call"
+            over = number_of(comparisons, "comparison calls", "comparisons call")
             one = (
                 f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
                 f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
@@ -157,7 +145,7 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
     if same := of.get("identical"):
         more = 1 - settings.alpha ** (1 / n)
         text = (
-            f"Identical on all {n:,} queries: {_some([_named(one, settings) for one in same])}. Of "
+            f"Identical on all {n:,} queries: {some([_named(one, settings) for one in same])}. Of "
             f"all queries that there might be, up to {100 * more:.2g} % may differ."
         )
         said.append(Note("identical", "warning", text, n, count=len(same)))
@@ -174,14 +162,14 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
     if len(few) > _LISTED:
         shown = [f"{_named(one, settings)} ({one.changed})" for one in few]
         text = (
-            f"Fewer than {FEW} of {n:,} queries differ: {_some(shown)}. {_SO_FEW}. --changes {FEW} "
+            f"Fewer than {FEW} of {n:,} queries differ: {some(shown)}. {_SO_FEW}. --changes {FEW} "
             "lists these queries, as `changes` does."
         )
         said.append(Note("few-changes", "warning", text, count=len(few)))
     if skewed := of.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
-            f"{_some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
+            f"{some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
             "alpha says."
         )
@@ -191,9 +179,3 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
 
 def _named(pair: Pair, settings: Settings) -> str:
     return pair.system if settings.baseline is not None else f"{pair.system} - {pair.other}"
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first few."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

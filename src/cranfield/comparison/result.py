@@ -149,7 +149,7 @@ class Result:
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
     letters: Sequence[str] | None  # systems that share one are not found to differ; of all pairs
-    remarks: tuple[Note, ...]
+    notes: tuple[Note, ...]  # what to know before believing it
 
     @cached_property
     def by_names(self) -> Mapping[tuple[str, str], Pair]:
@@ -186,4 +186,4 @@ class Result:
         if self.letters is not None:
             names = [one.name for one in self.systems]
             found["letters"] = dict(zip(names, self.letters, strict=True))
-        return {**found, "remarks": [note.to_dict() for note in self.remarks]}
+        return {**found, "notes": [note.to_dict() for note in self.notes]}

@@ -8,10 +8,10 @@ import numpy as np
 
 from cranfield.comparison.correlation import kendall, rounded
 from cranfield.comparison.products import product
-from cranfield.comparison.shown import or_none
 from cranfield.comparison.significance import t_p
 from cranfield.measures import Measure
 from cranfield.ranked import Floats, Ints, mean, means
+from cranfield.render.numbers import or_none
 
 
 @dataclass(frozen=True)

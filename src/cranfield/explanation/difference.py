@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -12,17 +12,19 @@ from cranfield.errors import MeasureError
 from cranfield.evaluation import score_runs
 from cranfield.explanation.expressions import number
 from cranfield.explanation.following import base_of, documents_of, follow
-from cranfield.explanation.query import check_rows
+from cranfield.explanation.query import check_limit
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.worksheet import is_deep, is_ideal
 from cranfield.judged import Judged
 from cranfield.judging import Judging
 from cranfield.measures import Measure
-from cranfield.notes import Note, lines_of
+from cranfield.notes import Note, lines_of, merged
 from cranfield.qrels import Qrels
 from cranfield.ranked import Ranked, floored_log, ratio, total
-from cranfield.render import Formulas, Table, delimited, text, to_html
+from cranfield.render.numbers import number_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 from cranfield.runs import Run
 from cranfield.scores import shown
 
@@ -49,8 +51,8 @@ class Part:
     change: float
 
 
-@dataclass(frozen=True, eq=False)
-class Difference:
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Shown):
     """Which documents make the difference between two runs on a query.
 
     `method` says how. "terms": the value is a sum of what documents add where they stand, and all
@@ -67,6 +69,8 @@ class Difference:
     >>> found.method, [(part.document, part.change) for part in found.parts]
     ('terms', [('d2', 0.5)])
     """
+
+    header = ("query_id", *(one.name for one in fields(Part)))
 
     query: str
     names: tuple[str, str]
@@ -123,10 +127,10 @@ class Difference:
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
         lengths = len(left.docs), len(right.docs)
-        said = [scene.meeting.notes for scene in (left, right)]
-        notes = [one for one in said[0] if one in said[1]]
-        for name, its in zip(pair, said, strict=True):
-            notes += [replace(one, source=name) for one in its if one not in notes]
+        scenes = zip(pair, (left, right), strict=True)
+        notes = merged(
+            ((name, one) for name, scene in scenes for one in scene.meeting.notes), of_all=2
+        )
         return cls(
             *(left.query, pair, measure, ours, other, method, parts, lengths),
             left.judging.unusual(),
@@ -138,17 +142,16 @@ class Difference:
             reason,
         )
 
-    def table(self, rows: int | None = _ROWS) -> Table:
-        """Return the parts as a table to be shown, the first `rows` of them (None: all).
+    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+        """Return the parts as a table, the first `limit` of them (None: all).
 
         Where there are none, the judged documents, and where each run has them.
 
-        Raises OptionError if `rows` is no whole number of 1 or more.
+        Raises OptionError if `limit` is no whole number of 1 or more.
         """
-        if rows is not None:
-            check_rows(rows)
+        check_limit(limit)
         left, right = self.names
-        first = (self.parts or self.judged)[:rows]
+        first = (self.parts or self.judged)[:limit]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         cells = [
             [one.document, *(_or_dash(each) for each in (one.grade, one.left_rank, one.right_rank))]
@@ -172,20 +175,16 @@ class Difference:
             f"{self.difference:+.4f}"
         ]
         # With two labels it is not turned on its side, however wide it is.
-        return Table(header, cells, self._beside(len(first)), 2, title=title)
-
-    def tables(self, rows: int | None = _ROWS) -> list[Table]:
-        """Return the table, of at most `rows` documents (None: all of them)."""
-        return [self.table(rows)]
+        return [Table(header, cells, self._beside(len(first)), 2, title=title)]
 
     def _beside(self, n_shown: int) -> list[str]:
         notes = lines_of(self.notes)
         hidden = len(self.parts or self.judged) - n_shown
         if hidden and self.parts:
-            more = "document makes" if hidden == 1 else "documents make"
-            notes.append(f"{hidden:,} more {more} a difference.")
+            more = number_of(hidden, "more document makes", "more documents make")
+            notes.append(f"{more} a difference.")
         elif hidden:
-            notes.append(f"{hidden:,} more judged {'document' if hidden == 1 else 'documents'}.")
+            notes.append(f"{number_of(hidden, 'more judged document')}.")
         if self.left == self.right:
             notes.append("Both values are the same.")
         if self.method == "terms" and self.parts:
@@ -254,23 +253,9 @@ class Difference:
             "notes": [one.to_dict() for one in self.notes],
         }
 
-    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
-        """Return a row for each document: for programs that read csv or tsv.
-
-        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
-        """
-        header = ["query_id", *Part.__dataclass_fields__]
-        rows = [
-            [self.query, *("" if value is None else value for value in asdict(one).values())]
-            for one in self.parts
-        ]
-        return delimited([header, *rows], delimiter, formulas)
-
-    def __str__(self) -> str:
-        return text(self.table())
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each document that makes a difference: all of its Part."""
+        return [{"query_id": self.query, **asdict(one)} for one in self.parts]
 
 
 def _to_show(left: Scene, right: Scene) -> list[tuple[str, int | None]]:

@@ -1,23 +1,25 @@
 """The value over all queries explained: which queries pull it down, and how far."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from cranfield.errors import MeasureError
 from cranfield.evaluation import ideals_of, score_runs
-from cranfield.explanation.query import check_rows
+from cranfield.explanation.query import check_limit
 from cranfield.formats.block import Errors, Progress
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, gravest_first
+from cranfield.notes import Note, around
 from cranfield.qrels import QrelsLike, as_qrels
 from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
-from cranfield.render import Formulas, Table, delimited, text, to_html
-from cranfield.run_notes import queries_of
+from cranfield.render.numbers import number, queries_of, signed
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, legend, wanted
 from cranfield.runs import RunLike, as_run
 from cranfield.scores import Scores, shown
 
@@ -45,8 +47,8 @@ class QueryPart:
     marks: tuple[str, ...]  # what explains the value
 
 
-@dataclass(frozen=True, eq=False)
-class MeanExplanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
     `queries` has them all, the most harmful first; queries that are equal in this stand in the
@@ -70,6 +72,8 @@ class MeanExplanation:
     >>> found.total / found.n == found.value == 0.5
     True
     """
+
+    header = (*(one.name for one in fields(QueryPart) if one.name != "marks"), "why")
 
     name: str  # of the run
     measure: Measure
@@ -156,97 +160,84 @@ class MeanExplanation:
             _added_up(kind, scores.notes),
         )
 
-    def table(self, rows: int | None = _ROWS) -> Table:
-        """Return the queries as a table to be shown, the `rows` most harmful ones (None: all).
+    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+        """Return the queries as a table, the `limit` most harmful ones (None: all).
 
-        Raises OptionError if `rows` is no whole number of 1 or more.
+        Raises OptionError if `limit` is no whole number of 1 or more.
         """
-        if rows is not None:
-            check_rows(rows)
-        first = self.queries[:rows]
-        label = {
-            "missing": "1 - value",
-            "difference": "value - mean",
-            "logarithm": "ln - mean ln",
-        }.get(self.kind)
-        columns = [
-            ("query_id", [one.query_id for one in first]),
-            (str(self.measure), [shown(self.measure, one.value) for one in first]),
-        ]
-        if self.kind == "logarithm":
-            columns.append(("ln", [_plain(one.term) for one in first]))
-        if label:
-            form = _plain if self.kind == "missing" else _signed
-            columns.append((label, [form(one.part) for one in first]))
-        if self.queries[0].share is not None:
-            columns.append(("share", [_percent(one.share, 1) for one in first]))
-            columns.append(("so far", [_percent(one.so_far, 1) for one in first]))
-        for name, counts in (
-            ("retrieved", [one.retrieved for one in first]),
-            ("relevant", [one.relevant for one in first]),
-            ("found", [one.relevant_retrieved for one in first]),
-        ):
-            if None not in counts:
-                columns.append((name, [f"{count:,}" for count in counts]))
-        if any(one.marks for one in first):
-            columns.append(("why", [", ".join(one.marks) for one in first]))
-        header, cells = zip(*columns, strict=True)
+        check_limit(limit)
+        first = self.queries[:limit]
+        columns = wanted(self._columns(first))
+        rows = [[one.query_id, *(column.cell(one) for column in columns)] for one in first]
         title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
         title += f"{self.measure.definition.over_queries} of {queries_of(self.n)}"
-        return Table(
-            header, list(zip(*cells, strict=True)), self._beside(len(first)), title=[title]
+        header = ["query_id", *(column.heading for column in columns)]
+        return [Table(header, rows, self._beside(len(first), legend(columns)), title=[title])]
+
+    def _columns(self, first: Sequence[QueryPart]) -> Iterator[Column]:
+        """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
+        has_shares = self.queries[0].share is not None
+        whole = total(np.array([one.part for one in self.queries]))
+        yield Column(str(self.measure), lambda one: shown(self.measure, one.value))
+        yield Column(
+            "ln",
+            lambda one: number(one.term),
+            f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.",
+            self.kind == "logarithm",
         )
+        label, form, meaning = {
+            "missing": ("1 - value", number, ""),
+            "difference": ("value - mean", signed, self._farthest),
+            "logarithm": ("ln - mean ln", signed, self._farthest),
+            "sum": ("", number, ""),
+        }[self.kind]
+        yield Column(label, lambda one: form(one.part), meaning, bool(label))
+        meaning = f"share: value / {shown(self.measure, self.total)}, the sum."
+        if self.kind == "missing":
+            meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
+        yield Column("share", lambda one: _percent(one.share, 1), meaning, has_shares)
+        yield Column("so far", lambda one: _percent(one.so_far, 1), "", has_shares)
+        level = "" if self.level == 1 else f" (of grade {self.level} or more)"
+        found = f"found: relevant documents{level} that were retrieved, at any rank."
+        for heading, name, meaning in (
+            ("retrieved", "retrieved", ""),
+            ("relevant", "relevant", ""),
+            ("found", "relevant_retrieved", found),
+        ):
+            counts = [getattr(one, name) for one in first]
+            cell = partial(_count, name)
+            yield Column(heading, cell, meaning, None not in counts)
+        yield Column("why", lambda one: ", ".join(one.marks), "", any(one.marks for one in first))
 
-    def tables(self, rows: int | None = _ROWS) -> list[Table]:
-        """Return the table, of at most `rows` queries (None: all of them)."""
-        return [self.table(rows)]
+    @property
+    def _farthest(self) -> str:
+        first = {
+            True: "The lowest",
+            False: "The highest, here the worst,",
+            None: "The farthest",
+        }[self.measure.definition.higher_is_better]
+        return f"{first} first; over all queries the differences add up to 0."
 
-    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
-        """Return a row for each query: for programs that read csv or tsv.
-
-        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
-        """
-        names = [name for name in QueryPart.__dataclass_fields__ if name != "marks"]
-        rows = [
-            [*("" if getattr(one, name) is None else getattr(one, name) for name in names)]
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each query: all of its QueryPart, the marks as one text, `why`."""
+        return [
+            {**{name: getattr(one, name) for name in self.header[:-1]}, "why": ", ".join(one.marks)}
             for one in self.queries
         ]
-        marks = [", ".join(one.marks) for one in self.queries]
-        every = [[*row, why] for row, why in zip(rows, marks, strict=True)]
-        return delimited([[*names, "why"], *every], delimiter, formulas)
 
-    def _beside(self, n_shown: int) -> list[str]:
-        whole = total(np.array([one.part for one in self.queries]))
+    def _beside(self, n_shown: int, said: list[str]) -> list[str]:
+        """Return the lines below the table, of which `said` explain its columns."""
         until = self.queries[n_shown - 1].so_far
-        said = []
         if self.kind == "missing" and until is None:
-            said.append("Nothing is missing: every query has 1.")
+            said = ["Nothing is missing: every query has 1.", *said]
         elif self.kind == "missing":
-            said.append(f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries.")
             said += [f"A perfect ranking may have less than 1, too: {why}." for why in self._why]
-        elif self.kind in ("difference", "logarithm"):
-            first = {
-                True: "The lowest",
-                False: "The highest, here the worst,",
-                None: "The farthest",
-            }
-            stand = first[self.measure.definition.higher_is_better]
-            said.append(f"{stand} first; over all queries the differences add up to 0.")
-        elif until is not None:
-            said.append(f"share: value / {shown(self.measure, self.total)}, the sum.")
-        if self.kind == "logarithm":
-            said.append(f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.")
         if self.n > n_shown:
             if until is not None:
                 of = "what is missing" if self.kind == "missing" else "the sum"
                 said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
             said.append(f"Not shown: {queries_of(self.n - n_shown)}.")
-        if self.queries[0].relevant_retrieved is not None:
-            least = "" if self.level == 1 else f" (of grade {self.level} or more)"
-            said.append(f"found: relevant documents{least} that were retrieved, at any rank.")
-        grave = [str(one) for one in gravest_first(self.notes) if one.is_grave]
-        others = [str(one) for one in self.notes if not one.is_grave]
-        return [*grave, *said, *others, "Added up in the order of the query ids:", self.formula]
+        return [*around(said, self.notes), "Added up in the order of the query ids:", self.formula]
 
     @property
     def _why(self) -> list[str]:
@@ -257,7 +248,7 @@ class MeanExplanation:
     @property
     def formula(self) -> str:
         """How the value came about: the terms, in the order in which they are added."""
-        terms = [_plain(one) for one in self.terms]
+        terms = list(map(number, self.terms))
         if self.measure.definition.aggregation == "sum":
             terms = [shown(self.measure, one) for one in self.terms]
         if self.n > _SHOWN_TERMS:
@@ -269,12 +260,6 @@ class MeanExplanation:
         if self.kind == "logarithm":
             return f"geometric mean = exp({average}) = exp({value}) = {self.value!r}"
         return f"mean = {average} = {value} = {self.value!r}"
-
-    def __str__(self) -> str:
-        return text(self.table())
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON: every query, and all numbers in full."""
@@ -419,12 +404,8 @@ def _marks(
     return tuple(marks)
 
 
-def _plain(number: float) -> str:
-    return f"{round(number, 4) + 0.0:.4f}"
-
-
-def _signed(number: float) -> str:
-    return f"{number:+.4f}" if round(number, 4) else "0.0000"
+def _count(name: str, one: QueryPart) -> str:
+    return f"{getattr(one, name):,}"
 
 
 def _percent(share: float | None, decimals: int = 0) -> str:

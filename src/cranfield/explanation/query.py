@@ -27,8 +27,10 @@ from cranfield.explanation.whatif import (
 from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, gravest_first
-from cranfield.render import Formulas, Table, delimited, paragraphs, text, to_html
+from cranfield.notes import Note, lines_of
+from cranfield.render.numbers import number_of, some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table, paragraphs, to_html
 from cranfield.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
@@ -51,8 +53,8 @@ class Retrieved:
     grade: int | None
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Shown):
     """Why a query has the value it has.
 
     `worksheet` is the measure's own computation, step by step: tables of documents with the terms
@@ -61,8 +63,6 @@ class Explanation:
     equal scores whose order mattered; the swap of two ranks among the first 100 that makes the
     value most better; the judgment of one unjudged document that would raise it most, or lower it.
 
-    `str()` is text, notebooks show tables, `to_dict()` has everything with every digit.
-
     >>> from cranfield import explain
     >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d1", "d4", "d2"]}, "P@3", "q1")
     >>> found.value, found.unjudged
@@ -70,6 +70,8 @@ class Explanation:
     >>> print(str(found).splitlines()[-1])
     P@3 = A / 3 = 2 / 3 = 0.6666666666666666
     """
+
+    header = ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
 
     query: str
     run: str
@@ -125,19 +127,18 @@ class Explanation:
 
     # ---- as text --------------------------------------------------------------------------------
 
-    def tables(self, rows: int | None = _ROWS) -> list[Table]:
-        """Return the tables to be shown, of at most `rows` rows each (None: all of them).
+    def tables(self, limit: int | None = _ROWS) -> list[Table]:
+        """Return the worksheet's tables, of at most `limit` rows each (None: all of them).
 
-        Raises OptionError if `rows` is no whole number of 1 or more.
+        Raises OptionError if `limit` is no whole number of 1 or more.
         """
-        made, closing = self._parts(rows)
-        grave = [str(one) for one in gravest_first(self.notes) if one.is_grave]
-        return [*made[:-1], _with_notes(made[-1], [*grave, *made[-1].notes, *closing])]
+        made, closing = self._parts(limit)
+        grave = lines_of(one for one in self.notes if one.is_grave)
+        return [*made[:-1], replace(made[-1], notes=[*grave, *made[-1].notes, *closing])]
 
-    def _parts(self, rows: int | None) -> tuple[list[Table], list[str]]:
+    def _parts(self, limit: int | None) -> tuple[list[Table], list[str]]:
         """Return the tables, and what stands below them all."""
-        if rows is not None:
-            check_rows(rows)
+        check_limit(limit)
         made: list[Table] = []
         title, notes = self._title(), [""] * 0
         for entry in self._entries():
@@ -145,12 +146,12 @@ class Explanation:
                 (notes if made else title).append(_said(entry))
                 continue
             if made:
-                made[-1] = _with_notes(made[-1], notes)
+                made[-1] = replace(made[-1], notes=notes)
                 notes = []
-            made.append(_table(self._with_ranks(entry), rows, [*title, _capital(entry.title)]))
+            made.append(_table(self._with_ranks(entry), limit, [*title, _capital(entry.title)]))
             title = []
             notes += _made(entry)
-        made[-1] = _with_notes(made[-1], notes)
+        made[-1] = replace(made[-1], notes=notes)
         return made, [*self._beside(), _said(self.worksheet.result, digits=True)]
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
@@ -184,7 +185,7 @@ class Explanation:
 
     def _beside(self) -> list[str]:
         """Return what else to know of the value, in sentences."""
-        said = [str(one) for one in gravest_first(self.notes) if not one.is_grave]
+        said = lines_of(one for one in self.notes if not one.is_grave)
         if self.worksheet.divided_by_nothing:
             said.append(f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}.")
         if self.worksheet.is_deep:
@@ -218,13 +219,15 @@ class Explanation:
             at = _listed([(one.rank, one.document) for one in out])
             return [
                 f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{_documents(n_docs)} retrieved, at {at}. The others closed up: the tables and "
-                "the swap have their ranks after that, all else has the ranks before."
+                f"{number_of(n_docs, 'document')} retrieved, at {at}. The others closed up: the "
+                "tables and the swap have their ranks after that, all else has the ranks before."
             ]
         k = n_docs if self.cutoff is None else self.cutoff
         looked_at = min(k, n_docs)
         its = [one for one in self.unjudged if one[0] <= looked_at]
-        where = f"{_documents(looked_at)} retrieved" + f" down to rank {k}" * (k < n_docs)
+        where = f"{number_of(looked_at, 'document')} retrieved" + f" down to rank {k}" * (
+            k < n_docs
+        )
         if not k:
             return ["No rank is looked at: R, the number of relevant documents, is 0."]
         if not its:
@@ -235,11 +238,9 @@ class Explanation:
         """Say which relevant documents were not retrieved, the highest grade first."""
         if not self.missing:
             return []
-        named = ", ".join(f"{doc} ({grade})" for doc, grade in self.missing[:_NAMED])
-        n = len(self.missing)
-        more = f" and {n - _NAMED:,} more" if n > _NAMED else ""
-        of = f"{n:,} of {self.n_relevant:,}"
-        return [f"Relevant (with their grades) and not retrieved: {of}: {named}{more}."]
+        named = some([f"{doc} ({grade})" for doc, grade in self.missing], _NAMED)
+        of = f"{len(self.missing):,} of {self.n_relevant:,}"
+        return [f"Relevant (with their grades) and not retrieved: {of}: {named}."]
 
     def _of_ties(self) -> list[str]:
         if self.options.get("ties") == "expected":
@@ -316,9 +317,6 @@ class Explanation:
         digits = "+.4f" if abs(change) >= 0.00005 else "+.2g"
         return f"{shown(self.measure, value)} ({change:{digits}})"
 
-    def __str__(self) -> str:
-        return "\n".join(text(table) for table in self.tables())
-
     def _repr_html_(self) -> str:
         # Tables stand beside each other where there is room.
         made, closing = self._parts(_ROWS)
@@ -357,49 +355,32 @@ class Explanation:
             "notes": [one.to_dict() for one in self.notes],
         }
 
-    def separated(self, delimiter: str, formulas: Formulas = "plain") -> str:
-        """Return every number of the worksheet as a row: for programs that read csv or tsv.
-
-        formulas="quoted" is for spreadsheets: an id such as =1+1 has an apostrophe before it.
-        """
-        rows: list[tuple[object, ...]] = [
-            ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
-        ]
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number of the worksheet: where it stands, and its value."""
+        found: list[tuple[Any, ...]] = []
         for entry in [*self._entries(), self.worksheet.result]:
             if isinstance(entry, Line):
-                rows.append((self.query, "", "", "", "", "", entry.symbol, entry.value))
+                found.append((*[None] * 5, entry.symbol, entry.value))
                 continue
-            labels = [entry.labels.get(name, ()) for name in ("group", "rank", "document", "grade")]
+            labels = [entry.labels.get(name) for name in ("group", "rank", "document", "grade")]
             n_rows = len(next(iter(entry.labels.values())))
-            cells = [
-                tuple("" if not column or column[i] is None else column[i] for column in labels)
-                for i in range(n_rows)
-            ]
             # A row for each document, also where it is all that counts.
             columns = entry.columns or [Column("grade", entry.labels.get("grade", [""] * n_rows))]
             for column in columns:
-                for cell, value in zip(cells, column.values, strict=True):
-                    rows.append(
-                        (
-                            self.query,
-                            entry.title,
-                            *cell,
-                            column.header,
-                            "" if value is None else value,
-                        )
-                    )
+                for i, value in enumerate(column.values):
+                    cells = [each and each[i] for each in labels]
+                    found.append((entry.title, *cells, column.header, value))
             for total in entry.totals:
-                rows += [
-                    (self.query, entry.title, "", "", "", "", total.symbol, value)
-                    for value in total.values
-                ]
-        return delimited(rows, delimiter, formulas)
+                found += [(entry.title, *[None] * 4, total.symbol, value) for value in total.values]
+        return self._dicts((self.query, *row) for row in found)
 
 
-def check_rows(rows: int) -> None:
-    """Raise OptionError unless it is a number of rows that a table may show."""
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
+def check_limit(limit: int | None) -> None:
+    """Raise OptionError unless it is a number of rows that a table may show; None: all."""
+    if limit is None:
+        return
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 
 def _plain_score(score: float | None) -> float | str | None:
@@ -461,15 +442,10 @@ def _four(value: float) -> str:
     return f"{value:.4f}"
 
 
-def _documents(count: int) -> str:
-    return f"{count:,} {'document' if count == 1 else 'documents'}"
-
-
 def _listed(places: Sequence[tuple[int, str]]) -> str:
     """Return the first of some (rank, document), in words."""
-    named = ", ".join(f"{rank} ({doc})" for rank, doc in places[:_NAMED])
-    more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
-    return f"{'rank' if len(places) == 1 else 'ranks'} {named}{more}"
+    named = some([f"{rank} ({doc})" for rank, doc in places], _NAMED)
+    return f"{'rank' if len(places) == 1 else 'ranks'} {named}"
 
 
 def _capital(sentence: str) -> str:
@@ -497,12 +473,8 @@ def _made(sheet: Sheet) -> list[str]:
     return said
 
 
-def _with_notes(table: Table, notes: Sequence[str]) -> Table:
-    return Table(table.header, table.rows, notes, table.n_labels, title=table.title)
-
-
-def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
-    """Return a sheet as a table; of more than so many rows the middle is left out, and said."""
+def _table(sheet: Sheet, limit: int | None, title: Sequence[str]) -> Table:
+    """Return a sheet as a table; of more rows than the limit the middle is left out, and said."""
     summed = [one for one in sheet.totals if one.running is not None]
     so_far = ["sum so far"] if len(summed) == 1 else [f"sum so far, {one.symbol}" for one in summed]
     texts = [name for name in ("group", "rank", "document") if name in sheet.labels]
@@ -515,13 +487,13 @@ def _table(sheet: Sheet, rows: int | None, title: Sequence[str]) -> Table:
     ]
     n = len(columns[0]) if columns else 0
     rows_shown = list(range(n))
-    last = min(_LAST, (rows or 0) // 2)
-    if rows is not None and n > rows + 1:
-        rows_shown = [*range(rows - last), *range(n - last, n)]
+    last = min(_LAST, (limit or 0) // 2)
+    if limit is not None and n > limit + 1:
+        rows_shown = [*range(limit - last), *range(n - last, n)]
     cells = [["-" if one[i] is None else number(one[i]) for one in columns] for i in rows_shown]
     if len(rows_shown) < n:
         left_out = f"({n - len(rows_shown):,} more)"
         at = header.index("document") if "document" in header else 0
         gap = [left_out if i == at else "..." for i in range(len(header))]
-        cells.insert((rows or 0) - last, gap)
+        cells.insert((limit or 0) - last, gap)
     return Table(header, cells, (), len(texts), title=title)

@@ -37,13 +37,15 @@ from cranfield.judged import ENDLESS
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.notes import Note, lines_of, warn_of
+from cranfield.notes import Note, around, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.pairs.documents import Unjudged, unjudged_of
 from cranfield.pairs.extremes import ROUNDING, Linear, Ratio, depends_on_the_rest
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import Bools, Floats, Ints, mean, means
-from cranfield.render import Table, text, to_html
+from cranfield.render.numbers import queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 from cranfield.runs import Run, SeveralRuns, several_runs
 from cranfield.scores import Systems
 
@@ -98,8 +100,8 @@ def _apart(low: Floats, high: Floats) -> Bools:
     return (low > ROUNDING) | (high < -ROUNDING)
 
 
-@dataclass(frozen=True, eq=False)
-class JointBounds:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointBounds(Shown):
     """What the mean difference of two runs may be, over every way to grade the unjudged.
 
     The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`; and
@@ -110,6 +112,8 @@ class JointBounds:
     >>> found.low.tolist(), found.high.tolist(), found.robust.tolist()
     ([0.0, 0.0], [0.5, 1.0], [False, False])
     """
+
+    header = ("measure", "difference", "low", "high", "robust", "bounds")
 
     left: str
     right: str
@@ -126,50 +130,39 @@ class JointBounds:
     recipe: Mapping[str, Any]  # how the runs were judged
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
 
-    def table(self) -> Table:
-        """Return the bounds as a table to be shown, a row for each measure."""
+    def tables(self) -> list[Table]:
+        """Return a row for each measure, four decimals each."""
         rows = []
-        for measure, row in self.to_dict()["measures"].items():
-            ends = [row[name] for name in ("difference", "low", "high")]
+        for measure, *ends, robust, bounds in (row.values() for row in self.rows()):
             numbers = [f"{round(end, 4) + 0.0:+.4f}" for end in ends]  # no negative zero
-            rows.append([measure, *numbers, row["bounds"], "robust" if row["robust"] else "open"])
-        n = len(self.query_ids)
-        notes = [
-            f"Mean difference, {self.left} - {self.right}, over {n:,} "
-            f"{'query' if n == 1 else 'queries'}.",
+            rows.append([measure, *numbers, bounds, "robust" if robust else "open"])
+        legend = [
+            f"Mean difference, {self.left} - {self.right}, over {queries_of(len(self.query_ids))}.",
             "low, high: over every way to grade the unjudged documents that were retrieved, from "
             f"0 to {self.top_grade}.",
             *(_NOTES[method] for method in _NOTES if method in self.methods),
             "robust: the sign is the same in every way; open: it is not, or may not be.",
-            *lines_of(note for note in self.notes if not note.is_grave),
         ]
-        notes = [*lines_of(note for note in self.notes if note.is_grave), *notes]
         header = ["measure", "difference", "low", "high", "bounds", "sign"]
-        return Table(header, rows, notes)
+        return [Table(header, rows, around(legend, self.notes))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each measure: the mean difference, its bounds, and what these are."""
+        columns = (self.difference, self.low, self.high, self.robust)
+        values = (column.tolist() for column in columns)
+        return self._dicts(zip(map(str, self.measures), *values, self.methods, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the runs, how they were judged, and each measure's bounds."""
-        columns = (self.difference, self.low, self.high, self.robust)
-        rows = zip(*(column.tolist() for column in columns), self.methods, strict=True)
-        names = ("difference", "low", "high", "robust", "bounds")
         return {
             "left": self.left,
             "right": self.right,
             "n_queries": len(self.query_ids),
             "top_grade": self.top_grade,
-            "measures": {
-                str(measure): dict(zip(names, row, strict=True))
-                for measure, row in zip(self.measures, rows, strict=True)
-            },
+            "measures": {row.pop("measure"): row for row in self.rows()},
             "recipe": dict(self.recipe),
             "notes": [note.to_dict() for note in self.notes],
         }
-
-    def __str__(self) -> str:
-        return text(self.table())
-
-    def _repr_html_(self) -> str:
-        return to_html(self.table())
 
 
 _NOTES: Mapping[str, str] = {

@@ -11,7 +11,11 @@ import numpy as np
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.objects import as_text, scores_of
 from cranfield.ids import encode
+from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats, Ints, mean, powers, ratio, total
+from cranfield.render.numbers import number, number_of, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 from cranfield.runs import Run, as_run
 
 TiedRanks = Literal["w", "a", "b"]
@@ -19,8 +23,8 @@ List = Union[Sequence[Any], Mapping[Any, float]]  # noqa: UP007 - of documents, 
 Runs = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # noqa: UP007
 
 
-@dataclass(frozen=True)
-class RBO:
+@dataclass(frozen=True, repr=False)
+class RBO(Shown):
     """Rank-biased overlap of two rankings of which the beginnings are known.
 
     `min` and `max` are the least and the greatest that it can be, whatever follows; `ext` is what
@@ -29,6 +33,9 @@ class RBO:
     >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # min is ln 2
     True
     """
+
+    header = ("ext", "min", "max")
+    notes = ()
 
     ext: float
     min: float
@@ -39,18 +46,67 @@ class RBO:
         """How much is not known: max - min."""
         return self.max - self.min
 
+    def tables(self) -> list[Table]:
+        """Return the three numbers as a table, four decimals each."""
+        return [Table(["RBO", "at least", "at most"], [_cells(self)], [], 0)]
 
-@dataclass(frozen=True)
-class RunRBO:
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the three numbers as one row."""
+        return [self.to_dict()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the three numbers."""
+        return self._dicts([(self.ext, self.min, self.max)])[0]
+
+
+@dataclass(frozen=True, repr=False)
+class RunRBO(Shown):
     """Rank-biased overlap of two runs, query by query.
 
     >>> rbo({"q1": {"a": 2.0, "b": 1.0}}, {"q1": {"b": 9.0, "a": 8.0}}, p=0.5).per_query["q1"].ext
     0.5
     """
 
+    header = ("query_id", "ext", "min", "max")
+
     per_query: Mapping[str, RBO]  # of the queries that both have
     mean: RBO  # over these
     left_out: int  # queries that only one of the two has
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know beside the numbers."""
+        n, out = len(self.per_query), self.left_out
+        said = [Note("queries", "info", f"{queries_of(n)} averaged.", n)]
+        if out:
+            text = f"{number_of(out, 'query is', 'queries are')} in one of the runs only: left out."
+            said.append(Note("in-one", "info", text, out))
+        return tuple(said)
+
+    def tables(self) -> list[Table]:
+        """Return a row for each query, and the means, four decimals each."""
+        every = [*self.per_query.items(), ("all", self.mean)]
+        header = ["query_id", "RBO", "at least", "at most"]
+        rules = frozenset({len(self.per_query)})
+        rows = [[query, *_cells(one)] for query, one in every]
+        return [Table(header, rows, lines_of(self.notes), rules=rules)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each query; that of the means has the query_id "all"."""
+        every = [*self.per_query.items(), ("all", self.mean)]
+        return [{"query_id": query, **one.to_dict()} for query, one in every]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return each query's numbers, the means, and the number of queries left out."""
+        return {
+            "per_query": {query: one.to_dict() for query, one in self.per_query.items()},
+            "mean": self.mean.to_dict(),
+            "left_out": self.left_out,
+        }
+
+
+def _cells(one: RBO) -> list[str]:
+    return [number(one.ext), number(one.min), number(one.max)]
 
 
 @overload

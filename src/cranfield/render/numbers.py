@@ -1,6 +1,7 @@
-"""Numbers as tables show them: four decimals, never a negative zero, never a p of 0."""
+"""Numbers as people read them: four decimals, no negative zero, no p of 0; counts in words."""
 
 import math
+from collections.abc import Sequence
 
 
 def or_none(value: float) -> float | None:
@@ -45,3 +46,40 @@ def interval(low: float | None, high: float | None, *, signs: bool = True) -> st
         return "-"
     show = signed if signs else number
     return f"[{show(low)}, {show(high)}]"
+
+
+def percent(share: float) -> str:
+    """Return a level as percent.
+
+    >>> percent(0.95)
+    '95%'
+    """
+    return f"{100 * share:.6g}%"
+
+
+def number_of(n: int, one: str, several: str | None = None) -> str:
+    """Return a number of things in words; `several` is the plural, unless it only adds an s.
+
+    >>> number_of(1, "document"), number_of(2_000, "document"), number_of(3, "has", "have")
+    ('1 document', '2,000 documents', '3 have')
+    """
+    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
+
+
+def queries_of(n: int) -> str:
+    """Return a number of queries in words.
+
+    >>> queries_of(1), queries_of(2_000)
+    ('1 query', '2,000 queries')
+    """
+    return number_of(n, "query", "queries")
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few of some names, and how many more there are.
+
+    >>> some(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,12 +1,11 @@
-"""Rows of cells to text, Markdown, LaTeX, HTML, delimited values. It knows nothing of evaluation.
+"""Tables of texts to text, Markdown, LaTeX, HTML and delimited values.
 
 Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
 """
 
 import io
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -42,21 +41,40 @@ class Table:
         )
 
 
-class Shown(ABC):
-    """A result that shows itself as tables: printed, at the prompt, and in a notebook."""
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, how it shows an item, and the sentence that explains it.
 
-    @abstractmethod
-    def tables(self) -> list[Table]:
-        """Return the tables that show it."""
+    `cell` returns the text for an item; what an item is, is the table's. `meaning` stands below the
+    table, in one line or several; with `goes_on`, on the line of the sentence before it. A column
+    that is not `wanted` is left out, with its sentence.
+    """
 
-    def __str__(self) -> str:
-        return "\n".join(map(text, self.tables()))
+    heading: str
+    cell: Callable[..., str]
+    meaning: str = ""
+    wanted: bool = True
+    goes_on: bool = False
 
-    def __repr__(self) -> str:
-        return str(self).rstrip("\n")
 
-    def _repr_html_(self) -> str:
-        return "\n".join(map(to_html, self.tables()))
+def wanted(columns: Iterable[Column]) -> list[Column]:
+    """Return the columns that are to be shown."""
+    return [one for one in columns if one.wanted]
+
+
+def legend(columns: Iterable[Column]) -> list[str]:
+    """Return the lines that explain some columns.
+
+    >>> legend([Column("a", str, "a: one."), Column("b", str, "b: two.", goes_on=True)])
+    ['a: one. b: two.']
+    """
+    lines: list[str] = []
+    for one in columns:
+        if one.meaning and one.goes_on and lines:
+            lines[-1] += f" {one.meaning}"
+        elif one.meaning:
+            lines += one.meaning.split("\n")
+    return lines
 
 
 def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
@@ -124,6 +142,18 @@ def to_html(table: Table) -> str:
         f"{paragraphs(table.title)}<table>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}</tbody>\n</table>\n{paragraphs(table.notes)}"
     )
+
+
+_STYLE = "body { font-family: sans-serif; margin: 2em } table { border-collapse: collapse }"
+
+
+def to_page(title: str, body: str) -> str:
+    """Return a whole HTML document in UTF-8; the title is text, the body HTML."""
+    import html
+
+    shown = html.escape(printable(title))
+    head = f'<meta charset="utf-8">\n<title>{shown}</title>\n<style>{_STYLE}</style>'
+    return f"<!DOCTYPE html>\n<html>\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n"
 
 
 def paragraphs(lines: Iterable[str]) -> str:

@@ -1,0 +1,234 @@
+"""Shown: a result as tables to be read, as rows for programs, and in every form made of these."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from cranfield.errors import need
+from cranfield.notes import Note
+from cranfield.render.table import (
+    Formulas,
+    Table,
+    delimited,
+    text,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_page,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+# The forms that every result has, and the end of a file's name that asks for each.
+FORMS: Mapping[str, str] = {
+    "table": ".txt",
+    "markdown": ".md",
+    "latex": ".tex",
+    "html": ".html",
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "json": ".json",
+    "jsonl": ".jsonl",
+}
+ROWS = ("csv", "tsv", "jsonl")  # the forms that have the rows, and no notes
+
+
+class Shown(ABC):
+    """A result: it gives tables to be read and rows for programs, and every form comes of these.
+
+    Printed, at the prompt and in a notebook it is its tables. `to_text`, `to_markdown`, `to_latex`
+    and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`, `to_jsonl`,
+    `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict` everything, with every
+    digit. What `tables` takes (say `per_query=True`) the first four take, too, and what `rows`
+    takes, those with rows.
+
+    >>> from cranfield import compare
+    >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
+    >>> found = compare(scores)
+    >>> [(row["system"], row["difference"]) for row in found.rows()]
+    [('new', 0.25)]
+    >>> found.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
+    True
+    """
+
+    if TYPE_CHECKING:  # each result has them, as a field or a property
+
+        @property
+        def header(self) -> Sequence[str]:
+            """The names of the columns of `rows`."""
+
+        @property
+        def notes(self) -> Sequence[Note]:
+            """What to know beside the numbers."""
+
+    @abstractmethod
+    def tables(self, *args: Any, **how: Any) -> list[Table]:
+        """Return the tables that show it."""
+
+    @abstractmethod
+    def rows(self, *args: Any, **how: Any) -> list[dict[str, Any]]:
+        """Return its rows, {name of a column: value}; what does not exist is None."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as JSON may have them."""
+
+    def _dicts(self, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+        """Return rows of values as dicts, by the names in `header`."""
+        return [dict(zip(self.header, row, strict=True)) for row in rows]
+
+    # ---- to be read -----------------------------------------------------------------------------
+
+    def to_text(self, width: int | None = None, *, color: bool = False, **how: Any) -> str:
+        """Return the tables as text, aligned; a table wider than `width` may be turned."""
+        return "\n".join(text(one, width=width, color=color) for one in self.tables(**how))
+
+    def to_markdown(self, **how: Any) -> str:
+        """Return the tables as GitHub's Markdown has them."""
+        return "\n".join(map(to_markdown, self.tables(**how)))
+
+    def to_latex(self, **how: Any) -> str:
+        r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
+        return "\n".join(map(to_latex, self.tables(**how)))
+
+    def to_html(self, *, whole: bool = False, **how: Any) -> str:
+        """Return the tables as HTML: a part of a page, or a `whole` document in UTF-8."""
+        tables = self.tables(**how)
+        body = "\n".join(map(to_html, tables))
+        title = next((line for one in tables for line in one.title), type(self).__name__)
+        return to_page(title, body) if whole else body
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return str(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    # ---- for programs ---------------------------------------------------------------------------
+
+    def to_csv(self, formulas: Formulas = "plain", **how: Any) -> str:
+        """Return the rows as comma-separated values, below a header; what does not exist is empty.
+
+        formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
+        """
+        return self._separated(",", formulas, how)
+
+    def to_tsv(self, formulas: Formulas = "plain", **how: Any) -> str:
+        """Return the rows as `to_csv` does, separated by tabs."""
+        return self._separated("\t", formulas, how)
+
+    def _separated(self, delimiter: str, formulas: Formulas, how: Mapping[str, Any]) -> str:
+        rows = [["" if cell is None else cell for cell in one.values()] for one in self.rows(**how)]
+        return delimited([self.header, *rows], delimiter, formulas)
+
+    def to_jsonl(self, **how: Any) -> str:
+        """Return the rows as JSON lines, an object for each."""
+        return "".join(f"{as_json(row)}\n" for row in self.rows(**how))
+
+    def to_json(self, **how: Any) -> str:
+        """Return everything as JSON."""
+        return as_json(self._document(**how), indent=2) + "\n"
+
+    def _document(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return self.to_dict()
+
+    def to_arrow(self, *args: Any, **how: Any) -> "pa.Table":
+        """Return the rows as an Arrow table."""
+        import pyarrow as pa
+
+        rows = self.rows(*args, **how)
+        return pa.table({name: arrow_column([row[name] for row in rows]) for name in self.header})
+
+    def to_pandas(self, **how: Any) -> "pd.DataFrame":
+        """Return the rows as a pandas data frame; LibraryError if pandas is not installed."""
+        need(["pandas"], "to_pandas()", "pandas")
+        frame: pd.DataFrame = self.to_arrow(**how).to_pandas()
+        return frame
+
+    def to_polars(self, **how: Any) -> "pl.DataFrame":
+        """Return the rows as a polars data frame; LibraryError if polars is not installed."""
+        need(["polars"], "to_polars()", "polars")
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow(**how))
+        assert isinstance(frame, pl.DataFrame)  # noqa: S101 - of a table
+        return frame
+
+    # ---- by name --------------------------------------------------------------------------------
+
+    def in_form(
+        self,
+        form: str,
+        formulas: Formulas = "plain",
+        of_tables: Mapping[str, Any] | None = None,
+        **how: Any,
+    ) -> str:
+        """Return the result in one of FORMS; `how` is for tables and rows, `of_tables` for tables.
+
+        HTML is a whole document here.
+        """
+        if form in ("csv", "tsv"):
+            return (self.to_csv if form == "csv" else self.to_tsv)(formulas, **how)
+        if form in ("json", "jsonl"):
+            return (self.to_json if form == "json" else self.to_jsonl)(**how)
+        how |= of_tables or {}
+        if form == "html":
+            return self.to_html(whole=True, **how)
+        pages = {"table": self.to_text, "markdown": self.to_markdown, "latex": self.to_latex}
+        return pages[form](**how)
+
+
+def as_json(content: Any, indent: int | None = None) -> str:
+    """Return content as JSON; an id of bytes that are no UTF-8 is escaped."""
+    import json
+
+    shown = json.dumps(content, ensure_ascii=False, indent=indent)
+    try:
+        shown.encode()
+    except UnicodeEncodeError:
+        return json.dumps(content, indent=indent)
+    return shown
+
+
+def arrow_column(values: Sequence[Any]) -> "pa.Array":
+    """Return a column of Arrow: numbers or truth values if all are, else texts.
+
+    Bytes that were no UTF-8 become replacement characters. Not by pa.array(), which imports pandas
+    wherever it is installed.
+    """
+    from array import array
+
+    import pyarrow as pa
+
+    known = [one for one in values if one is not None]
+    n_null = len(values) - len(known)
+    there = pa.py_buffer(_bits([one is not None for one in values])) if n_null else None
+    if known and all(isinstance(one, bool) for one in known):
+        truths = pa.py_buffer(_bits(list(map(bool, values))))
+        return pa.Array.from_buffers(pa.bool_(), len(values), [there, truths], n_null)
+    if known and all(isinstance(one, int) for one in known):
+        integers = pa.py_buffer(array("q", [one or 0 for one in values]))
+        return pa.Array.from_buffers(pa.int64(), len(values), [there, integers], n_null)
+    if known and all(isinstance(one, int | float) for one in known):
+        numbers = pa.py_buffer(array("d", [one or 0.0 for one in values]))
+        return pa.Array.from_buffers(pa.float64(), len(values), [there, numbers], n_null)
+    texts = ["" if one is None else str(one) for one in values]
+    data = [
+        one.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode() for one in texts
+    ]
+    bounds = array("q", accumulate(map(len, data), initial=0))
+    buffers = [there, pa.py_buffer(bounds), pa.py_buffer(b"".join(data))]
+    return pa.Array.from_buffers(pa.large_string(), len(values), buffers, n_null)
+
+
+def _bits(values: Sequence[bool]) -> bytes:
+    """Return truth values as bits, the first one lowest."""
+    whole = int("0" + "".join("01"[one] for one in reversed(values)), 2)
+    return whole.to_bytes(len(values) // 8 + 1, "little")

@@ -1,0 +1,383 @@
+"""Every result in every form: its own reader takes it back, whatever the ids are."""
+
+import csv
+import gzip
+import io
+import json
+import pkgutil
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from markdown_it import MarkdownIt
+
+import cranfield
+from cranfield import (
+    CranfieldWarning,
+    LibraryError,
+    Run,
+    agreement,
+    check,
+    compare,
+    correlate,
+    discriminative_power,
+    evaluate,
+    explain,
+    gate,
+    joint_bounds,
+    nugget_recall,
+    rbo,
+    swap_rate,
+)
+from cranfield.cli import cli
+from cranfield.comparison.power import Experiment
+from cranfield.errors import printable
+from cranfield.render.shown import FORMS, Shown
+
+QUERIES = ["=1+1", "</td>", "a|b", "back\\slash", "@x", "-2+3", "{x_y}&#", 'say "so", then']
+DOCS = ["=1+1", "</td>", "|", "\\", "<b>bold</b>", "#1", "line\nbreak", "tab\tthere"]
+NAMES = ["=1+1", "</td>", "a|b\\"]
+
+QRELS = {q: {doc: (i + k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
+OTHERS = {q: {doc: (i + 2 * k) % 3 for k, doc in enumerate(DOCS)} for i, q in enumerate(QUERIES)}
+RUNS = {
+    name: {
+        q: {doc: float((i + 3 * j + (j + 1) * k) % 7) for k, doc in enumerate([*DOCS, "unjudged"])}
+        for i, q in enumerate(QUERIES)
+    }
+    for j, name in enumerate(NAMES)
+}
+SCORES = {
+    name: {
+        measure: {q: ((i + 1) * (j + 2) + 3 * m) % 5 / 5 for i, q in enumerate(QUERIES)}
+        for m, measure in enumerate(["AP", "a|b"])
+    }
+    for j, name in enumerate(NAMES)
+}
+NUGGETS = [
+    (q, name, nugget, "vital" if k else "okay", "support" if (i + j + k) % 2 else "partial_support")
+    for i, q in enumerate(QUERIES)
+    for j, name in enumerate(NAMES)
+    for k, nugget in enumerate(["=n", "|"])
+]
+FIRST = Run(RUNS[NAMES[0]], NAMES[0])
+TWO = {name: RUNS[name] for name in NAMES[:2]}
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
+    "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
+    "comparison": lambda: compare(SCORES),
+    "all pairs": lambda: compare(SCORES, all_pairs=True),
+    "one system": lambda: compare({NAMES[0]: SCORES[NAMES[0]]}),
+    "gate": lambda: gate(SCORES, baseline=NAMES[0], margin=0.05),
+    "explanation": lambda: explain(QRELS, FIRST, "nDCG@5", QUERIES[0]),
+    "explanation of a mean": lambda: explain(QRELS, FIRST, "AP"),
+    "difference": lambda: explain(QRELS, TWO, "P@2", QUERIES[0]),
+    "no difference": lambda: explain(QRELS, {"a": FIRST, "b": FIRST}, "P@2", QUERIES[0]),
+    "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
+    "agreement": lambda: agreement(QRELS, OTHERS, RUNS, "AP", mixtures=10),
+    "qrels alone": lambda: agreement(QRELS, OTHERS),
+    "discriminative power": lambda: discriminative_power(SCORES)["AP"],
+    "swap rate": lambda: swap_rate(SCORES, splits=10)["AP"],
+    "joint bounds": lambda: joint_bounds(QRELS, TWO, "P@2 nDCG@5"),
+    "overlap of lists": lambda: rbo(["=1+1", "|"], ["|", "</td>"]),
+    "overlap of runs": lambda: rbo(*TWO.values()),
+    "nuggets": lambda: nugget_recall(NUGGETS),
+    "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
+    "check": lambda: check(QRELS, RUNS),
+}
+WIDE = ("scores", "systems")  # whose frames have a column for each measure, as they always had
+
+
+@pytest.fixture(params=RESULTS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def found(name: str) -> Shown:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CranfieldWarning)
+        result: Shown = RESULTS[name]()
+    return result
+
+
+def test_every_result_of_the_package_is_here() -> None:
+    for module in pkgutil.walk_packages(cranfield.__path__, "cranfield."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CranfieldWarning)
+        seen = {type(make()) for make in RESULTS.values()}
+    assert {one for one in _below(Shown) if one.__module__.startswith("cranfield.")} == seen
+
+
+def _below(one: type) -> Iterator[type]:
+    for each in one.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def test_rows_have_the_header(found: Shown) -> None:
+    rows = found.rows()
+    assert all(list(row) == list(found.header) for row in rows)
+    assert rows == json.loads(json.dumps(rows)), "plain values"
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_separated_values(found: Shown, delimiter: str) -> None:
+    make = found.to_csv if delimiter == "," else found.to_tsv
+    header, *rows = csv.reader(io.StringIO(make(), newline=""), delimiter=delimiter)
+    assert header == list(found.header)
+    expected = [["" if one is None else str(one) for one in row.values()] for row in found.rows()]
+    assert rows == expected
+    _, *quoted = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
+    number = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+    for row, plain in zip(quoted, expected, strict=True):
+        for cell, was in zip(row, plain, strict=True):
+            assert number.fullmatch(cell) or not cell.startswith(("=", "+", "-", "@"))
+            assert cell.removeprefix("'") == was.removeprefix("'")
+
+
+def test_json(name: str, found: Shown) -> None:
+    assert [json.loads(line) for line in found.to_jsonl().splitlines()] == found.rows()
+    document = json.loads(found.to_json())
+    assert json.loads(json.dumps(found.to_dict()))
+    if name in WIDE:
+        assert [run["run"] for run in document["runs"]] == NAMES[: len(document["runs"])]
+    elif name == "nuggets":
+        assert list(document["means"]) == NAMES
+    else:
+        assert document == json.loads(json.dumps(found.to_dict()))
+
+
+def test_frames(name: str, found: Shown) -> None:
+    table, pandas, polars = found.to_arrow(), found.to_pandas(), found.to_polars()
+    assert list(table.column_names) == list(pandas.columns) == list(polars.columns)
+    assert len(table) == len(pandas) == len(polars)
+    assert polars.rows() == [tuple(row.values()) for row in table.to_pylist()]
+    if name in WIDE:
+        assert table.column_names[:2] == ["run", "query_id"]
+        return
+    assert table.column_names == list(found.header)
+    for column in found.header:
+        values = [row[column] for row in found.rows()]
+        texts = any(isinstance(one, str) for one in values)  # among numbers, all are texts
+        expected = [None if one is None or not texts else str(one) for one in values]
+        assert table[column].to_pylist() == (expected if texts else values)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_library_that_is_not_there_is_named(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda one: None if one == library else find(one)
+    )
+    with pytest.raises(LibraryError, match=rf"pip install 'cranfield\[{library}\]'"):
+        getattr(rbo(["a"], ["a"]), f"to_{library}")()
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the texts of its cells."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.cells: list[str] = []
+        self.inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag in ("td", "th"):
+            self.inside = True
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.cells[-1] += data
+
+
+def cells_of(found: Shown) -> list[str]:
+    """Return the texts of all cells, as they are to be seen."""
+    rows = [row for table in found.tables() for row in (table.header, *table.rows)]
+    return [printable(str(cell)) for row in rows for cell in row]
+
+
+PART = {"p", "table", "thead", "tbody", "tr", "th", "td", "strong", "div"}
+WHOLE = PART | {"html", "head", "meta", "title", "style", "body"}
+
+
+def test_html(found: Shown) -> None:
+    expected = cells_of(found)
+    for page, tags in ((found.to_html(), PART), (found.to_html(whole=True), WHOLE)):
+        read = Page(page)
+        assert read.cells == expected
+        assert read.tags <= tags
+    assert found.to_html(whole=True).startswith("<!DOCTYPE html>\n<html>")
+    assert '<meta charset="utf-8">' in found.to_html(whole=True)
+    assert Page(found._repr_html_()).cells == expected
+
+
+def test_markdown(found: Shown) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table"]).parse(found.to_markdown())
+    opened = [one.type for one in tokens if one.nesting == 1]
+    assert opened.count("table_open") == len(found.tables())
+    assert "html_block" not in {one.type for one in tokens}
+    cells = [
+        "".join(part.content for part in after.children or ())
+        for token, after in pairwise(tokens)
+        if token.type in ("td_open", "th_open")
+    ]
+    assert [one.split() for one in cells] == [one.split() for one in cells_of(found)]
+
+
+def test_latex_and_text(found: Shown) -> None:
+    latex, tables = found.to_latex(), found.tables()
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == len(tables)
+    n_rows = sum(1 + len(table.rows) for table in tables)
+    assert sum(line.endswith(" \\\\") for line in latex.splitlines()) == n_rows
+    text = found.to_text()
+    assert text == str(found)
+    assert all(line.isprintable() for line in text.split("\n"))
+    for cell in cells_of(found) if not isinstance(found, cranfield.Check) else ():
+        assert cell.strip() in text
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("scores", {"per_query": True}),
+        ("systems", {"per_query": True}),
+        ("nuggets", {"per_query": True}),
+        ("agreement", {"per_query": True}),
+        ("comparison", {"means": True, "changes": 2}),
+        ("explanation", {"limit": 1}),
+        ("explanation of a mean", {"limit": 1}),
+        ("difference", {"limit": 1}),
+    ],
+)
+def test_what_tables_take_each_form_takes(found: Shown, how: dict[str, Any]) -> None:
+    n_rows = sum(len(table.rows) for table in found.tables(**how))
+    assert n_rows != sum(len(table.rows) for table in found.tables())
+    for page in (found.to_html(**how), found.to_html(whole=True, **how)):
+        assert page.count("<tr>") == n_rows + page.count("<thead>")
+    assert found.to_text(**how) != found.to_text()
+    assert found.to_markdown(**how) != found.to_markdown()
+    assert found.to_latex(**how) != found.to_latex()
+    if "per_query" in how:
+        assert len(found.rows(**how)) > len(found.rows())
+        assert found.to_csv(**how).startswith(",".join(found.header))
+
+
+# ---- what one run's scores can do, several runs' can --------------------------------------------
+
+
+def test_several_runs_give_what_each_gives() -> None:
+    systems = evaluate(QRELS, RUNS, "AP P@2")
+    for run, scores in systems.items():
+        assert systems.means()[run] == scores.means()
+        assert systems.per_query("AP")[run] == scores.per_query("AP")
+        assert systems.to_dict()[run] == scores.to_dict()
+        assert [row for row in systems.rows(per_query=True) if row["run"] == run] == scores.rows(
+            per_query=True
+        )
+
+
+# ---- -o FILE -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with judgments, runs and nuggets, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    for path, content in {
+        **{f"r{i}.json": RUNS[name] for i, name in enumerate(NAMES)},
+        "qrels.json": QRELS,
+        "others.json": OTHERS,
+    }.items():
+        (tmp_path / path).write_text(json.dumps(content))
+    rows = [
+        dict(zip(("query", "answer", "nugget", "importance", "assignment"), row, strict=True))
+        for row in NUGGETS
+    ]
+    (tmp_path / "nuggets.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+COMMANDS = {
+    "evaluate": "qrels.json r0.json r1.json",
+    "compare": "qrels.json r0.json r1.json -m AP --flips 20",
+    "gate": "qrels.json r0.json r1.json --baseline r0.json --margin 0.5 -m AP --flips 20",
+    "explain": "qrels.json r0.json -m AP",
+    "correlate": "qrels.json r0.json r1.json r2.json -m AP -m P@2 --flips 20 --resamples 10",
+    "agreement": "qrels.json others.json",
+    "power": "--effect 0.3",
+    "nuggets": "nuggets.jsonl",
+    "check": "qrels.json r0.json",
+}
+
+
+def invoke(command: str, *more: str) -> Result:
+    return CliRunner().invoke(cli, [command, *COMMANDS[command].split(), *more])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_has_what_is_printed(command: str, form: str, files: Path) -> None:
+    alone = invoke(command, "--format", form)
+    written = [f"-o{files}/made{suffix}" for suffix in FORMS.values()]
+    beside = invoke(command, "--format", form, *written)
+    assert (beside.exit_code, beside.stdout) == (alone.exit_code, alone.stdout)
+    page = (files / f"made{FORMS[form]}").read_bytes().decode()
+    assert page == alone.stdout, "and no file has another form than its suffix says"
+    assert len({path.read_bytes() for path in files.glob("made.*")}) == len(FORMS)
+
+
+def test_a_file_is_compressed_as_its_name_says(files: Path) -> None:
+    done = invoke("evaluate", "--format", "csv", "-o", "made.csv.gz")
+    assert gzip.decompress((files / "made.csv.gz").read_bytes()).decode() == done.stdout
+
+
+@pytest.mark.parametrize("path", ["made.xlsx", "made", "-", "made.csv.doc"])
+def test_an_unknown_suffix_is_refused_before_anything_is_read(path: str, files: Path) -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", path])
+    assert done.exit_code == 2
+    assert ".txt, .md, .tex, .html, .csv, .tsv, .json, .jsonl" in done.stderr
+    assert not list(files.glob("made*"))
+
+
+def test_no_file_that_is_read_is_written(files: Path) -> None:
+    before = (files / "r1.json").read_bytes()
+    done = invoke("compare", "-o", f"{files}/r1.json")
+    assert done.exit_code == 2
+    assert "is read by this command" in done.stderr
+    assert (files / "r1.json").read_bytes() == before
+
+
+def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None:
+    done = invoke("evaluate", "-o", "nowhere/made.csv", "-o", "made.md", "--format", "csv")
+    assert done.exit_code == 2
+    assert "nowhere/made.csv: cannot be written" in done.stderr
+    assert done.stdout.startswith("run,measure,query_id,value\n")
+    assert (files / "made.md").read_text().startswith("| run ")
+
+
+def test_formulas_are_quoted_in_a_file(files: Path) -> None:
+    done = invoke("evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv")
+    assert done.exit_code == 0, done.stderr
+    assert '"\'=1+1"' in (files / "made.csv").read_text()
