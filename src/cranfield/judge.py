@@ -195,7 +195,7 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
     if not judging.ties_by_id:
         first, size = match.joined("tie_first"), match.joined("tie_size")
     if ties in ("best", "worst"):
-        rank = dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
+        rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
     n_queries = len(qrels.query_ids)
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
@@ -245,16 +245,15 @@ def without_unjudged(
     return hits, hits.count(), cost
 
 
-def dealt_by_grade(
+def _dealt_by_grade(
     ties: Ties, query: Ints, rank: Ints, grade: Ints, first: Ints, size: Ints
 ) -> Ints:
     """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.
 
-    The best order has the highest grade first, and unjudged documents after all judged ones; the
-    worst is the other way round.
+    Unjudged documents stand after all judged ones in the best order, before them in the worst.
     """
     best = ties == "best"
-    order = np.lexsort((rank, -grade if best else grade, first, query))
+    order = np.lexsort((rank, by_grade(ties, first, grade), query))
     begins = tie_begins(query[order], first[order])
     n_judged = np.diff(np.append(np.flatnonzero(begins), len(begins)))
     nth = np.arange(len(order)) - np.repeat(np.flatnonzero(begins), n_judged)
@@ -262,6 +261,16 @@ def dealt_by_grade(
     dealt = np.empty_like(rank)
     dealt[order] = first[order] + n_above
     return dealt
+
+
+def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
+    """Return numbers that rank the documents of a query, lowest first; equal ones stand as before.
+
+    `first` (..., documents) is the first rank of a document's score. Of equal scores, the "best"
+    order has the highest grade first, the "worst" the lowest.
+    """
+    lowest, highest = int(grade.min(initial=0)), int(grade.max(initial=0))
+    return first * (highest - lowest + 1) + (highest - grade if ties == "best" else grade - lowest)
 
 
 # How equal scores were ranked, as it is said under a table.

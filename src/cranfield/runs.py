@@ -91,8 +91,8 @@ class Ranking:
     def take(self, rows: Ints | slice) -> "Ranking":
         """Return some of the documents, in this order."""
         docs = self.docs[rows] if isinstance(rows, slice) else [self.docs[i] for i in rows.tolist()]
-        columns = (self.tie_first, self.tie_size, self.scores, self.costs)
-        return Ranking(docs, *(None if one is None else one[rows] for one in columns))
+        scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
+        return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
 @dataclass(frozen=True, eq=False)

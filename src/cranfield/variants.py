@@ -83,7 +83,7 @@ def rankings(grades: Sequence[Ints]) -> Ranked:
     sizes = [matrix.shape for matrix in grades]
     lengths = np.repeat([length for _, length in sizes], [n for n, _ in sizes])
     query = np.repeat(np.arange(len(lengths)), lengths)
-    rank = np.arange(1, len(query) + 1) - (np.cumsum(lengths) - lengths)[query]
+    rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grades]))
 
 

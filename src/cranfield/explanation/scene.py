@@ -9,9 +9,9 @@ import numpy as np
 from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, dealt_by_grade, judge
+from cranfield.judge import Meeting, by_grade, judge
 from cranfield.judged import Judged
-from cranfield.judging import Judging, Ties
+from cranfield.judging import Judging
 from cranfield.measures.registry import nearest
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
@@ -105,7 +105,8 @@ class Scene:
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
         whole = its.ranking(judging, costs=costs)
         if not judging.ties_by_id and judging.ties != "expected":
-            rows = by_grade(whole, judging.ties, graded(grades, whole.docs)[None])[0]
+            keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
+            rows = keys.argsort(kind="stable")
             # Where grades ranked documents, judge gives the costs of their places, too.
             whole = replace(whole.take(rows), costs=whole.costs)
         kept = ranking = whole.take(slice(judging.depth))
@@ -118,20 +119,6 @@ def graded(grades: Mapping[str, int], docs: Sequence[str]) -> Ints:
     """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
     lowest = min([*grades.values(), 0]) - 1
     return np.array([grades.get(doc, lowest) for doc in docs], np.int64)
-
-
-def by_grade(ranking: Ranking, ties: Ties, grades: Ints) -> Ints:
-    """Return a ranking once for each row of grades, equal scores ranked by these, as judge does.
-
-    `grades` (n, documents) are below all others where a document is unjudged. The result (n,
-    documents) numbers the documents as they stand in `ranking`, best first.
-    """
-    n, n_docs = grades.shape
-    query, rank = (one.ravel() for one in np.indices(grades.shape))
-    places = (np.tile(one, n) for one in (ranking.tie_first, ranking.tie_size))
-    dealt = dealt_by_grade(ties, query, rank, grades.ravel(), *places)
-    order: Ints = dealt.reshape(n, n_docs).argsort(axis=1)
-    return order
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:

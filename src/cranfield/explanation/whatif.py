@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from cranfield.completions import reachable_grade
-from cranfield.explanation.scene import Scene, by_grade, graded
+from cranfield.explanation.scene import Scene, graded
+from cranfield.judge import by_grade
 from cranfield.judged import Judged
 from cranfield.judging import Ties
 from cranfield.measures import Measure
@@ -203,7 +204,8 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     docs, kept = first.docs, set(scene.docs)
     documents = Documents.of(scene, first)
     grades = graded(scene.grades, docs)
-    orders = [by_grade(first, how, grades[None])[0] for how in _BY_GRADE]
+    keys = [by_grade(how, first.tie_first, grades) for how in _BY_GRADE]
+    orders = [one.argsort(kind="stable") for one in keys]
     rankings, found = [], []
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     for begin, stop in pairwise(edges):
@@ -343,7 +345,9 @@ def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
         return np.tile(np.arange(len(documents.names)), (n, 1))
     grades = np.tile(graded(scene.grades, documents.names), (n, 1))
     grades[np.arange(n), given] = grade
-    return by_grade(scene.ranking, scene.judged.ties, grades)
+    keys = by_grade(scene.judged.ties, scene.ranking.tie_first, grades)
+    order: Ints = keys.argsort(axis=1, kind="stable")
+    return order
 
 
 # ---- a document where another ranking has it --------------------------------------------------
