@@ -292,12 +292,10 @@ def _assemble(
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
     ordered = row[by_key]
-    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered])
-    if qrels.sampling:
-        sampling = {name: column[ordered] for name, column in qrels.sampling.items()}
-        hits = replace(hits, sampling=sampling)
+    columns = {name: column[ordered] for name, column in qrels.sampling.items()}
     if ties == "expected":
-        hits = replace(hits, tie_first=first[by_key], tie_size=size[by_key])
+        columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
+    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
     ideal, n_retrieved, query_ids = qrels.ideal, match.n_retrieved[:, None], qrels.query_ids
     n_left, n_answered = 0, int(np.count_nonzero(n_retrieved))
     cost = match.cost()
@@ -365,7 +363,7 @@ def without_unjudged(
         begins = tie_begins(hits.query, hits.tie_first)
         lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
         first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
-        hits = replace(hits, tie_first=first, tie_size=size)
+        hits = replace(hits, columns={**hits.columns, "tie_first": first, "tie_size": size})
     hits = replace(hits, rank=hits.ordinal)
     return hits, hits.count(), cost
 

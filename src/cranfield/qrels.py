@@ -425,11 +425,11 @@ class Qrels:
         span = int(below.max(initial=0)) + 1
         # One number for query and grade, which sorts several times faster than a pair.
         grade = self.top_grade - np.sort(query * span + below) % span
-        if not self.sampling:
-            return Ranked(len(self.query_ids), query, rank, grade)
-        rows = (query * span + below).argsort(kind="stable")
-        sampling = {name: column[rows] for name, column in self.sampling.items()}
-        return Ranked(len(self.query_ids), query, rank, grade, sampling=sampling)
+        columns = {}
+        if self.sampling:
+            rows = (query * span + below).argsort(kind="stable")
+            columns = {name: column[rows] for name, column in self.sampling.items()}
+        return Ranked(len(self.query_ids), query, rank, grade, columns=columns)
 
     @cached_property
     def sampling(self) -> dict[str, Numbers]:

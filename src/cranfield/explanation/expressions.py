@@ -80,7 +80,7 @@ class Nodes:
             one, how, what = one.subset
             chain.append((how, self.key(what)))
         asked = tuple(map(self.key, rows.asked))
-        which = rows.ranked.sampling["row"].tobytes(), rows.ranked.rank.tobytes()
+        which = rows.ranked.columns["row"].tobytes(), rows.ranked.rank.tobytes()
         return "rows", rows.base, rows.home is None, which, asked, tuple(dict.fromkeys(chain))
 
     def _of_array(self, node: Derived) -> tuple[Any, ...]:

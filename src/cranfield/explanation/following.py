@@ -79,8 +79,8 @@ class Rows:
         asked: tuple[Any, ...] = (),
     ) -> None:
         rows = np.arange(len(ranked.query))
-        if "row" not in ranked.sampling:
-            ranked = replace(ranked, sampling={**ranked.sampling, "row": rows})
+        if "row" not in ranked.columns:
+            ranked = replace(ranked, columns={**ranked.columns, "row": rows})
         self._ranked, self._base, self._every = ranked, base, documents
         self._home, self._record, self.subset, self.asked = home, record, subset, asked
         self._known: dict[Any, Any] = {}
@@ -103,7 +103,7 @@ class Rows:
     @property
     def documents(self) -> list[str | None]:
         """The document of each row: (rows,)."""
-        return [self._every[row] for row in self._ranked.sampling["row"].tolist()]
+        return [self._every[row] for row in self._ranked.columns["row"].tolist()]
 
     def once(self, name: object, reckon: Callable[[], Any]) -> Any:
         """Return what is to be kept: here it is reckoned, so that it is recorded."""

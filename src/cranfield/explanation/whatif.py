@@ -128,11 +128,15 @@ def values(
         rows = np.where(rankings == judged[:, None], n_rows - 1, rows)
     query, place = (rows >= 0).nonzero()
     row = query * n_rows + rows[query, place]
+    columns = {name: column[row] for name, column in qrels.sampling.items()}
+    if documents.tie_first is not None and documents.tie_size is not None:
+        columns |= {
+            "tie_first": documents.tie_first[place],
+            "tie_size": documents.tie_size[place],
+        }
     hits = Ranked(
         *(n, query, place + 1, qrels.grade[row]),
-        sampling={name: column[row] for name, column in qrels.sampling.items()},
-        tie_first=None if documents.tie_first is None else documents.tie_first[place],
-        tie_size=None if documents.tie_size is None else documents.tie_size[place],
+        columns=columns,
     )
     there = rankings >= 0
     n_retrieved = np.count_nonzero(there, axis=1)[:, None]
@@ -163,7 +167,7 @@ def _tiled(ideal: Ranked, n: int) -> Ranked:
     return Ranked(
         *(n, np.repeat(np.arange(n), len(ideal.query))),
         *(np.tile(ideal.rank, n), np.tile(ideal.grade, n)),
-        sampling={name: np.tile(column, n) for name, column in ideal.sampling.items()},
+        columns={name: np.tile(column, n) for name, column in ideal.columns.items()},
     )
 
 

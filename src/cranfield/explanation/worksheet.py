@@ -370,7 +370,7 @@ class _Writing:
         """Show in a sheet the columns by which its rows were chosen."""
         what = rows.subset[2] if rows.subset is not None else None
         asked = self.asked.get((self.nodes.key(what), self.nodes.key(above)))
-        kept = np.isin(above.ranked.sampling["row"], rows.ranked.sampling["row"])
+        kept = np.isin(above.ranked.columns["row"], rows.ranked.columns["row"])
         for one in asked.columns if asked is not None else ():
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
             sheet.columns.append(Column(one.header, values, one.made))
