@@ -17,8 +17,9 @@ import numpy as np
 
 from cranfield.cached import cached_property
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.block import Errors, LeftOut, Load, Number, Order, Progress
-from cranfield.formats.objects import Nested, by_position, scores_of
+from cranfield.formats.block import Errors, LeftOut, Load, Order, Progress, Role
+from cranfield.formats.objects import Nested, by_position
+from cranfield.formats.values import scores_of
 from cranfield.ids import Ids, Words, decode, encode, keyed, spread
 from cranfield.judged import Judged, Parts, tie_begins
 from cranfield.notes import Note
@@ -465,7 +466,7 @@ def _against(run: Run) -> Iterator[Note]:
 
     Faults of the rank column itself do not matter: the run is ranked by its scores.
     """
-    wanted: list[Number] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     n_against = n_queries = n_like_ranks = longest = 0
     has_ranks = False  # whether the rank column tells documents apart
@@ -662,7 +663,7 @@ def _matched_block(
         judgments,
         placed(block, by, ties, rows, code >= 0),
         block.block.left_out,
-        _costs(block, block.block.cost, code, by, ties),
+        _costs(block, block.block.columns.get("cost"), code, by, ties),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.cached import cached_property
 from cranfield.derivation import named
 from cranfield.errors import ContradictionError, MeasureError
-from cranfield.formats.columns import whole_numbers
+from cranfield.formats.values import whole_numbers
 from cranfield.ids import decode
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.qrels import Qrels

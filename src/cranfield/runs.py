@@ -4,35 +4,32 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Union, get_args
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.cached import cached_property
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
-from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
-from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import (
-    ArrowTable,
-    LazyTable,
-    Sparse,
-    TableRows,
-    is_row,
-    is_sparse,
-    is_table,
+from cranfield.formats import rows_of
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    LeftOut,
+    Load,
+    Order,
+    Progress,
+    Role,
+    Rows,
+    joined,
 )
-from cranfield.formats.objects import (
-    Nested,
-    NestedRows,
-    nested_run,
-    refuse_lists_of_ids,
-    without_faults,
-)
+from cranfield.formats.columns import ColumnsLike, What, in_order
+from cranfield.formats.files import Path
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
+from cranfield.formats.register import Target, names_of
 from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
-from cranfield.formats.writing import form_of, write_rows
+from cranfield.formats.writing import format_to_write, write_rows
 from cranfield.ids import Ids, decode, encode
 from cranfield.ranked import Floats, Ints
 from cranfield.ranking import (
@@ -40,7 +37,6 @@ from cranfield.ranking import (
     Ties,
     grouped,
     in_threads,
-    joined,
     placed,
     ranks,
     regrouped,
@@ -74,8 +70,7 @@ class Written:
 
     rows: int
     left_out: LeftOut
-    without_rank: bool  # whether the run has a rank column that the format has no place for
-    without_cost: bool = False  # likewise its costs
+    lost: Sequence[Role] = ()  # columns of the run that the format has no place for
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,35 +83,21 @@ class Ranking:
     scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
+class _Held(Rows):
     """Rows of another source, held in memory."""
 
-    block: Block
-    of: Rows
-
-    @property
-    def form(self) -> str:
-        return self.of.form
-
-    @property
-    def numbers(self) -> frozenset[Number]:
-        return self.of.numbers
-
-    @property
-    def is_ranking(self) -> bool:
-        return self.of.is_ranking
+    def __init__(self, block: Block, of: Rows) -> None:
+        self._block, self.of = block, of
+        self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
+        self.left_out = block.left_out
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
-        kept = set(wanted)
-        yield lambda: replace(
-            self.block,
-            value=self.block.value if "score" in kept else None,
-            rank=self.block.rank if "rank" in kept else None,
-            cost=self.block.cost if "cost" in kept else None,
-        )
+        columns = {
+            role: self._block.columns[role] for role in wanted if role in self._block.columns
+        }
+        yield lambda: replace(self._block, columns=columns)
 
 
 def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
@@ -133,8 +114,8 @@ def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
 def _no_rows_of(query: bytes) -> Block:
     """Return the rows of a query for which nothing was retrieved."""
     none = Ids.of([])
-    whole, fractions = np.zeros(0, np.int64), np.zeros(0)
-    return Block(none, none, fractions, rank=whole, empty=[query], cost=fractions)
+    columns = {role: np.zeros(0) for role in ("score", "rank", "cost")}
+    return Block(none, none, columns, empty=[query])
 
 
 class _ApartError(Exception):
@@ -161,33 +142,17 @@ class Run:
 
     def __init__(
         self,
-        data: Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse,
-        name: str = "run",
+        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Rows",
+        name: str | None = None,
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:
-        one_of("errors", errors, get_args(Errors))
-        self.name = name
+        self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
+        sources = self._rows.sources
+        self.name = name if name is not None else sources[0].stem if sources else "run"
         self.errors: Errors = errors
-        self.nested: Nested | None = None  # {query: {document: score}}, if it came as one
-        self.left_out = LeftOut()  # of a dict; what was of others is known when they are read
-        self._rows: Rows
-        if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
-            self._take_nested(nested_run(data))
-        else:
-            self._rows = table_rows(data, "a run", columns, errors)
-
-    def _take_nested(self, nested: Nested) -> None:
-        if self.errors == "skip":
-            nested, self.left_out = without_faults(nested, "a run")
-        self.nested, self._rows = nested, NestedRows(nested, "a run")
-
-    @classmethod
-    def _streamed(cls, rows: Files, name: str | None, errors: Errors) -> "Run":
-        run = cls.__new__(cls)
-        run.name = rows.sources[0].stem if name is None else name
-        run.nested, run._rows, run.errors, run.left_out = None, rows, errors, LeftOut()
-        return run
+        # {query: {document: score}}, if it came as one.
+        self.nested: Nested | None = getattr(self._rows, "data", None)
 
     def __repr__(self) -> str:
         size = self._size()
@@ -198,14 +163,14 @@ class Run:
         if self.nested is not None:
             n_docs = sum(map(len, self.nested.values()))
             return f"{_number(len(self.nested), 'query')}, {_number(n_docs, 'document')}"
-        if isinstance(self._rows, TableRows):
-            return _number(len(self._rows), "row")
+        if self._rows.length is not None:
+            return _number(self._rows.length, "row")
         sizes = [source.size for source in self.sources]
         if not sizes or None in sizes:
             return ""
         return _number(sum(size or 0 for size in sizes), "byte")
 
-    @cached_property
+    @property
     def form(self) -> str:
         """What the data were understood to be, in words."""
         return self._rows.form
@@ -213,13 +178,18 @@ class Run:
     @property
     def sources(self) -> list[Source]:
         """The files that it is read from, none if it is in memory."""
-        return list(self._rows.sources) if isinstance(self._rows, Files) else []
+        return list(self._rows.sources)
 
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
         rows = self._rows.of if isinstance(self._rows, _Held) else self._rows
-        return named(rows.sources) if isinstance(rows, Files) else None
+        return named(rows.sources)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What was left out already; of what is read later, its blocks say it."""
+        return self._rows.left_out
 
     @property
     def tag(self) -> str | None:
@@ -227,7 +197,7 @@ class Run:
         return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
 
     @property
-    def numbers(self) -> frozenset[Number]:
+    def numbers(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
         return self._rows.numbers
 
@@ -262,35 +232,31 @@ class Run:
         `costs`: whether these are wanted.
         """
         by = self.ranked_by(order)
-        wanted: list[Number] = [] if by == "given" else [by]
+        wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
         return self.every_row(wanted, progress)
 
-    def every_row(
-        self, wanted: Iterable[Number], progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
         return self._rows.blocks(tuple(wanted), self.errors, progress)
 
     @property
     def is_text(self) -> bool:
         """Whether it is read from lines of text."""
-        return isinstance(self._rows, Files) and self._rows.is_text
+        return self._rows.is_text
 
     def skipping(self) -> "Run":
         """Return the same run, of which rows with a fault are left out and counted."""
-        run = Run.__new__(Run)
-        run.__dict__.update(self.__dict__)
-        run.errors = "skip"
-        if self.nested is not None and self.errors == "strict":
-            run._take_nested(self.nested)
-        return run
+        rows = self._rows
+        if isinstance(rows, NestedRows) and self.errors == "strict":
+            rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
+        return Run(rows, self.name, errors="skip")
 
     def write(
         self,
         path: Path,
-        format: RunFormat | None = None,  # noqa: A002 - the word for it
+        format: str | None = None,  # noqa: A002 - the word for it
         progress: Progress | None = None,
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
@@ -316,16 +282,15 @@ class Run:
         q1 Q0 d2 1 2 mine
         """
         if format is not None:
-            one_of("format", format, RUN_FORMATS)
-        form = form_of(path, format)
-        kept = self.numbers
-        if form in ("trec", "msmarco", "json"):
-            kept -= {"cost"}
-        if form == "json" and "score" in kept:
-            kept &= {"score"}  # JSON has no place for a rank beside it
-        wanted = sorted(kept)
+            one_of("format", format, names_of(What.RUN))
+        form = format_to_write(path, format)
+        room = form.runs
+        if room is None:
+            raise OptionError(f"format={form.name!r} is for judgments")
+        kept = room.kept(self.numbers)
+        wanted = in_order(kept)
         by = self.ranked_by("score")
-        needs_rank = form in ("trec", "msmarco") or "score" not in self.numbers
+        needs_rank = room.needs_rank or "score" not in self.numbers
 
         parts: list[tuple[int, LeftOut]] = []
 
@@ -341,18 +306,20 @@ class Run:
                 if needs_rank and block.rank is None:
                     scores = sorting_scores(block, by, "double")
                     every = np.arange(len(block))
-                    block = replace(block, rank=ranks(whole, scores, "document", every))
+                    rank = ranks(whole, scores, "document", every)
+                    block = replace(block, columns={**block.columns, "rank": rank})
                 parts.append((len(block), block.left_out))
                 yield block
 
-        tag = (self.tag if form == "trec" else None) or self.name
+        tag = (self.tag if form.name == "trec" else None) or self.name
+        target = Target(os.fspath(path), What.RUN, tag)
         try:
-            write_rows(path, form, "a run", lambda: blocks(self.every_row(wanted, progress)), tag)
+            write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
         except _ApartError:
-            write_rows(path, form, "a run", lambda: blocks(regrouped(self.every_row(wanted))), tag)
+            write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
         left_out = sum((one for _, one in parts), LeftOut())
-        lost = self.numbers - kept
-        return Written(sum(n for n, _ in parts), left_out, "rank" in lost, "cost" in lost)
+        lost = in_order(self.numbers - kept)
+        return Written(sum(n for n, _ in parts), left_out, lost)
 
     def of(
         self,
@@ -366,18 +333,15 @@ class Run:
 
         It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
         """
-        one = Run.__new__(Run)
-        one.__dict__.update(self.__dict__)
         if self.nested is not None:
-            one.nested = {query: self.nested.get(query, {})}
-            one._rows = NestedRows(one.nested, "a run")
-            return one
+            nested = {query: self.nested.get(query, {})}
+            return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
         parts = self._parts_of(encode(query), order, progress, costs=costs)
-        one.left_out = sum((left_out for _, left_out in parts), LeftOut())
+        left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
         rows = joined(blocks) if blocks else _no_rows_of(encode(query))
-        one._rows = _Held(replace(rows, left_out=one.left_out), self._rows)
-        return one
+        held = _Held(replace(rows, left_out=left_out), self._rows)
+        return Run(held, self.name, errors=self.errors)
 
     def _parts_of(
         self, query: bytes, order: Order, progress: Progress | None, *, costs: bool
@@ -390,7 +354,7 @@ class Run:
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                return read(self.every_row(sorted(self.numbers), progress))
+                return read(self.every_row(in_order(self.numbers), progress))
         return read(self.blocks(order, progress, costs=costs))
 
     def ranking(
@@ -442,7 +406,7 @@ def read_run(
     path: Path | Sequence[Path],
     name: str | None = None,
     *,
-    format: RunFormat | None = None,  # noqa: A002 - the word for it
+    format: str | None = None,  # noqa: A002 - the word for it
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
 ) -> Run:
@@ -464,17 +428,15 @@ def read_run(
     >>> read_run("demo/bm25.run")
     Run('bm25', 35,069 bytes)
     """
-    one_of("errors", errors, get_args(Errors))
-    return Run._streamed(file_rows(path, "a run", format, columns), name, errors)
+    rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
+    return Run(rows, name, errors=errors)
 
 
 def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     """Return a run from whatever holds it: Run, a path, a dict or a table."""
-    if isinstance(data, Run):
-        return data
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors)
-    return Run(data, errors=errors)
+    return data if isinstance(data, Run) else Run(data, errors=errors)
 
 
 def _number(count: int, word: str) -> str:
@@ -499,7 +461,7 @@ def numbering() -> Callable[[str], str]:
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
-        refuse_lists_of_ids(run, "a run")
+        refuse_lists_of_ids(run, What.RUN)
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}

@@ -9,12 +9,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.errors import CranfieldError, NothingSharedError, OptionError
-from cranfield.formats.groups import GroupsFormat, zscore_lines
+from cranfield.formats.groups import GROUPS, zscore_lines
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.judge import Meeting, judge
@@ -25,8 +25,8 @@ from cranfield.qrels import read_qrels
 from cranfield.ranked import Bools, Floats, floored_log, mean, total
 from cranfield.runs import read_run
 
-RelInfo = Literal["qrels"] | GroupsFormat
-RELATIONS = ("qrels", *get_args(GroupsFormat))
+RelInfo = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
+RELATIONS = ("qrels", *GROUPS)
 
 # Exit statuses, as trec_eval's.
 USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from cranfield.cli.terminal import Reading
 from cranfield.errors import InputError, OptionError
 from cranfield.evaluation import Judging
-from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
 from cranfield.formats.block import Errors, Order
-from cranfield.formats.columns import ColumnsLike
+from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.grades import grade_lists
+from cranfield.formats.register import names_of
 from cranfield.formats.source import Source
 from cranfield.graded import grades
 from cranfield.qrels import Qrels, read_qrels
@@ -77,13 +77,13 @@ class DataOptions:
 _OPTIONS = (
     click.option(
         "--qrels-format",
-        type=click.Choice(QRELS_FORMATS),
+        type=click.Choice(names_of(What.QRELS)),
         help="What the judgments are, if that is not to be found out; subtopics (qrels_jg), "
         "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
     ),
     click.option(
         "--run-format",
-        type=click.Choice(RUN_FORMATS),
+        type=click.Choice(names_of(What.RUN)),
         help="What the runs are, if that is not to be found out.",
     ),
     click.option(

@@ -24,7 +24,7 @@ from cranfield.errors import (
 )
 from cranfield.evaluation import Judging, MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.scores import SUMMARIES, WideColumns, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judge import Queries

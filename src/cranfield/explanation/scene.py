@@ -97,7 +97,6 @@ class Scene:
             )
         order = options.get("order", "score")
         alone, its = qrels.of([query]), run.of(query, order, progress, costs=costs)
-        alone.left_out, alone.notes = qrels.left_out, qrels.notes
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
         meeting = judge(alone, its, costs=costs, whole=False, **options)
         other = None if len(meeting.judged.hits.rank) else other_spelling(alone, its)

@@ -8,17 +8,17 @@ around a field belongs to it.
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.errors import InputError
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import Block, Role
 from cranfield.formats.columns import (
     IDS,
-    PUBLIC,
     ColumnsLike,
-    Role,
     What,
     find_columns,
     state_columns,
@@ -26,18 +26,19 @@ from cranfield.formats.columns import (
     take_columns,
     understood,
 )
-from cranfield.formats.lines import (
+from cranfield.formats.lines import Lines, Record
+from cranfield.formats.register import Beginning, Format, Holds, Target, register
+from cranfield.formats.source import Source
+from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
     NEWLINE,
-    NUMBER,
     Bytes,
-    Lines,
-    Record,
     query_change,
     read_csv,
 )
-from cranfield.formats.source import Source
+from cranfield.formats.values import NUMBER
+from cranfield.formats.writing import joined_text, named_columns
 from cranfield.ids import Ids
 
 if TYPE_CHECKING:
@@ -245,13 +246,12 @@ def delimited_rows(
             return _numbered(source, what, one, names, begin, line, stated)
         if separator is not None:
             return Delimited(source, what, one, names, begin + len(line), stated)
-        roles = {PUBLIC.get(role, role): role for role in stated_roles(stated, what)}
         try:
             plain = find_columns(names, what, None)
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             raise error.at(source.name, text=text) from None
-        known = {"query", "doc"} <= {*plain, *roles.values()}
+        known = {"query", "doc"} <= {*plain, *stated_roles(stated, what)}
         if known and all(column in names for column in (stated or {}).values()):
             return Delimited(source, what, one, names, begin + len(line), stated)
     if separator is not None:
@@ -288,3 +288,104 @@ def _numbered(
         names = [f"column {i}" for i in range(1, len(first) + 1)]
         return Delimited(source, what, separator, names, begin, stated)
     return Delimited(source, what, separator, first, begin + len(line), stated)
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+def _write(
+    separator: bytes,
+    header: Sequence[str] | None,
+    stream: IO[bytes],
+    blocks: Iterable[Block],
+    target: Target,
+) -> None:
+    """Write rows below their names, or those of a stated `header`."""
+    if header is not None and target.what is What.RUN:
+        raise OptionError("format='beir' is for judgments; a run is written as tsv or csv")
+    for i, block in enumerate(blocks):
+        named = named_columns(block)
+        if i == 0:
+            stream.write(separator.join(map(str.encode, header or named)) + b"\n")
+        if len(block):
+            columns = [
+                _quoted(one, separator) if isinstance(one, Ids) else one for one in named.values()
+            ]
+            stream.write(joined_text(columns, separator))
+
+
+def _quoted(ids: Ids, separator: bytes) -> Ids:
+    """Return ids in quotation marks where they hold what has a meaning in the file."""
+    special = (separator, b'"', b"\r", b"\n", b" ", b"\t", b"\v", b"\f")
+    text = bytes(ids.to_arrow().buffers()[2] or b"")
+    if not any(one in text for one in special):
+        return ids
+    return Ids.of(
+        [
+            b'"' + field.replace(b'"', b'""') + b'"'
+            if any(one in field for one in special)
+            else field
+            for field in ids.to_list()
+        ]
+    )
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+
+def _rows(separator: bytes | None, file: Beginning) -> Delimited:
+    file.refuse_long_line()
+    first = next((line for line in file.sample.splitlines() if line.strip()), b"")
+    if separator is None:  # the one that the first line has most of
+        separator = max((b",", b";", b"\t", b"|"), key=first.count)
+    found = delimited_rows(file.source, file.what, file.sample, separator, file.columns)
+    assert found is not None  # noqa: S101 - a stated separator is taken
+    return found
+
+
+def _sniffed(file: Beginning) -> Delimited | None:
+    """Return a file whose first line names a column of queries, and one of documents."""
+    if file.are_numbered:
+        return None
+    file.refuse_long_line()
+    return delimited_rows(file.source, file.what, file.sample, None, file.columns)
+
+
+_ROW = "a header, columns found by name"
+register(
+    Format(
+        "beir",
+        "BEIR, MTEB",
+        partial(_write, b"\t", ("query-id", "corpus-id", "score")),
+        read=partial(_rows, b"\t"),
+        qrels=Holds(
+            "a TSV with `query-id corpus-id score`, or the folder that holds `qrels/test.tsv`",
+            ("grade",),
+        ),
+        runs=Holds(""),
+    )
+)
+register(
+    Format(
+        "csv",
+        "CSV, also with `;` or `|`",
+        partial(_write, b",", None),
+        read=partial(_rows, None),
+        sniff=_sniffed,
+        suffixes=(".csv",),
+        qrels=Holds(_ROW),
+        runs=Holds(_ROW),
+    )
+)
+register(
+    Format(
+        "tsv",
+        "TSV",
+        partial(_write, b"\t", None),
+        read=partial(_rows, b"\t"),
+        suffixes=(".tsv",),
+        is_named=False,
+        qrels=Holds(_ROW),
+        runs=Holds(_ROW),
+    )
+)

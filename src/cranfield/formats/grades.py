@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.lines import BYTE_ORDER_MARK, refuse_binary
 from cranfield.formats.source import Source
+from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
 _HINT = (
     "A list is written '5 2 4 - 1', best rank first, - being unjudged; of a query that has a name, "

@@ -7,7 +7,7 @@ from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.records import Document, Origin, Records, Text, read_records
 from cranfield.notes import Note
 

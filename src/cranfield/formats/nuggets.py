@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.records import Document, Records, Text, read_records
 
 # What the columns are called: the first of these that a row has is taken.

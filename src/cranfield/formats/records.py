@@ -17,8 +17,8 @@ import numpy as np
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
 from cranfield.formats.frames import arrow_table, is_table
-from cranfield.formats.lines import BYTE_ORDER_MARK, refuse_binary
 from cranfield.formats.source import Source
+from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
 from cranfield.formats.columns import plain_name
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.records import Document, Origin, Records, Text, read_records
 from cranfield.formats.source import Source
 from cranfield.notes import Note
