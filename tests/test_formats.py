@@ -32,7 +32,8 @@ from cranfield import (
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
 from cranfield.formats.compression import Heard
-from cranfield.formats.source import Source
+from cranfield.formats.register import FORMATS
+from cranfield.formats.source import SUFFIXES, Source
 from cranfield.ids import Ids
 
 Found = dict[str, dict[str, float]]
@@ -1485,3 +1486,21 @@ def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
         run_of(str(tmp_path / "a.json"))
     frame.to_json(tmp_path / "a.json", orient="records")
     assert run_of(str(tmp_path / "a.json")) == TWO
+
+
+def test_files_of_one_table_all_have_a_column_or_none_has(write: Any) -> None:
+    rows = "query_id,doc_id,relevance{}\nq1,d{},1{}\n"
+    for name in ("probability", "stratum", "subtopic"):
+        one = write(f"{name}.csv", rows.format(f",{name}", 1, ",1"))
+        other = write("other.csv", rows.format("", 2, ""))
+        with pytest.raises(InputError, match="files of one table all have") as caught:
+            read_qrels([one, other])
+        assert caught.value.kind == "columns"
+
+
+def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
+    for name, one in FORMATS.items():
+        assert one.name == name
+        assert one.qrels is not None or one.runs is not None
+        assert (one.read is None) == (one.read_groups is not None)
+        assert [SUFFIXES[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)

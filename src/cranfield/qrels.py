@@ -101,9 +101,8 @@ class Qrels:
     ) -> None:
         """Write the judgments to a file, in the format that its suffix names, or `format`.
 
-        The suffixes: .qrels, .txt, .trec (TREC), .tsv, .csv, .json, .jsonl, .parquet, .arrow,
-        .feather; and .gz, .bz2, .xz, .zst, .lz4 behind them, to compress. format="beir" writes a
-        TSV with BEIR's header. Read back, they are the same judgments. Raises InputError for an id
+        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
+        back, they are the same judgments. Raises InputError for an id
         that the format cannot hold, OptionError for a suffix that names no format; what stood there
         before is then left as it is.
 
@@ -290,14 +289,9 @@ def read_qrels(
 ) -> Qrels:
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
 
-    The format is found from content and name, unless `format` says it: "trec" (or "qrels": lines
-    of `query_id iteration doc_id grade`), "msmarco" (the same), "beir", "csv", "tsv" (with a
-    header), "json" (`{query: {document: grade}}`), "jsonl", "parquet", "arrow"; or one
-    for judgments in groups: "subtopics" (trec_eval's "qrels_jg"), lines of `query_id group doc_id
-    grade`;
-    "qrels_prefs", the same with levels, of which the order counts; "prefs", lines of `query_id
-    group subgroup doc_id level`. `-` is the standard input. Compressed files (gz, bz2, xz, zst,
-    lz4) are recognised by their content.
+    The format is found from content and name, unless `format` says it: one of those that
+    docs/formats.md lists, among them those for judgments in groups and for samples. `-` is the
+    standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their content.
 
     Columns are found by their names (`query_id`, `qid`, `user_id`, ...; `doc_id`, `docno`,
     `corpus-id`, `item_id`, ...; `relevance`, `label`, `score`, `rating`, ...), or as `columns`
@@ -306,8 +300,7 @@ def read_qrels(
     group; a column `weight` says what each subtopic counts among those of its query.
 
     Judgments that are a sample have a column `stratum` (whole numbers) or `probability` (of being
-    judged), which xinfAP and statAP need; so do format="strata", lines of `query_id iteration
-    doc_id stratum grade`, and format="prels", lines of `query_id doc_id grade method probability`.
+    judged), which xinfAP and statAP need.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
     the first raises InputError, which names it. `progress` hears of the bytes read.

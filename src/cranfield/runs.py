@@ -14,6 +14,7 @@ from cranfield.formats import rows_of
 from cranfield.formats.block import (
     Block,
     Errors,
+    HeldRows,
     LeftOut,
     Load,
     Order,
@@ -21,6 +22,7 @@ from cranfield.formats.block import (
     Role,
     Rows,
     joined,
+    no_rows_of,
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.files import Path
@@ -30,7 +32,7 @@ from cranfield.formats.register import Target, names_of
 from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.formats.writing import format_to_write, write_rows
-from cranfield.ids import Ids, decode, encode
+from cranfield.ids import decode, encode
 from cranfield.ranked import Floats, Ints
 from cranfield.ranking import (
     Precision,
@@ -83,39 +85,9 @@ class Ranking:
     scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
 
 
-class _Held(Rows):
-    """Rows of another source, held in memory."""
-
-    def __init__(self, block: Block, of: Rows) -> None:
-        self._block, self.of = block, of
-        self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
-        self.left_out = block.left_out
-
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        columns = {
-            role: self._block.columns[role] for role in wanted if role in self._block.columns
-        }
-        yield lambda: replace(self._block, columns=columns)
-
-
-def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
+def _of_query(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
     """Return the rows of one query, None if there are none; and what was left out of all."""
-    begins = block.query.begins()
-    ends = np.append(begins, len(block))
-    mine = [i for i, one in enumerate(block.query.take(begins).to_list()) if one == query]
-    if not mine:
-        return None, block.left_out
-    found = block.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
-    return replace(found, doc=found.doc.compact()), block.left_out
-
-
-def _no_rows_of(query: bytes) -> Block:
-    """Return the rows of a query for which nothing was retrieved."""
-    none = Ids.of([])
-    columns = {role: np.zeros(0) for role in ("score", "rank", "cost")}
-    return Block(none, none, columns, empty=[query])
+    return block.of(query), block.left_out
 
 
 class _ApartError(Exception):
@@ -183,7 +155,7 @@ class Run:
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
-        rows = self._rows.of if isinstance(self._rows, _Held) else self._rows
+        rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
         return named(rows.sources)
 
     @property
@@ -261,9 +233,8 @@ class Run:
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
-        The suffixes: .run, .trec, .txt (TREC), .tsv, .csv, .json, .jsonl, .parquet, .arrow,
-        .feather; and .gz, .bz2, .xz, .zst, .lz4 behind them, to compress. format="msmarco" writes
-        query, document and rank. Read back, it is the same run: the rows stand in the same order,
+        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
+        back, it is the same run: the rows stand in the same order,
         scores are the same doubles. A TREC file has a rank column, too: the run's own, or the ranks
         by score; and a score, where the run has but an order. JSON keeps scores, or, of a run
         without, the order.
@@ -339,8 +310,8 @@ class Run:
         parts = self._parts_of(encode(query), order, progress, costs=costs)
         left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
-        rows = joined(blocks) if blocks else _no_rows_of(encode(query))
-        held = _Held(replace(rows, left_out=left_out), self._rows)
+        rows = joined(blocks) if blocks else no_rows_of(encode(query), self.numbers)
+        held = HeldRows(replace(rows, left_out=left_out), self._rows)
         return Run(held, self.name, errors=self.errors)
 
     def _parts_of(
@@ -349,7 +320,7 @@ class Run:
         """Return a query's rows, with the rank column beside the scores where it can be read."""
 
         def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
-            return list(in_threads(lambda load: _rows_of(load(), query), loads))
+            return list(in_threads(lambda load: _of_query(load(), query), loads))
 
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
@@ -412,10 +383,8 @@ def read_run(
 ) -> Run:
     """Open a run: a file, a URL, or several files (a list, a glob, a folder) as one table.
 
-    The format is found from content and name, unless `format` says it: "trec" (lines of `query_id
-    Q0 doc_id rank score tag`, or of two to five of these columns), "msmarco" (`query_id doc_id
-    rank`), "csv", "tsv" (with a header), "json" (`{query: {document: score}}`), "jsonl", "parquet",
-    "arrow".
+    The format is found from content and name, unless `format` says it: one of those that
+    docs/formats.md lists.
     Columns are found by name, or as `columns` says, as in `read_qrels`.
 
     A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger

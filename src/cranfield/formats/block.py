@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -149,6 +149,16 @@ class Block:
             lambda row: self.where(at(row)),
         )
 
+    def of(self, query: bytes) -> "Block | None":
+        """Return the rows of one query; None if there are none."""
+        begins = self.query.begins()
+        ends = np.append(begins, len(self))
+        mine = [i for i, one in enumerate(self.query.take(begins).to_list()) if one == query]
+        if not mine:
+            return None
+        found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
+        return replace(found, doc=found.doc.compact())
+
     def _source(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
 
@@ -196,6 +206,12 @@ def joined(parts: Sequence[Block]) -> Block:
     )
 
 
+def no_rows_of(query: bytes, roles: Iterable[Role]) -> Block:
+    """Return the rows of a query for which nothing was retrieved, with columns of numbers."""
+    none = Ids.of([])
+    return Block(none, none, {role: np.zeros(0) for role in roles}, empty=[query])
+
+
 def _stacked(columns: Sequence[Any]) -> Any:
     return Ids.joined(columns) if isinstance(columns[0], Ids) else np.concatenate(columns)
 
@@ -229,3 +245,20 @@ class Rows(ABC):
 
         `progress` hears of the bytes read.
         """
+
+
+class HeldRows(Rows):
+    """Some rows of others, held in memory."""
+
+    def __init__(self, block: Block, of: Rows) -> None:
+        self._block, self.of = block, of
+        self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
+        self.left_out = block.left_out
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows as one block, with those of the `wanted` columns that are held."""
+        held = self._block.columns
+        columns = {role: held[role] for role in wanted if role in held}
+        yield lambda: replace(self._block, columns=columns)

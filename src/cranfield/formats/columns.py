@@ -35,93 +35,61 @@ class What(Enum):
 class Column:
     """A column that a run or judgments may have.
 
-    `public` is what users call it; `names` are those that other tools give it, the first one
-    present is taken. `several` is what errors call its values, if all files of one table need it
-    or none. `beside` is the role of the column without which it means nothing.
+    `names` are those that tools give it: the first one present is taken. `several` is what errors
+    call its values, if all files of one table need it or none. `beside` is the role of the column
+    without which it means nothing. `stated_as` is what users call it, if not by its first name.
     """
 
     of: tuple[What, ...]
     kind: Literal["id", "number", "whole number"]
-    public: str
     names: Sequence[str]
-    needed: tuple[What, ...] = ()
+    needed: bool = False
     several: str | None = None
     beside: Role | None = None
+    stated_as: str | None = None
     meaning: str = ""  # for the documentation
+
+    @property
+    def public(self) -> str:
+        """What users call it."""
+        return self.stated_as or self.names[0]
 
 
 _BOTH, _RUN, _QRELS = (What.RUN, What.QRELS), (What.RUN,), (What.QRELS,)
 
+_QUERY = "query_id qid q_id queryid user_id userid topic_id query user topic"
+_DOC = "doc_id docno docid corpus_id document_id item_id itemid passage_id pid doc document item"
+_GRADE = "relevance label rel grade score rating"
+_GROUP = "subtopic subtopic_id intent intent_id aspect group"
+_WEIGHT = "weight subtopic_weight intent_weight"
+_CHANCE = "inclusion_probability probability inclusion_prob iprob"
+_COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
+_STRATA = "of judgments that are a sample; whole numbers"
+
 #: Every column, in the order in which they are looked for, and written.
 COLUMNS: Mapping[Role, Column] = {
-    "query": Column(
-        _BOTH,
-        "id",
-        "query_id",
-        (
-            *("query_id", "qid", "q_id", "queryid", "user_id", "userid", "topic_id"),
-            *("query", "user", "topic"),
-        ),
-        needed=_BOTH,
-    ),
-    "doc": Column(
-        _BOTH,
-        "id",
-        "doc_id",
-        (
-            *("doc_id", "docno", "docid", "corpus_id", "document_id", "item_id", "itemid"),
-            *("passage_id", "pid", "doc", "document", "item"),
-        ),
-        needed=_BOTH,
-    ),
-    "score": Column(_RUN, "number", "score", ("score",), several="scores"),
-    "rank": Column(_RUN, "whole number", "rank", ("rank",)),
-    "cost": Column(
-        _RUN,
-        "number",
-        "cost",
-        ("cost",),
-        several="costs",
-        meaning="what it costs to look at the document (seconds, or characters); optional, for CWL",
-    ),
-    "grade": Column(
-        _QRELS,
-        "whole number",
-        "relevance",
-        ("relevance", "label", "rel", "grade", "score", "rating"),
-        needed=_QRELS,
-    ),
+    "query": Column(_BOTH, "id", _QUERY.split(), needed=True),
+    "doc": Column(_BOTH, "id", _DOC.split(), needed=True),
+    "score": Column(_RUN, "number", ["score"], several="scores"),
+    "rank": Column(_RUN, "whole number", ["rank"]),
+    "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
+    "grade": Column(_QRELS, "whole number", _GRADE.split(), needed=True),
     "group": Column(
-        _QRELS,
-        "id",
-        "subtopic",
-        ("subtopic", "subtopic_id", "intent", "intent_id", "aspect", "group"),
-        several="subtopics",
-        meaning="of judgments by subtopic",
+        _QRELS, "id", _GROUP.split(), several="subtopics", meaning="of judgments by subtopic"
     ),
     "weight": Column(
-        _QRELS,
-        "number",
-        "weight",
-        ("weight", "subtopic_weight", "intent_weight"),
+        *(_QRELS, "number", _WEIGHT.split()),
         several="weights",
         beside="group",
         meaning="of a subtopic",
     ),
     "stratum": Column(
-        _QRELS,
-        "whole number",
-        "stratum",
-        ("stratum", "stratum_id"),
-        several="strata",
-        meaning="of judgments that are a sample; whole numbers",
+        _QRELS, "whole number", ["stratum", "stratum_id"], several="strata", meaning=_STRATA
     ),
     "probability": Column(
-        _QRELS,
-        "number",
-        "probability",
-        ("inclusion_probability", "probability", "inclusion_prob", "iprob"),
+        *(_QRELS, "number", _CHANCE.split()),
         several="probabilities",
+        stated_as="probability",
         meaning="of being judged, likewise",
     ),
 }
@@ -241,7 +209,7 @@ def take_columns(
 
 def _need_columns(found: Mapping[Role, int], names: Sequence[str], what: What) -> None:
     for role, column in COLUMNS.items():
-        if what in column.needed and role not in found:
+        if column.needed and what in column.of and role not in found:
             name = column.public
             missing = f"has no column {name!r}"
             for other, at in found.items():

@@ -15,7 +15,7 @@ from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_colu
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
 from cranfield.formats.values import is_number
-from cranfield.ids import Ids, decode, encode, held_once
+from cranfield.ids import Ids, decode, held_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,9 +156,7 @@ def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Ar
     for row, value in enumerate(values):
         where = f"row {row}: column {name!r}"
         try:
-            text = as_text(value, where)
-            encode(text)
-            texts.append(text)
+            texts.append(as_text(value, where))
         except InputError as error:
             if errors == "strict":
                 problem = error.problem.removeprefix(f"{where}: ")

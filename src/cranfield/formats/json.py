@@ -67,24 +67,12 @@ class JsonNested(Rows):
         """Yield (number of the line, query, what is said of it), one after the other."""
         with self.source.open(progress) as stream:
             text = Window(stream, self.source)
-            text.take("{")
-            if text.next() == "}":
-                text.take("}")
-                text.end()
-                return
-            while True:
-                text.next()  # the line is that of the id, not of the comma above
-                line = text.line
+            for line in text.members("{}"):
                 query = text.value()
                 if not isinstance(query, str) or isinstance(query, WrittenNumber):
                     raise text.error("expected a query's id in quotation marks")
                 text.take(":")
                 yield line, query, text.value()
-                if text.next() == "}":
-                    text.take("}")
-                    text.end()
-                    return
-                text.take(",")
 
     def _block(
         self, queries: list[tuple[int, str, Any]], role: Role | None, errors: Errors

@@ -87,8 +87,20 @@ class Window:
             raise self.error(f"expected {character!r}, got {self.next() or 'the end'!r}")
         self._at += 1
 
-    def end(self) -> None:
-        """Make sure that there is nothing more."""
+    def members(self, brackets: str) -> Iterator[int]:
+        """Yield the line of each member of an object, "{}", or of a list, "[]": it is to be taken.
+
+        What is between the brackets is all that there is.
+        """
+        self.take(brackets[0])
+        more = self.next() != brackets[1]
+        while more:
+            self.next()
+            yield self.line
+            more = self.next() != brackets[1]
+            if more:
+                self.take(",")
+        self.take(brackets[1])
         if self.next():
             raise self.error(
                 "goes on after the end of its JSON object",

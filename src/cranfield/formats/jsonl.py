@@ -183,20 +183,9 @@ def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, 
     """Yield (number of the line, text, value) of a JSON list's elements."""
     with source.open(progress) as stream:
         text = Window(stream, source, RECORDS)
-        text.take("[")
-        if text.next() == "]":
-            text.take("]")
-        else:
-            while True:
-                text.next()
-                line = text.line
-                value = text.value()
-                yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
-                if text.next() == "]":
-                    text.take("]")
-                    break
-                text.take(",")
-        text.end()
+        for line in text.members("[]"):
+            value = text.value()
+            yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
 
 
 def _record_of(line: bytes) -> list[tuple[str, Any]]:
