@@ -2,7 +2,8 @@
 
 `docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
 and the list of measures in the README from the registry, too; `docs/pictures` come from
-`cranfield.figures`; and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
+`cranfield.figures`; the tables of `docs/formats.md` from the register of formats and the columns;
+and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
 one is out of date. With `--transcripts`, what the commands in the console blocks of all pages print
 is written anew, first (that of commands on the shared data, if CRANFIELD_DATA names its folder).
 
@@ -25,6 +26,8 @@ import transcripts
 from cranfield import demo, figures
 from cranfield.cli import cli
 from cranfield.compat.names import columns_of, measure_names
+from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.register import FORMATS
 from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +37,8 @@ FORM: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
 }
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
+FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->)", re.S)
+COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 TYPES = re.compile(
@@ -152,6 +157,27 @@ def typed_dicts(source: str) -> Iterator[str]:
         )
 
 
+def formats() -> str:
+    """Return the page on formats with the tables of formats and columns put in."""
+    rows = [
+        "| format | `format=`, `--run-format`, `--qrels-format` | suffixes | judgments | runs |",
+        "|---|---|---|---|---|",
+    ]
+    for one in FORMATS.values():
+        names = f"`{one.name}`" + "".join(f", for judgments also `{name}`" for name in one.aliases)
+        suffixes = ", ".join(f"`{suffix}`" for suffix in one.suffixes) or "-"
+        holds = [(held and held.row) or "-" for held in (one.qrels, one.runs)]
+        rows.append(f"| {one.title} | {names} | {suffixes} | {holds[0]} | {holds[1]} |")
+    named = ["| column | of | names |", "|---|---|---|"]
+    for column in COLUMNS.values():
+        meaning = f": {column.meaning}" if column.meaning else ""
+        of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
+        named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
+    text = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
+    return COLUMNS_TABLE.sub(lambda found: found[1] + "\n".join(named) + "\n" + found[2], text)
+
+
 def commands(block: str) -> Iterator[tuple[str, str]]:
     """Yield a cell's (source, output) for every command of a console block."""
     for part in block.split("$ ")[1:]:
@@ -236,6 +262,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs" / "measures.md": catalogue(),
         ROOT / "docs" / "command-line.md": command_line(),
+        ROOT / "docs" / "formats.md": formats(),
         ROOT / "docs" / "trec-eval.md": trec_eval_names(),
         ROOT / "docs" / "tutorial.ipynb": notebook(),
         ROOT / "README.md": readme(),

@@ -29,8 +29,11 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.formats import columnar, columns, lines, objects, source
-from cranfield.formats import json as json_format
+from cranfield.formats.batches import ids_of
+from cranfield.formats.block import SIZES
+from cranfield.formats.compression import Heard
+from cranfield.formats.register import FORMATS
+from cranfield.formats.source import SUFFIXES, Source
 from cranfield.ids import Ids
 
 Found = dict[str, dict[str, float]]
@@ -46,10 +49,9 @@ def qrels_of(path: str | list[str], **options: Any) -> Found:
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Cut files into blocks of so many bytes or rows."""
-    monkeypatch.setattr(lines, "BLOCK_BYTES", size)
-    monkeypatch.setattr(lines, "TAIL", max(8, size // 2))
-    for module in (columns, columnar, json_format, objects):
-        monkeypatch.setattr(module, "BLOCK_ROWS", size)
+    monkeypatch.setattr(SIZES, "bytes", size)
+    monkeypatch.setattr(SIZES, "tail", max(8, size // 2))
+    monkeypatch.setattr(SIZES, "rows", size)
 
 
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 1.5}\n'
@@ -909,15 +911,15 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     by_pipe: bool, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"readings": 0}
-    readinto = source._Heard.readinto
+    readinto = Heard.readinto
 
     def counted(self: Any, buffer: Any) -> int:
         counts["readings"] += 1
         return readinto(self, buffer)
 
-    monkeypatch.setattr(source._Heard, "readinto", counted)
+    monkeypatch.setattr(Heard, "readinto", counted)
     path = write("run.gz", gzip.compress(b"q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n") + bytes(1 << 20))
-    found = source.Source(path)
+    found = Source(path)
     if by_pipe:
         found._is_pipe = True
     with found.open(lambda n: None) as stream:
@@ -997,7 +999,7 @@ def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> 
         entries = [entry.decode() for entry in entries]
     codes = pa.array([7, 3, None, 199, 7, 5], pa.int16())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(entries, kind))
-    ids, missing = columns.ids_of(column.slice(1))
+    ids, missing = ids_of(column.slice(1))
     assert ids.take(np.array([0, 2, 3, 4])).to_list() == [b"1003", b"1199", b"1007", b"1005"]
     assert missing is not None
     assert missing.tolist() == [False, True, False, False, False]
@@ -1009,7 +1011,7 @@ def test_of_a_large_dictionary_only_what_is_used_is_taken(kind: pa.DataType) -> 
 def test_a_missing_entry_of_a_large_dictionary_is_missing(kind: pa.DataType, long: str) -> None:
     entries = pa.array(["0", "a", None, "b" + long, *"cdefg"], kind).slice(1)
     column = pa.DictionaryArray.from_arrays(pa.array([2, 1, 0]), entries)
-    ids, missing = columns.ids_of(column)
+    ids, missing = ids_of(column)
     assert (ids[0], ids[2]) == (b"b" + long.encode(), b"a")
     assert missing is not None
     assert missing.tolist() == [False, True, False]
@@ -1310,7 +1312,7 @@ def test_an_id_may_begin_as_a_file_does(write: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_header_may_stand_behind_many_blank_lines(write: Any) -> None:
-    blank = "\n" * (lines.BLOCK_BYTES + 7)
+    blank = "\n" * (SIZES.bytes + 7)
     assert run_of(write("a.csv", blank + "qid,docno,score\nq1,d1,1.5\nq1,d2,2\n")) == TWO
 
 
@@ -1484,3 +1486,21 @@ def test_what_the_refusal_of_columns_advises_is_read(tmp_path: Path) -> None:
         run_of(str(tmp_path / "a.json"))
     frame.to_json(tmp_path / "a.json", orient="records")
     assert run_of(str(tmp_path / "a.json")) == TWO
+
+
+def test_files_of_one_table_all_have_a_column_or_none_has(write: Any) -> None:
+    rows = "query_id,doc_id,relevance{}\nq1,d{},1{}\n"
+    for name in ("probability", "stratum", "subtopic"):
+        one = write(f"{name}.csv", rows.format(f",{name}", 1, ",1"))
+        other = write("other.csv", rows.format("", 2, ""))
+        with pytest.raises(InputError, match="files of one table all have") as caught:
+            read_qrels([one, other])
+        assert caught.value.kind == "columns"
+
+
+def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
+    for name, one in FORMATS.items():
+        assert one.name == name
+        assert one.qrels is not None or one.runs is not None
+        assert (one.read is None) == (one.read_groups is not None)
+        assert [SUFFIXES[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, match, read_qrels, read_run
-from cranfield.formats import columns as columns_of
-from cranfield.formats import lines as text_lines
+from cranfield.formats import lines, text
+from cranfield.formats.block import SIZES
 from cranfield.ids import Ids
 from cranfield.judge import Meeting, judge
 from cranfield.judging import Judging
@@ -89,8 +89,8 @@ def test_every_form_of_the_data_is_ranked_the_same(
     ]
     for judgments, one in pairs:
         assert flat(judge(judgments, one)) == first
-    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 150)
-    monkeypatch.setattr(text_lines, "TAIL", 60)
+    monkeypatch.setattr(SIZES, "bytes", 150)
+    monkeypatch.setattr(SIZES, "tail", 60)
     assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
 
 
@@ -127,8 +127,8 @@ def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) ->
     lines = run_text(filled).splitlines(keepends=True)
     judged = qrels_text(qrels).splitlines(keepends=True)
     for size in (120, 2 << 20):
-        monkeypatch.setattr(text_lines, "BLOCK_BYTES", size)
-        monkeypatch.setattr(text_lines, "TAIL", 60)
+        monkeypatch.setattr(SIZES, "bytes", size)
+        monkeypatch.setattr(SIZES, "tail", 60)
         path = write("run", "".join(chance.permutation(lines)))
         also = write("qrels", "".join(chance.permutation(judged)))
         assert flat(judge(read_qrels(also), read_run(path))) == first
@@ -270,8 +270,8 @@ def test_ids_may_be_categories_or_bytes() -> None:
 def test_a_document_twice_is_an_error_with_its_line(
     doc: str, size: int, interleaved: bool, write: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(text_lines, "BLOCK_BYTES", size)
-    monkeypatch.setattr(text_lines, "TAIL", 30)
+    monkeypatch.setattr(SIZES, "bytes", size)
+    monkeypatch.setattr(SIZES, "tail", 30)
     lines = [f"q{i // 20} Q0 doc{i} 1 {-i} t" for i in range(60)]
     lines[25] = f"q1 Q0 {doc} 1 -25 t"
     last = 59 if interleaved else 37
@@ -361,12 +361,12 @@ def test_options_that_do_not_exist_are_refused() -> None:
 
 
 def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(SIZES, "bytes", 1000)
     path = write("run", "".join(f"q{i // 10} Q0 d{i} 1 {-i} t\n" for i in range(20_000)))
     begun: list[int] = []
     done: list[int] = []
     most: list[int] = []
-    raw_blocks, load = text_lines.raw_blocks, text_lines.Lines._load
+    raw_blocks, load = text.raw_blocks, lines.Lines._load
 
     def counted(*arguments: Any) -> Any:
         for block in raw_blocks(*arguments):
@@ -379,8 +379,8 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
         done.append(1)
         return block
 
-    monkeypatch.setattr(text_lines, "raw_blocks", counted)
-    monkeypatch.setattr(text_lines.Lines, "_load", finished)
+    monkeypatch.setattr(lines, "raw_blocks", counted)
+    monkeypatch.setattr(lines.Lines, "_load", finished)
     assert evaluate({"q7": {"d75": 1}}, path, "RR")["RR"] == 1 / 6
     assert len(begun) > 300
     assert max(most) <= 3 + 2 * (8 + 1), "threads, what waits for them, and one at hand"
@@ -388,7 +388,7 @@ def test_only_a_few_blocks_of_a_run_are_held_at_a_time(write: Any, monkeypatch: 
 
 def test_a_table_of_many_blocks_is_brought_together_in_bounded_memory(monkeypatch: Any) -> None:
     """Its blocks share their bytes, which must be taken once, not once for each block."""
-    monkeypatch.setattr(columns_of, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(SIZES, "rows", 100)
     docs = [f"d{i}" for i in range(5000)]
     frame = pa.table({"query_id": ["q", "r"] * 2500, "doc_id": docs, "relevance": [1, 2] * 2500})
     qrels = Qrels(frame)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cranfield import InputError, Run, evaluate, read_run
-from cranfield.formats.lines import LONGEST_LINE
+from cranfield.formats.text import LONGEST_LINE
 
 QRELS = {"q1": {"d1": 1, "d2": 2}}
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.0), ("q2", "d1", 1.0)]

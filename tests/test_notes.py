@@ -132,9 +132,9 @@ def test_ranks_that_cannot_be_read_are_of_no_matter(write: Any) -> None:
 def test_only_the_beginning_of_a_long_run_is_looked_at(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cranfield.formats import lines
+    from cranfield.formats.block import SIZES
 
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(SIZES, "bytes", 200)
     lines_of_20 = "".join(f"q{q:02} Q0 d{d} {d} {d} t\n" for q in range(20) for d in range(1, 9))
     qrels, run = write("qrels.txt", "q00 0 d1 1\n"), write("run.txt", lines_of_20)
     (note,) = [one for one in evaluate(qrels, run, "AP").notes if one.code == "ranks"]

@@ -19,7 +19,7 @@ import pytest
 from scipy import sparse
 
 from cranfield import AP, InputError, Qrels, Run, compare, evaluate, grades, nDCG, read_run
-from cranfield.formats import columns
+from cranfield.formats.block import SIZES
 from cranfield.runs import several_runs
 
 Row = namedtuple("Row", "query_id doc_id score")
@@ -381,7 +381,7 @@ def test_a_reader_that_fails_is_an_error_without_a_traceback() -> None:
 
 
 def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "BLOCK_ROWS", 400)
+    monkeypatch.setattr(SIZES, "rows", 400)
     queries = [f"q{i // 100}" for i in range(1000)]
     docs = pa.array([f"d{i:09}" for i in range(1000)], pa.large_string())
     table = pa.table({"qid": queries, "docno": docs, "score": np.arange(1000.0)})

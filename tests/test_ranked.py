@@ -1,6 +1,7 @@
 """Ranked: sums from left to right, many cutoffs at once, one 0/0 rule."""
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -136,6 +137,38 @@ def test_uneven_queries_cost_no_more_memory_than_rows() -> None:
     values = np.ones(len(rankings.query)) / 3
     assert rankings.running(values)[99_999] == left_to_right([1 / 3] * 100_000)
     assert np.all(rankings.running(values)[100_001::2] == 1 / 3 + 1 / 3)
+
+
+COLUMNS = {
+    "known": np.array([True, False, True]),
+    "cost": np.array([0.5, 1.5, 2.5]),
+    "tie_first": np.array([1, 1, 3]),
+    "tie_size": np.array([2, 2, 1]),
+    "stratum": np.array([0, 1, 0]),
+    "probability": np.array([0.25, 0.5, 0.75]),
+    "a column of tomorrow": np.array([7, 8, 9]),
+}
+
+
+@pytest.mark.parametrize(
+    ("subset", "rows"),
+    [
+        (lambda ranked: ranked.where(np.array([False, True, True])), [1, 2]),
+        (lambda ranked: ranked.relevant(2), [1]),
+        (lambda ranked: ranked.top(np.array([[2]])), [0, 1]),
+        (lambda ranked: ranked.top(np.array([[1, 2]])), [0, 1, 2]),
+        (lambda ranked: ranked.reordered(ranked.grade), [1, 0, 2]),
+    ],
+    ids=["where", "relevant", "top", "several cutoffs", "reordered"],
+)
+def test_every_column_goes_along(subset: Callable[[Ranked], Ranked], rows: list[int]) -> None:
+    ranked = Ranked(
+        1, np.zeros(3, np.int64), np.array([1, 2, 3]), np.array([1, 3, 0]), columns=COLUMNS
+    )
+    found = subset(ranked).columns
+    assert {name: column.tolist() for name, column in found.items()} == {
+        name: column[rows].tolist() for name, column in COLUMNS.items()
+    }
 
 
 def test_reordered_ranks_anew_within_each_query() -> None:

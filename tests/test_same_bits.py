@@ -19,8 +19,7 @@ from pyarrow import feather, parquet
 from scipy import sparse
 
 from cranfield import evaluate, read_qrels, read_run
-from cranfield.formats import columnar, columns, lines, objects
-from cranfield.formats import json as json_format
+from cranfield.formats.block import SIZES
 
 MEASURES = "nDCG@10 nDCG(gain='exp2') AP RR P@5 R@20 Rprec Bpref RBP infAP Judged@10 NumRet"
 Table = Sequence[tuple[int, int, float]]
@@ -179,10 +178,9 @@ def test_every_file_gives_the_same_bits(
     name: str, order: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if size is not None:
-        monkeypatch.setattr(lines, "BLOCK_BYTES", 20 * size)
-        monkeypatch.setattr(lines, "TAIL", size)
-        for module in (columns, columnar, json_format, objects):
-            monkeypatch.setattr(module, "BLOCK_ROWS", size)
+        monkeypatch.setattr(SIZES, "bytes", 20 * size)
+        monkeypatch.setattr(SIZES, "tail", size)
+        monkeypatch.setattr(SIZES, "rows", size)
     paths = [tmp_path / f"{i}{name}" for i in range(2)]
     for i, value in enumerate(("relevance", "score")):
         FILES[name](in_order(i, order), paths[i], value)

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from cranfield import evaluate
 from cranfield.errors import InputError
-from cranfield.formats import lines
-from cranfield.formats.block import Order
+from cranfield.formats.block import SIZES, Order
 from cranfield.formats.source import Source
 from cranfield.qrels import read_qrels
 from cranfield.runs import read_run
@@ -73,8 +72,8 @@ def test_blocks_of_any_size_read_the_same(
 ) -> None:
     path = write("run", content)
     for size in (1, 7, 20, 33, 64):
-        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
-        monkeypatch.setattr(lines, "TAIL", max(size, 8))
+        monkeypatch.setattr(SIZES, "bytes", size)
+        monkeypatch.setattr(SIZES, "tail", max(size, 8))
         assert rows(path) == ROWS
 
 
@@ -96,12 +95,12 @@ def test_any_ids_and_scores_come_back(
     path = Path(tempfile.gettempdir(), f"cranfield-{os.getpid()}.run")
     text = "".join(space.join([q, "Q0", d, "1", repr(s), "t"]) + end for q, d, s in expected)
     path.write_text(text, "utf-8", newline="")
-    saved = lines.BLOCK_BYTES, lines.TAIL
+    saved = SIZES.bytes, SIZES.tail
     try:
-        lines.BLOCK_BYTES, lines.TAIL = size, max(8, size // 2)
+        SIZES.bytes, SIZES.tail = size, max(8, size // 2)
         assert rows(str(path)) == expected
     finally:
-        lines.BLOCK_BYTES, lines.TAIL = saved
+        SIZES.bytes, SIZES.tail = saved
         path.unlink()
 
 
@@ -109,8 +108,8 @@ def test_no_query_is_cut_in_two(write: Any, monkeypatch: pytest.MonkeyPatch) -> 
     content = "".join(f"q{i // 7} Q0 d{i} 1 {-i} t\n" for i in range(500))
     path = write("run", content)
     for size in (30, 100, 1000):
-        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
-        monkeypatch.setattr(lines, "TAIL", 64)
+        monkeypatch.setattr(SIZES, "bytes", size)
+        monkeypatch.setattr(SIZES, "tail", 64)
         blocks = [load() for load in read_run(path).blocks()]
         assert len(blocks) > 1
         queries = [set(block.query.to_list()) for block in blocks]
@@ -247,8 +246,8 @@ def test_spoilt_qrels_are_refused_with_their_line(
 def test_the_line_number_is_right_in_every_block(
     size: int, bad: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK_BYTES", size)
-    monkeypatch.setattr(lines, "TAIL", 64)
+    monkeypatch.setattr(SIZES, "bytes", size)
+    monkeypatch.setattr(SIZES, "tail", 64)
     written = [f"q{i // 3} Q0 d{i} 1 {i}.5 t" for i in range(1, 101)]
     written[bad - 1] = "q Q0 this-is-bad 1 x t"
     with pytest.raises(InputError) as caught:
@@ -260,7 +259,7 @@ def test_the_line_number_is_right_in_every_block(
 def test_a_carriage_return_alone_ends_a_line_and_is_counted(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 50)
+    monkeypatch.setattr(SIZES, "bytes", 50)
     written = [f"q{i} Q0 d{i} 1 {i}.5 t" for i in range(1, 41)]
     written[33] = "q34 Q0 d34 1 x t"
     ends = ["\r", "\n", "\r\n", "\n"]
@@ -289,7 +288,7 @@ def test_whole_numbers_are_read_alike_by_arrow_and_line_by_line(write: Any) -> N
 
 def test_blocks_of_nothing_but_comments(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(write("run", RUN + "\n" * 3_000_000)) == ROWS
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 50)
+    monkeypatch.setattr(SIZES, "bytes", 50)
     content = "# nothing yet\n" * 20 + RUN + "\n" * 200 + "# done\n" * 50
     assert rows(write("run", content)) == ROWS
     assert evaluate({"q1": {"d2": 1}}, write("run", content), "RR")["RR"] == 1 / 2

@@ -24,7 +24,7 @@ import pytest
 from pyarrow import fs, parquet
 
 from cranfield import CranfieldError, InputError, Run, evaluate, read_qrels, read_run
-from cranfield.formats import source
+from cranfield.formats import url
 
 QRELS = {"q1": {"d1": 1}}
 RUN = b"q1 Q0 d2 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"  # AP is 1/2
@@ -281,7 +281,7 @@ def test_a_web_server_that_is_not_there_is_an_error(nowhere: int) -> None:
 
 
 def test_a_web_server_that_says_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_PATIENCE", 0.2)
+    monkeypatch.setattr(url, "_PATIENCE", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert "timed out" in refusal(f"http://127.0.0.1:{silent.getsockname()[1]}/plain.run")
 

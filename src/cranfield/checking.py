@@ -13,8 +13,8 @@ import numpy as np
 from cranfield.arguments import check_judged
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import LeftOut, Load, Progress
-from cranfield.formats.lines import BYTE_ORDER_MARK
 from cranfield.formats.source import Source
+from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.ids import Ids, decode
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Plan, parse

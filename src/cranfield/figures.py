@@ -20,8 +20,9 @@ from cranfield.errors import (
     printable,
 )
 from cranfield.evaluation import MeasuresLike, evaluate, measures_of
-from cranfield.formats.objects import is_id, is_number
+from cranfield.formats.identifiers import is_id
 from cranfield.formats.source import written
+from cranfield.formats.values import is_number
 from cranfield.ids import encode
 from cranfield.judge import judge
 from cranfield.judged import Judged

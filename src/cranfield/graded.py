@@ -8,7 +8,9 @@ import numpy as np
 
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.objects import documents_of, is_list, listed, with_text_ids
+from cranfield.formats.columns import What
+from cranfield.formats.identifiers import with_text_ids
+from cranfield.formats.objects import NestedRows, documents_of, is_list, listed, nested
 from cranfield.notes import Note
 from cranfield.qrels import Qrels
 from cranfield.runs import Run
@@ -96,8 +98,8 @@ def grades(
             judged[query] |= _not_retrieved(judged[query], one, where)
         said = [("collection", "Judged: the grades stated for the collection.")]
     qrels = Qrels(judged)
-    run = Run(rankings, "grades")
-    qrels.form = run.form = "lists of grades"
+    form = "lists of grades"
+    run = Run(NestedRows(nested(rankings, What.RUN), What.RUN, form=form), "grades")
     if top is not None:
         whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
         if not whole or not qrels.top_grade <= top <= LARGEST_GRADE:
@@ -105,10 +107,9 @@ def grades(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a whole "
                 f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"
             )
-        qrels.top_grade = int(top)
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
-    qrels.notes = tuple(Note(code, "info", one) for code, one in said)
-    return Graded(qrels, run)
+    notes = tuple(Note(code, "info", one) for code, one in said)
+    return Graded(qrels.replaced(form=form, notes=notes, top_grade=top), run)
 
 
 def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:

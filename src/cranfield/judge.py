@@ -13,7 +13,7 @@ import numpy as np
 
 from cranfield.cached import cached_property
 from cranfield.errors import OptionError
-from cranfield.formats.block import Number, Order, Progress
+from cranfield.formats.block import Order, Progress, Role
 from cranfield.formats.objects import Nested
 from cranfield.judged import Judged, Parts, tie_begins
 from cranfield.judging import Judging, Ties
@@ -200,12 +200,10 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
     keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
     by_key = keys.argsort()
     ordered = row[by_key]
-    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered])
-    if qrels.sampling:
-        sampling = {name: column[ordered] for name, column in qrels.sampling.items()}
-        hits = replace(hits, sampling=sampling)
+    columns = {name: column[ordered] for name, column in qrels.sampling.items()}
     if ties == "expected":
-        hits = replace(hits, tie_first=first[by_key], tie_size=size[by_key])
+        columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
+    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
     return row, rank, hits
 
 
@@ -240,7 +238,7 @@ def without_unjudged(
         begins = tie_begins(hits.query, hits.tie_first)
         lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
         first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
-        hits = replace(hits, tie_first=first, tie_size=size)
+        hits = replace(hits, columns={**hits.columns, "tie_first": first, "tie_size": size})
     hits = replace(hits, rank=hits.ordinal)
     return hits, hits.count(), cost
 
@@ -270,7 +268,10 @@ def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
     order has the highest grade first, the "worst" the lowest.
     """
     lowest, highest = int(grade.min(initial=0)), int(grade.max(initial=0))
-    return first * (highest - lowest + 1) + (highest - grade if ties == "best" else grade - lowest)
+    keys: Ints = first * (highest - lowest + 1) + (
+        highest - grade if ties == "best" else grade - lowest
+    )
+    return keys
 
 
 # How equal scores were ranked, as it is said under a table.
@@ -360,7 +361,7 @@ def _against(run: Run) -> Iterator[Note]:
 
     Faults of the rank column itself do not matter: the run is ranked by its scores.
     """
-    wanted: list[Number] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     n_against = n_queries = n_like_ranks = longest = 0
     has_ranks = False  # whether the rank column tells documents apart

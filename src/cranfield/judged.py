@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.cached import cached_property
 from cranfield.derivation import Recordable, named, step_of
 from cranfield.errors import ContradictionError, MeasureError
-from cranfield.formats.columns import whole_numbers
+from cranfield.formats.values import whole_numbers
 from cranfield.ids import decode
 from cranfield.judging import Ties
 from cranfield.preferences import Contradiction, Levels, Preferences, preferences
@@ -71,8 +71,12 @@ class Judged(Recordable):
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
-        cost = None if self.cost is None else self._costs(self.cost, query, rank)
-        return Ranked(len(n_retrieved), query, rank, grade, known=judged, cost=cost).top(k)
+        columns = (
+            {"known": judged}
+            if self.cost is None
+            else {"known": judged, "cost": self._costs(self.cost, query, rank)}
+        )
+        return Ranked(len(n_retrieved), query, rank, grade, columns=columns).top(k)
 
     def _costs(self, cost: Floats, query: Ints, rank: Ints) -> Floats:
         """Return the cost of what stands at each rank: (rows,); 1 beyond the last document."""
@@ -88,16 +92,15 @@ class Judged(Recordable):
         `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
         """
         hits = self.hits
-        assert hits.tie_first is not None  # noqa: S101 - judge() gives both
-        assert hits.tie_size is not None  # noqa: S101
-        begins = tie_begins(hits.query, hits.tie_first)
+        tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
+        begins = tie_begins(hits.query, tie_first)
         held = np.bincount(np.cumsum(begins) - 1, values)  # a value for each tie
         ties = hits.where(begins)
         above = ties.running(held) - held
         last = self.n_retrieved[:, 0]
         if k is not None:
             last = np.minimum(last, k.max(axis=1)).astype(np.int64)
-        first, size = hits.tie_first[begins], hits.tie_size[begins]
+        first, size = tie_first[begins], tie_size[begins]
         n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
         tie = np.repeat(np.arange(len(held)), n_places)
         nth = np.arange(1, len(tie) + 1) - (np.cumsum(n_places) - n_places)[tie]

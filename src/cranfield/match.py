@@ -11,7 +11,8 @@ import numpy as np
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Errors, LeftOut, Load, Progress
-from cranfield.formats.objects import Nested, by_position, scores_of
+from cranfield.formats.objects import Nested, by_position
+from cranfield.formats.values import scores_of
 from cranfield.ids import Ids, Words, keyed, spread
 from cranfield.judging import Judging
 from cranfield.qrels import Qrels
@@ -173,7 +174,7 @@ def _matched_block(qrels: Qrels, judging: Judging, errors: Errors, load: Load) -
         judgments,
         placed(block, by, rows, judging, code >= 0),
         block.block.left_out,
-        _costs(block, block.block.cost, code, by, judging),
+        _costs(block, block.block.columns.get("cost"), code, by, judging),
     )
 
 

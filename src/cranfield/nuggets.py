@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.formats import Path
+from cranfield.formats.files import Path
 from cranfield.formats.frames import ArrowTable
 from cranfield.formats.small.nuggets import nugget_rows
 from cranfield.ids import encode

@@ -137,13 +137,11 @@ class Ranked(Recordable):
     rank: Ints
     grade: Ints
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
-    known: Bools | None = None  # (rows,) whether judged, None: all are
-    # Of judgments that are a sample: "stratum" (rows,), 0, 1, ... within the query; "probability"
-    # (rows,) of being judged.
-    sampling: Mapping[str, Numbers] = field(default_factory=dict)
-    cost: Floats | None = None  # (rows,) of looking at the document, None: 1 each
-    tie_first: Ints | None = None  # (rows,) the first rank of its score, if ties="expected"
-    tie_size: Ints | None = None  # (rows,) how many documents of the query have that score
+    # What else is known of each row, by name, (rows,): "known", whether it is judged (else all
+    # are); "cost" of looking at the document; if ties="expected", "tie_first", the first rank of
+    # its score, and "tie_size", how many documents of the query have that score; of judgments that
+    # are a sample, "stratum", 0, 1, ... within the query, or "probability" of being judged.
+    columns: Mapping[str, Numbers] = field(default_factory=dict)
 
     # ---- subsets -----------------------------------------------------------------------------
 
@@ -157,11 +155,7 @@ class Ranked(Recordable):
             self.rank.take(rows),
             self.grade.take(rows),
             self.cutoffs,
-            None if self.known is None else self.known.take(rows),
-            self.sampling and {name: each.take(rows) for name, each in self.sampling.items()},
-            None if self.cost is None else self.cost.take(rows),
-            None if self.tie_first is None else self.tie_first.take(rows),
-            None if self.tie_size is None else self.tie_size.take(rows),
+            self.columns and {name: each.take(rows) for name, each in self.columns.items()},
         )
 
     @step_of()
@@ -186,10 +180,7 @@ class Ranked(Recordable):
     def _marked(self, cutoffs: Ints) -> "Ranked":
         last: Ranked | None = self.__dict__.get("_last_marked")
         if last is None or last.cutoffs is not cutoffs:
-            last = Ranked(
-                *(self.n_queries, self.query, self.rank, self.grade),
-                *(cutoffs, self.known, self.sampling, self.cost),
-            )
+            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
             last.__dict__["starts"] = self.starts  # the same rows
             self.__dict__["_last_marked"] = last
         return last
@@ -262,24 +253,40 @@ class Ranked(Recordable):
     @property
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
-        return np.ones(len(self.query), np.bool_) if self.known is None else self.known
+        known: Bools | None = self.columns.get("known")
+        return np.ones(len(self.query), np.bool_) if known is None else known
 
     @property
     def stratum(self) -> Ints:
         """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
-        stratum: Ints | None = self.sampling.get("stratum")
+        stratum: Ints | None = self.columns.get("stratum")
         return np.zeros(len(self.query), np.int64) if stratum is None else stratum
 
     @property
     def probability(self) -> Floats:
         """The probability with which each row's document was to be judged: (rows,)."""
-        probability: Floats | None = self.sampling.get("probability")
+        probability: Floats | None = self.columns.get("probability")
         return np.ones(len(self.query)) if probability is None else probability
 
     @property
     def costs(self) -> Numbers:
         """What it costs to look at each document: (rows,), 1 where nothing was said."""
         return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
+
+    @property
+    def cost(self) -> Floats | None:
+        """What it costs to look at each document: (rows,); None where nothing was said."""
+        return self.columns.get("cost")
+
+    @property
+    def tie_first(self) -> Ints | None:
+        """The first rank of each row's score: (rows,); None unless ties="expected"."""
+        return self.columns.get("tie_first")
+
+    @property
+    def tie_size(self) -> Ints | None:
+        """How many documents of the query have each row's score: (rows,); None as above."""
+        return self.columns.get("tie_size")
 
     @step_of()
     def steps(self, values: Numbers) -> Bools:
@@ -418,10 +425,8 @@ class Ranked(Recordable):
     def reordered(self, by: Floats) -> "Ranked":
         """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
         order = self.order(by)
-        sampling = {name: each[order] for name, each in self.sampling.items()}
-        return Ranked(
-            self.n_queries, self.query, self.ordinal, self.grade[order], sampling=sampling
-        )
+        columns = {name: each[order] for name, each in self.columns.items()}
+        return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
 
 
 def _from_the_end(values: Floats, axis: int = 0) -> Floats:

@@ -7,7 +7,7 @@ places a group of equal scores takes up.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -16,12 +16,18 @@ from typing import TypeVar
 import numpy as np
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import Block, Errors, Faults, LeftOut, Load
+from cranfield.formats.block import (
+    SIZES,
+    Block,
+    Errors,
+    Faults,
+    LeftOut,
+    Load,
+    joined,
+)
 from cranfield.ids import FIXED, Ids, Words, decode, keyed, spread
 from cranfield.judging import Judging
 from cranfield.ranked import Bools, Floats, Ints
-
-_PIECE_ROWS = 131_072
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,41 +91,6 @@ def _without(block: Block, twice: list[int], errors: Errors) -> Block:
 # ---- queries whose rows stand apart ---------------------------------------------------------
 
 
-def joined(parts: Sequence[Block]) -> Block:
-    """Put blocks one below the other."""
-    begins = np.cumsum([0, *map(len, parts)])
-
-    def where(row: int) -> tuple[int | None, str | None]:
-        part = int(np.searchsorted(begins, row, side="right")) - 1
-        return wheres[part](row - int(begins[part]))
-
-    def column(values: list[Ints | Floats | None]) -> Ints | Floats | None:
-        held = [one for one in values if one is not None]
-        return np.concatenate(held) if held else None
-
-    def source(row: int) -> str | None:
-        name = names[int(np.searchsorted(begins, row, side="right")) - 1]
-        return None if callable(name) else name  # a part is of one file
-
-    wheres = [part.where for part in parts]  # and no more of the parts
-    names = [part.source for part in parts]
-    return Block(
-        Ids.joined([part.query for part in parts]),
-        Ids.joined([part.doc for part in parts]),
-        column([part.value for part in parts]),
-        source if len(set(names)) > 1 else names[0],
-        where,
-        column([part.rank for part in parts]),
-        sum((part.left_out for part in parts), LeftOut()),
-        [query for part in parts for query in part.empty],
-        sampling={
-            role: np.concatenate([part.sampling[role] for part in parts])
-            for role in parts[0].sampling
-        },
-        cost=column([part.cost for part in parts]),
-    )
-
-
 def together(block: Block) -> Block:
     """Bring each query's rows together, in the order in which they stand."""
     hashes = _fixed_hashes(block.query)
@@ -169,7 +140,7 @@ class _Dealt:
         """Return the rows of some buckets."""
         first, last = int(self.bounds[begin]), int(self.bounds[end])
         starts = self.starts[first : last + 1]
-        block = self.block.slice(int(starts[0]), int(starts[-1]))
+        block = self.block.take(slice(int(starts[0]), int(starts[-1])))
         queries = self.queries.take(slice(first, last))
         return _Dealt(block, queries, self.keys[first:last], starts - starts[0], self.bounds)
 
@@ -190,7 +161,7 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     begin = 0
     while begin < _BUCKETS:
         before = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + _PIECE_ROWS, side="right")))
+        end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
         yield partial(_piece, parts, begin, end, left_out, empty)
         begin, left_out, empty = end, LeftOut(), []  # these are told with the first
 

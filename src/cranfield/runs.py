@@ -4,42 +4,40 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Union, get_args
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.cached import cached_property
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats import RUN_FORMATS, Files, Path, RunFormat, file_rows, table_rows
-from cranfield.formats.block import Block, Errors, LeftOut, Load, Number, Order, Progress, Rows
-from cranfield.formats.columns import ColumnsLike
-from cranfield.formats.frames import (
-    ArrowTable,
-    LazyTable,
-    Sparse,
-    TableRows,
-    is_row,
-    is_sparse,
-    is_table,
+from cranfield.formats import rows_of
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    HeldRows,
+    LeftOut,
+    Load,
+    Order,
+    Progress,
+    Role,
+    Rows,
+    joined,
+    no_rows_of,
 )
-from cranfield.formats.objects import (
-    Nested,
-    NestedRows,
-    nested_run,
-    refuse_lists_of_ids,
-    without_faults,
-)
+from cranfield.formats.columns import ColumnsLike, What, in_order
+from cranfield.formats.files import Path
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
+from cranfield.formats.register import Target, names_of
 from cranfield.formats.source import Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
-from cranfield.formats.writing import form_of, write_rows
-from cranfield.ids import Ids, decode, encode
+from cranfield.formats.writing import format_to_write, write_rows
+from cranfield.ids import decode, encode
 from cranfield.judging import Judging
 from cranfield.ranked import Floats, Ints
 from cranfield.ranking import (
     grouped,
     in_threads,
-    joined,
     placed,
     ranks,
     regrouped,
@@ -74,8 +72,7 @@ class Written:
 
     rows: int
     left_out: LeftOut
-    without_rank: bool  # whether the run has a rank column that the format has no place for
-    without_cost: bool = False  # likewise its costs
+    lost: Sequence[Role] = ()  # columns of the run that the format has no place for
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,53 +92,9 @@ class Ranking:
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Rows of another source, held in memory."""
-
-    block: Block
-    of: Rows
-
-    @property
-    def form(self) -> str:
-        return self.of.form
-
-    @property
-    def numbers(self) -> frozenset[Number]:
-        return self.of.numbers
-
-    @property
-    def is_ranking(self) -> bool:
-        return self.of.is_ranking
-
-    def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        kept = set(wanted)
-        yield lambda: replace(
-            self.block,
-            value=self.block.value if "score" in kept else None,
-            rank=self.block.rank if "rank" in kept else None,
-            cost=self.block.cost if "cost" in kept else None,
-        )
-
-
-def _rows_of(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
+def _of_query(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
     """Return the rows of one query, None if there are none; and what was left out of all."""
-    begins = block.query.begins()
-    ends = np.append(begins, len(block))
-    mine = [i for i, one in enumerate(block.query.take(begins).to_list()) if one == query]
-    if not mine:
-        return None, block.left_out
-    found = block.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
-    return replace(found, doc=found.doc.compact()), block.left_out
-
-
-def _no_rows_of(query: bytes) -> Block:
-    """Return the rows of a query for which nothing was retrieved."""
-    none = Ids.of([])
-    whole, fractions = np.zeros(0, np.int64), np.zeros(0)
-    return Block(none, none, fractions, rank=whole, empty=[query], cost=fractions)
+    return block.of(query), block.left_out
 
 
 class _ApartError(Exception):
@@ -168,33 +121,17 @@ class Run:
 
     def __init__(
         self,
-        data: Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse,
-        name: str = "run",
+        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Rows",
+        name: str | None = None,
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:
-        one_of("errors", errors, get_args(Errors))
-        self.name = name
+        self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
+        sources = self._rows.sources
+        self.name = name if name is not None else sources[0].stem if sources else "run"
         self.errors: Errors = errors
-        self.nested: Nested | None = None  # {query: {document: score}}, if it came as one
-        self.left_out = LeftOut()  # of a dict; what was of others is known when they are read
-        self._rows: Rows
-        if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
-            self._take_nested(nested_run(data))
-        else:
-            self._rows = table_rows(data, "a run", columns, errors)
-
-    def _take_nested(self, nested: Nested) -> None:
-        if self.errors == "skip":
-            nested, self.left_out = without_faults(nested, "a run")
-        self.nested, self._rows = nested, NestedRows(nested, "a run")
-
-    @classmethod
-    def _streamed(cls, rows: Files, name: str | None, errors: Errors) -> "Run":
-        run = cls.__new__(cls)
-        run.name = rows.sources[0].stem if name is None else name
-        run.nested, run._rows, run.errors, run.left_out = None, rows, errors, LeftOut()
-        return run
+        # {query: {document: score}}, if it came as one.
+        self.nested: Nested | None = getattr(self._rows, "data", None)
 
     def __repr__(self) -> str:
         size = self._size()
@@ -205,14 +142,14 @@ class Run:
         if self.nested is not None:
             n_docs = sum(map(len, self.nested.values()))
             return f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
-        if isinstance(self._rows, TableRows):
-            return number_of(len(self._rows), "row")
+        if self._rows.length is not None:
+            return number_of(self._rows.length, "row")
         sizes = [source.size for source in self.sources]
         if not sizes or None in sizes:
             return ""
         return number_of(sum(size or 0 for size in sizes), "byte")
 
-    @cached_property
+    @property
     def form(self) -> str:
         """What the data were understood to be, in words."""
         return self._rows.form
@@ -220,13 +157,18 @@ class Run:
     @property
     def sources(self) -> list[Source]:
         """The files that it is read from, none if it is in memory."""
-        return list(self._rows.sources) if isinstance(self._rows, Files) else []
+        return list(self._rows.sources)
 
     @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
-        rows = self._rows.of if isinstance(self._rows, _Held) else self._rows
-        return named(rows.sources) if isinstance(rows, Files) else None
+        rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
+        return named(rows.sources)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What was left out already; of what is read later, its blocks say it."""
+        return self._rows.left_out
 
     @property
     def tag(self) -> str | None:
@@ -234,7 +176,7 @@ class Run:
         return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
 
     @property
-    def numbers(self) -> frozenset[Number]:
+    def numbers(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
         return self._rows.numbers
 
@@ -269,42 +211,37 @@ class Run:
         `costs`: whether these are wanted.
         """
         by = self.ranked_by(order)
-        wanted: list[Number] = [] if by == "given" else [by]
+        wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
         return self.every_row(wanted, progress)
 
-    def every_row(
-        self, wanted: Iterable[Number], progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
         return self._rows.blocks(tuple(wanted), self.errors, progress)
 
     @property
     def is_text(self) -> bool:
         """Whether it is read from lines of text."""
-        return isinstance(self._rows, Files) and self._rows.is_text
+        return self._rows.is_text
 
     def skipping(self) -> "Run":
         """Return the same run, of which rows with a fault are left out and counted."""
-        run = Run.__new__(Run)
-        run.__dict__.update(self.__dict__)
-        run.errors = "skip"
-        if self.nested is not None and self.errors == "strict":
-            run._take_nested(self.nested)
-        return run
+        rows = self._rows
+        if isinstance(rows, NestedRows) and self.errors == "strict":
+            rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
+        return Run(rows, self.name, errors="skip")
 
     def write(
         self,
         path: Path,
-        format: RunFormat | None = None,  # noqa: A002 - the word for it
+        format: str | None = None,  # noqa: A002 - the word for it
         progress: Progress | None = None,
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
-        The suffixes: .run, .trec, .txt (TREC), .tsv, .csv, .json, .jsonl, .parquet, .arrow,
-        .feather; and .gz, .bz2, .xz, .zst, .lz4 behind them, to compress. format="msmarco" writes
-        query, document and rank. Read back, it is the same run: the rows stand in the same order,
+        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
+        back, it is the same run: the rows stand in the same order,
         scores are the same doubles. A TREC file has a rank column, too: the run's own, or the ranks
         by score; and a score, where the run has but an order. JSON keeps scores, or, of a run
         without, the order.
@@ -323,16 +260,15 @@ class Run:
         q1 Q0 d2 1 2 mine
         """
         if format is not None:
-            one_of("format", format, RUN_FORMATS)
-        form = form_of(path, format)
-        kept = self.numbers
-        if form in ("trec", "msmarco", "json"):
-            kept -= {"cost"}
-        if form == "json" and "score" in kept:
-            kept &= {"score"}  # JSON has no place for a rank beside it
-        wanted = sorted(kept)
+            one_of("format", format, names_of(What.RUN))
+        form = format_to_write(path, format)
+        room = form.runs
+        if room is None:
+            raise OptionError(f"format={form.name!r} is for judgments")
+        kept = room.kept(self.numbers)
+        wanted = in_order(kept)
         by = self.ranked_by("score")
-        needs_rank = form in ("trec", "msmarco") or "score" not in self.numbers
+        needs_rank = room.needs_rank or "score" not in self.numbers
 
         parts: list[tuple[int, LeftOut]] = []
 
@@ -348,18 +284,20 @@ class Run:
                 if needs_rank and block.rank is None:
                     scores = sorting_scores(block, Judging(order=by))
                     every = np.arange(len(block))
-                    block = replace(block, rank=ranks(whole, scores, every))
+                    rank = ranks(whole, scores, every)
+                    block = replace(block, columns={**block.columns, "rank": rank})
                 parts.append((len(block), block.left_out))
                 yield block
 
-        tag = (self.tag if form == "trec" else None) or self.name
+        tag = (self.tag if form.name == "trec" else None) or self.name
+        target = Target(os.fspath(path), What.RUN, tag)
         try:
-            write_rows(path, form, "a run", lambda: blocks(self.every_row(wanted, progress)), tag)
+            write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
         except _ApartError:
-            write_rows(path, form, "a run", lambda: blocks(regrouped(self.every_row(wanted))), tag)
+            write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
         left_out = sum((one for _, one in parts), LeftOut())
-        lost = self.numbers - kept
-        return Written(sum(n for n, _ in parts), left_out, "rank" in lost, "cost" in lost)
+        lost = in_order(self.numbers - kept)
+        return Written(sum(n for n, _ in parts), left_out, lost)
 
     def of(
         self,
@@ -373,18 +311,15 @@ class Run:
 
         It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
         """
-        one = Run.__new__(Run)
-        one.__dict__.update(self.__dict__)
         if self.nested is not None:
-            one.nested = {query: self.nested.get(query, {})}
-            one._rows = NestedRows(one.nested, "a run")
-            return one
+            nested = {query: self.nested.get(query, {})}
+            return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
         parts = self._parts_of(encode(query), order, progress, costs=costs)
-        one.left_out = sum((left_out for _, left_out in parts), LeftOut())
+        left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
-        rows = joined(blocks) if blocks else _no_rows_of(encode(query))
-        one._rows = _Held(replace(rows, left_out=one.left_out), self._rows)
-        return one
+        rows = joined(blocks) if blocks else no_rows_of(encode(query), self.numbers)
+        held = HeldRows(replace(rows, left_out=left_out), self._rows)
+        return Run(held, self.name, errors=self.errors)
 
     def _parts_of(
         self, query: bytes, order: Order, progress: Progress | None, *, costs: bool
@@ -392,12 +327,12 @@ class Run:
         """Return a query's rows, with the rank column beside the scores where it can be read."""
 
         def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
-            return list(in_threads(lambda load: _rows_of(load(), query), loads))
+            return list(in_threads(lambda load: _of_query(load(), query), loads))
 
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                return read(self.every_row(sorted(self.numbers), progress))
+                return read(self.every_row(in_order(self.numbers), progress))
         return read(self.blocks(order, progress, costs=costs))
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
@@ -421,7 +356,8 @@ class Run:
         assert tie.tie_first is not None  # noqa: S101 - placed() gives both
         assert tie.tie_size is not None  # noqa: S101
         values = None if by is None or block.block.value is None else block.block.value[rows]
-        cost = None if block.block.cost is None else block.block.cost[rows]
+        cost = block.block.columns.get("cost")
+        cost = None if cost is None else cost[rows]
         return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values, cost)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -451,16 +387,14 @@ def read_run(
     path: Path | Sequence[Path],
     name: str | None = None,
     *,
-    format: RunFormat | None = None,  # noqa: A002 - the word for it
+    format: str | None = None,  # noqa: A002 - the word for it
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
 ) -> Run:
     """Open a run: a file, a URL, or several files (a list, a glob, a folder) as one table.
 
-    The format is found from content and name, unless `format` says it: "trec" (lines of `query_id
-    Q0 doc_id rank score tag`, or of two to five of these columns), "msmarco" (`query_id doc_id
-    rank`), "csv", "tsv" (with a header), "json" (`{query: {document: score}}`), "jsonl", "parquet",
-    "arrow".
+    The format is found from content and name, unless `format` says it: one of those that
+    docs/formats.md lists.
     Columns are found by name, or as `columns` says, as in `read_qrels`.
 
     A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger
@@ -473,17 +407,15 @@ def read_run(
     >>> read_run("demo/bm25.run")
     Run('bm25', 35,069 bytes)
     """
-    one_of("errors", errors, get_args(Errors))
-    return Run._streamed(file_rows(path, "a run", format, columns), name, errors)
+    rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
+    return Run(rows, name, errors=errors)
 
 
 def as_run(data: RunLike, errors: Errors = "strict") -> Run:
     """Return a run from whatever holds it: Run, a path, a dict or a table."""
-    if isinstance(data, Run):
-        return data
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors)
-    return Run(data, errors=errors)
+    return data if isinstance(data, Run) else Run(data, errors=errors)
 
 
 def numbering() -> Callable[[str], str]:
@@ -504,7 +436,7 @@ def numbering() -> Callable[[str], str]:
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
-        refuse_lists_of_ids(run, "a run")
+        refuse_lists_of_ids(run, What.RUN)
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}

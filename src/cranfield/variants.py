@@ -93,7 +93,7 @@ def repeated(ranked: Ranked, n: int, grades: Ints | None = None) -> Ranked:
     return Ranked(
         *(n * ranked.n_queries, query, np.tile(ranked.rank, n)),
         np.tile(ranked.grade, n) if grades is None else grades.ravel(),
-        sampling={name: np.tile(column, n) for name, column in ranked.sampling.items()},
+        columns={name: np.tile(column, n) for name, column in ranked.columns.items()},
     )
 
 
@@ -143,12 +143,10 @@ def reranked(
         levels = _with_one_more_level(levels, len(qrels), added)
     query, place = (rows >= 0).nonzero()
     row = rows[query, place]
-    hits = Ranked(
-        *(n, query, place + 1, grade[row]),
-        sampling={name: column[row] for name, column in sampling.items()},
-        tie_first=None if tie_first is None else tie_first[place],
-        tie_size=None if tie_size is None else tie_size[place],
-    )
+    columns = {name: column[row] for name, column in sampling.items()}
+    if tie_first is not None and tie_size is not None:
+        columns |= {"tie_first": tie_first[place], "tie_size": tie_size[place]}
+    hits = Ranked(n, query, place + 1, grade[row], columns=columns)
 
     def parts() -> Parts:
         rank = np.zeros(n * len(grade), np.int64)
@@ -173,7 +171,7 @@ def _with_one_more(ideal: Ranked, grade: int) -> Ranked:
     return Ranked(
         *(1, np.append(ideal.query, 0), np.append(ideal.rank, len(ideal.rank) + 1)),
         np.insert(ideal.grade, at, grade),
-        sampling={name: np.insert(column, at, 1) for name, column in ideal.sampling.items()},
+        columns={name: np.insert(column, at, 1) for name, column in ideal.columns.items()},
     )
 
 

@@ -6,8 +6,10 @@ import click
 
 from cranfield.cli.data import DataOptions, data_options, size_of
 from cranfield.cli.terminal import Reading, note
-from cranfield.formats import QRELS_FORMATS, what_is
 from cranfield.formats.block import LeftOut
+from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.files import what_is
+from cranfield.formats.register import names_of
 
 
 @click.command("convert")
@@ -18,7 +20,7 @@ from cranfield.formats.block import LeftOut
 @click.option(
     "--to",
     "form",
-    type=click.Choice(QRELS_FORMATS),
+    type=click.Choice(names_of(What.QRELS)),
     help="The format to write.  [default: what OUT's suffix names]",
 )
 @data_options
@@ -27,9 +29,9 @@ def command(
 ) -> None:
     """Write a run or judgments in another format.
 
-    The format of IN is found out, that of OUT is what its suffix names: .run, .qrels, .txt and
-    .trec are TREC files; .tsv, .csv, .json, .jsonl, .parquet, .arrow and .feather are others; .gz,
-    .bz2, .xz, .zst and .lz4 behind these compress. Whether IN is a run or judgments is told from
+    The format of IN is found out, that of OUT is what its suffix names (docs/formats.md lists them;
+    .run, .qrels, .txt and .trec are TREC files); .gz, .bz2, .xz, .zst and .lz4 behind it compress.
+    Whether IN is a run or judgments is told from
     its columns; where that cannot be, --run or --qrels says it. A round trip changes nothing.
 
     \b
@@ -43,7 +45,7 @@ def command(
         what = what_is(source)
         if what is None:
             raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
-        is_qrels = what == "qrels"
+        is_qrels = what is What.QRELS
     if is_qrels:
         judgments = data.read_qrels(source)
         judgments.write(target, form)
@@ -53,10 +55,9 @@ def command(
     with Reading(size_of([run]), "reading the run") as progress:
         written = run.write(target, form, progress=progress)
     _say(run.form, written.left_out, written.rows, target)
-    if written.without_rank:
-        note("JSON has no place for the rank column: it was left out")
-    if written.without_cost:
-        note("this format has no place for the column cost: it was left out; .tsv has one")
+    for role in written.lost:
+        name = COLUMNS[role].public
+        note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
 def _say(form: str, left_out: LeftOut, n_rows: int, target: str) -> None:

@@ -11,9 +11,9 @@ from click.core import ParameterSource
 from cranfield.cli.flags import family_options
 from cranfield.cli.terminal import Reading
 from cranfield.errors import InputError, OptionError
-from cranfield.formats import QRELS_FORMATS, RUN_FORMATS
 from cranfield.formats.block import Errors
-from cranfield.formats.columns import ColumnsLike
+from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.register import names_of
 from cranfield.formats.small.lists import grade_lists
 from cranfield.formats.source import Source
 from cranfield.graded import grades
@@ -44,10 +44,10 @@ class DataOptions(Options):
         None,
         "What the judgments are, if that is not to be found out; subtopics (qrels_jg), "
         "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
-        QRELS_FORMATS,
+        tuple(names_of(What.QRELS)),
     )
     run_format: Any = option(
-        None, "What the runs are, if that is not to be found out.", RUN_FORMATS
+        None, "What the runs are, if that is not to be found out.", tuple(names_of(What.RUN))
     )
     qrels_columns: ColumnsLike | None = option(
         None,

@@ -25,7 +25,7 @@ from cranfield.errors import (
 )
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.small.scores import SUMMARIES, Layout, file_name_of, score_rows
 from cranfield.ids import encode
 from cranfield.judging import Judging, JudgingOptions

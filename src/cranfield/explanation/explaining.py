@@ -10,7 +10,7 @@ from cranfield.explanation.mean import MeanExplanation, explain_mean
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress
-from cranfield.formats.objects import is_id
+from cranfield.formats.identifiers import is_id
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure
 from cranfield.notes import warn_of

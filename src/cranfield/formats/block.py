@@ -1,10 +1,14 @@
 """Block: a piece of a run or of judgments, in columns, that knows where its rows stand."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
 
 from cranfield.errors import InputError
+from cranfield.formats.source import Source
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
 
@@ -12,11 +16,21 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-# Columns beside the ids of query and document; "group" holds ids, too: of subtopics.
-Number = Literal["score", "rank", "grade", "group", "weight", "stratum", "probability", "cost"]
-# Of these; the others are whole numbers.
-FRACTIONS = frozenset({"score", "weight", "probability", "cost"})
+Role = str  # what a column is for: a key of `columns.COLUMNS`
 Progress = Callable[[int], None]
+
+
+@dataclass
+class Sizes:
+    """How much is read, or held, at once; what is read does not depend on it."""
+
+    bytes: int = 2 << 20  # of text, in a block
+    tail: int = 1 << 17  # bytes at the end of a block, in which its last query is looked for first
+    rows: int = 131_072  # of a table, or a dict, in a block
+    stored_rows: int = 1 << 19  # in a row group of Parquet
+
+
+SIZES = Sizes()  # set by tests only
 
 
 @dataclass(frozen=True)
@@ -90,22 +104,17 @@ def _nowhere(row: int) -> tuple[int | None, str | None]:
 class Block:
     """Adjacent rows. Where a source keeps a query's rows together, no block begins within them.
 
-    No identifier is empty. `value` (rows,) is the score or the grade, None where there is none or
-    none was asked for; `rank` (rows,) is the rank column of a run, likewise.
+    No identifier is empty. `columns` holds what else the rows have, as far as it was asked for:
+    (rows,) for each role, ids or numbers.
     """
 
     query: Ids
     doc: Ids
-    value: Floats | Ints | None
+    columns: Mapping[Role, Any] = field(default_factory=dict)
     source: str | Callable[[int], str | None] | None = None  # one for all rows, or each row's
     where: Callable[[int], tuple[int | None, str | None]] = _nowhere
-    rank: Ints | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
-    group: Ids | None = None  # the subtopic of judgments by subtopic
-    weight: Floats | None = None  # the subtopic's
-    sampling: Mapping[Number, Floats | Ints] = field(default_factory=dict)  # see Ranked.sampling
-    cost: Floats | None = None  # of looking at the document
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -115,35 +124,40 @@ class Block:
         source = None if callable(self.source) else self.source
         return {**self.__dict__, "where": _nowhere, "source": source}
 
-    def take(self, rows: Ints) -> "Block":
-        """Return the block's `rows`; what was left out stays behind."""
+    @property
+    def value(self) -> Floats | Ints | None:
+        """The scores, or the grades: (rows,); None where there are none or none were asked for."""
+        value: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
+        return value
+
+    @property
+    def rank(self) -> Ints | None:
+        """The rank column of a run: (rows,); None likewise."""
+        return self.columns.get("rank")
+
+    def take(self, rows: Ints | slice) -> "Block":
+        """Return some rows; what was left out stays behind. A slice has a beginning."""
+
+        def at(row: int) -> int:
+            return row + int(rows.start) if isinstance(rows, slice) else int(rows[row])
+
         return Block(
             self.query.take(rows) if len(self.query) else self.query,
             self.doc.take(rows),
-            None if self.value is None else self.value[rows],
-            self.source if not callable(self.source) else lambda row: self._source(int(rows[row])),
-            lambda row: self.where(int(rows[row])),
-            None if self.rank is None else self.rank[rows],
-            group=None if self.group is None else self.group.take(rows),
-            weight=None if self.weight is None else self.weight[rows],
-            sampling={role: column[rows] for role, column in self.sampling.items()},
-            cost=None if self.cost is None else self.cost[rows],
+            {role: _taken(column, rows) for role, column in self.columns.items()},
+            self.source if not callable(self.source) else lambda row: self._source(at(row)),
+            lambda row: self.where(at(row)),
         )
 
-    def slice(self, begin: int, end: int) -> "Block":
-        """Return the rows from `begin` to before `end`; what was left out stays behind."""
-        return Block(
-            self.query.take(slice(begin, end)) if len(self.query) else self.query,
-            self.doc.take(slice(begin, end)),
-            None if self.value is None else self.value[begin:end],
-            self.source if not callable(self.source) else lambda row: self._source(row + begin),
-            lambda row: self.where(row + begin),
-            None if self.rank is None else self.rank[begin:end],
-            group=None if self.group is None else self.group.take(slice(begin, end)),
-            weight=None if self.weight is None else self.weight[begin:end],
-            sampling={role: column[begin:end] for role, column in self.sampling.items()},
-            cost=None if self.cost is None else self.cost[begin:end],
-        )
+    def of(self, query: bytes) -> "Block | None":
+        """Return the rows of one query; None if there are none."""
+        begins = self.query.begins()
+        ends = np.append(begins, len(self))
+        mine = [i for i, one in enumerate(self.query.take(begins).to_list()) if one == query]
+        if not mine:
+            return None
+        found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
+        return replace(found, doc=found.doc.compact())
 
     def _source(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
@@ -160,36 +174,91 @@ class Block:
         return kind(problem, source=self._source(row), line=line, text=text, hint=hint)
 
 
-def sampling_in(found: Mapping[str, Any]) -> dict[Number, Any]:
-    """Return those of some columns that say how documents were sampled to be judged."""
-    every: tuple[Number, ...] = ("stratum", "probability")
-    return {role: found[role] for role in every if role in found}
+def _taken(column: Any, rows: Ints | slice) -> Any:
+    return column.take(rows) if isinstance(column, Ids) else column[rows]
+
+
+def joined(parts: Sequence[Block]) -> Block:
+    """Put blocks one below the other; they have the same columns."""
+    begins = np.cumsum([0, *map(len, parts)])
+
+    def part_of(row: int) -> int:
+        return int(np.searchsorted(begins, row, side="right")) - 1
+
+    def where(row: int) -> tuple[int | None, str | None]:
+        part = part_of(row)
+        return wheres[part](row - int(begins[part]))
+
+    def source(row: int) -> str | None:
+        name = names[part_of(row)]
+        return None if callable(name) else name  # a part is of one file
+
+    wheres = [part.where for part in parts]  # and no more of the parts
+    names = [part.source for part in parts]
+    return Block(
+        Ids.joined([part.query for part in parts]),
+        Ids.joined([part.doc for part in parts]),
+        {role: _stacked([part.columns[role] for part in parts]) for role in parts[0].columns},
+        source if len(set(names)) > 1 else names[0],
+        where,
+        sum((part.left_out for part in parts), LeftOut()),
+        [query for part in parts for query in part.empty],
+    )
+
+
+def no_rows_of(query: bytes, roles: Iterable[Role]) -> Block:
+    """Return the rows of a query for which nothing was retrieved, with columns of numbers."""
+    none = Ids.of([])
+    return Block(none, none, {role: np.zeros(0) for role in roles}, empty=[query])
+
+
+def _stacked(columns: Sequence[Any]) -> Any:
+    return Ids.joined(columns) if isinstance(columns[0], Ids) else np.concatenate(columns)
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
 
 
-class Rows(Protocol):
+class Rows(ABC):
     """A run or judgments, wherever they are, to be read in blocks as often as needed."""
 
-    @property
-    def form(self) -> str:
-        """What the data were understood to be, in words."""
+    #: What the data were understood to be, in words.
+    form: str
+    #: Which columns there are beside the ids of query and document.
+    numbers: frozenset[Role]
+    #: Whether the order of the rows is the ranking, and so there are no numbers.
+    is_ranking: bool = False
+    #: The files that hold them; none if they are in memory.
+    sources: Sequence[Source] = ()
+    #: Whether these are lines of text.
+    is_text: bool = False
+    #: How many there are, if that is known without reading them.
+    length: int | None = None
+    #: What was left out before they are read: of dicts.
+    left_out: LeftOut = LeftOut()
 
-    @property
-    def numbers(self) -> frozenset[Number]:
-        """Which columns of numbers there are."""
+    @abstractmethod
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows with the `wanted` columns, all of which there must be.
 
-    @property
-    def is_ranking(self) -> bool:
-        """Whether the order of the rows is the ranking, and so there are no numbers."""
+        `progress` hears of the bytes read.
+        """
+
+
+class HeldRows(Rows):
+    """Some rows of others, held in memory."""
+
+    def __init__(self, block: Block, of: Rows) -> None:
+        self._block, self.of = block, of
+        self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
+        self.left_out = block.left_out
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
-        """Yield the rows with the `wanted` columns of numbers, all of which there must be.
-
-        "score" or "grade" becomes a block's `value`, "stratum" and "probability" its `sampling`,
-        the others what they are called; "group", if it is wanted, comes first. `progress` hears of
-        the bytes read.
-        """
+        """Yield the rows as one block, with those of the `wanted` columns that are held."""
+        held = self._block.columns
+        columns = {role: held[role] for role in wanted if role in held}
+        yield lambda: replace(self._block, columns=columns)

@@ -2,12 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from cranfield.errors import InputError, printable
-from cranfield.formats.block import Errors, Load, Number, Progress
-from cranfield.formats.columns import BLOCK_ROWS, ColumnsLike, NamedColumns, What
+from cranfield.formats.batches import NamedColumns
+from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
+from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
+from cranfield.formats.writing import NotTextError, named_columns, number_column
+from cranfield.ids import Ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +40,7 @@ class Columnar(NamedColumns):
             super().__init__(schema, what, stated, source.name, kind)
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks, to be converted in any thread."""
         roles = list(wanted)
@@ -98,7 +104,7 @@ def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | Non
     with parquet.ParquetFile(file, pre_buffer=source.is_url) as opened:
 
         def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
-            for batch in opened.iter_batches(BLOCK_ROWS, columns=names):
+            for batch in opened.iter_batches(SIZES.rows, columns=names):
                 yield batch.select(names)
 
         yield opened.schema_arrow, opened.metadata.num_rows, read
@@ -177,3 +183,94 @@ def _heard(
         if progress is not None:
             progress(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
         yield batch
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+def _write(
+    form: ColumnarFormat, stream: IO[bytes], blocks: Iterable[Block], target: Target
+) -> None:
+    import pyarrow as pa
+
+    tables = (_table(block, target.is_text) for block in blocks if len(block))
+    first = next(tables, None)
+    if first is None:
+        raise InputError("there are no rows to write")
+    sink = pa.PythonFile(stream, "w")
+    if form == "parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetWriter(sink, first.schema, compression="zstd") as writer:
+            for table in _large(chain([first], tables)):
+                writer.write_table(table, SIZES.stored_rows)
+        return
+    create = pa.ipc.new_stream if target.suffix == ".arrows" else pa.ipc.new_file
+    with create(sink, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def _large(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
+    """Put tables together until they are as large as a row group should be."""
+    import pyarrow as pa
+
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        if sum(map(len, held)) >= SIZES.stored_rows:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _table(block: Block, is_text: bool) -> "pa.Table":
+    import pyarrow as pa
+
+    named = named_columns(block)
+    arrays = []
+    for column in named.values():
+        if isinstance(column, Ids):
+            array = column.to_arrow()
+            if is_text:
+                array = array.view(pa.large_string())
+                try:
+                    array.validate(full=True)
+                except pa.ArrowInvalid:
+                    raise NotTextError from None
+        else:
+            array = number_column(column)
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, list(named))
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+
+def _rows(form: ColumnarFormat, file: Beginning) -> Columnar:
+    return Columnar(file.source, file.what, form, file.columns)
+
+
+def _sniffed(form: ColumnarFormat, file: Beginning) -> Columnar | None:
+    return _rows(form, file) if columnar_form(file.source, file.sample) == form else None
+
+
+_KINDS: dict[ColumnarFormat, tuple[str, tuple[str, ...]]] = {
+    "parquet": ("Parquet", (".parquet", ".pq")),
+    "arrow": ("Arrow: IPC file or stream, Feather 2", (".arrow", ".arrows", ".feather", ".ipc")),
+}
+for _name, (_title, _suffixes) in _KINDS.items():
+    register(
+        Format(
+            _name,
+            _title,
+            partial(_write, _name),
+            read=partial(_rows, _name),
+            sniff=partial(_sniffed, _name),
+            magic=[magic for magic, form in MAGIC.items() if form == _name],
+            suffixes=_suffixes,
+            qrels=Holds("columns found by name"),
+            runs=Holds("columns found by name"),
+        )
+    )

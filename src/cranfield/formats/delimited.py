@@ -8,17 +8,17 @@ around a field belongs to it.
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.errors import InputError
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import Block, Role
 from cranfield.formats.columns import (
     IDS,
-    PUBLIC,
     ColumnsLike,
-    Role,
     What,
     find_columns,
     state_columns,
@@ -26,18 +26,19 @@ from cranfield.formats.columns import (
     take_columns,
     understood,
 )
-from cranfield.formats.lines import (
+from cranfield.formats.lines import Lines, Record
+from cranfield.formats.register import Beginning, Format, Holds, Target, register
+from cranfield.formats.source import Source
+from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
     NEWLINE,
-    NUMBER,
     Bytes,
-    Lines,
-    Record,
     query_change,
     read_csv,
 )
-from cranfield.formats.source import Source
+from cranfield.formats.values import NUMBER
+from cranfield.formats.writing import joined_text, named_columns
 from cranfield.ids import Ids
 
 if TYPE_CHECKING:
@@ -217,17 +218,63 @@ def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
     return bare
 
 
-def delimited_rows(
-    source: Source,
-    what: What,
-    sample: bytes,
-    separator: bytes | None,
-    stated: ColumnsLike | None,
-) -> Delimited | None:
-    """Return a file with a header; None if it has none that names a query and a document.
+def _rows(separator: bytes | None, file: Beginning) -> Delimited:
+    """Return a file with a header, or whose columns are numbered.
 
-    `sample` is the beginning of the file; `separator` is None if it is to be found out.
+    The `separator` is None if it is the one that the first line has most of.
     """
+    file.refuse_long_line()
+    begin, line = _first_line(file.sample)
+    if separator is None:
+        separator = max((b",", b";", b"\t", b"|"), key=line.count)
+    if separator not in line:
+        raise InputError(
+            "expected a header of several columns",
+            source=file.source.name,
+            text=line.decode("utf-8", "replace").rstrip("\r\n"),
+            hint=state_columns(file.what),
+            kind="columns",
+        )
+    names, behind = _names(line, separator), begin + len(line)
+    if file.are_numbered:  # the first line may be a header or data
+        roles = stated_roles(file.columns, file.what)
+        numbers = [at for role, at in roles.items() if role not in IDS]
+        is_data = all(
+            isinstance(at, int)
+            and at <= len(names)
+            and NUMBER.fullmatch(names[at - 1].strip().encode())
+            for at in numbers
+        )
+        if is_data and numbers:
+            names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
+    return Delimited(file.source, file.what, separator, names, behind, file.columns)
+
+
+def _sniffed(file: Beginning) -> Delimited | None:
+    """Return a file whose first line names a column of queries, and one of documents."""
+    if file.are_numbered:
+        return None
+    file.refuse_long_line()
+    begin, line = _first_line(file.sample)
+    stated = file.columns or {}
+    for separator in SEPARATORS:
+        if separator not in line:
+            continue
+        names = _names(line, separator)
+        try:
+            found = find_columns(names, file.what, None)
+        except InputError as error:
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            raise error.at(file.source.name, text=text) from None
+        known = {"query", "doc"} <= {*found, *stated_roles(stated, file.what)}
+        if known and all(column in names for column in stated.values()):
+            behind = begin + len(line)
+            return Delimited(file.source, file.what, separator, names, behind, file.columns)
+    return None
+
+
+def _first_line(sample: bytes) -> tuple[int, bytes]:
+    """Return where the first line begins that is not blank, and the line."""
     body = sample.removeprefix(BYTE_ORDER_MARK)
     begin = len(sample) - len(body)
     line = b""
@@ -235,56 +282,91 @@ def delimited_rows(
         if line.strip():
             break
         begin += len(line)
-    for one in [separator] if separator else SEPARATORS:
-        if one not in line:
-            continue
-        fields = next(_parsed([line], one), [])
-        names = [field.decode("utf-8", "replace") for field in fields]
-        numbered = any(isinstance(at, int) for at in (stated or {}).values())
-        if numbered and separator:
-            return _numbered(source, what, one, names, begin, line, stated)
-        if separator is not None:
-            return Delimited(source, what, one, names, begin + len(line), stated)
-        roles = {PUBLIC.get(role, role): role for role in stated_roles(stated, what)}
-        try:
-            plain = find_columns(names, what, None)
-        except InputError as error:
-            text = line.decode("utf-8", "replace").rstrip("\r\n")
-            raise error.at(source.name, text=text) from None
-        known = {"query", "doc"} <= {*plain, *roles.values()}
-        if known and all(column in names for column in (stated or {}).values()):
-            return Delimited(source, what, one, names, begin + len(line), stated)
-    if separator is not None:
-        text = line.decode("utf-8", "replace").rstrip("\r\n")
-        raise InputError(
-            "expected a header of several columns",
-            source=source.name,
-            text=text,
-            hint=state_columns(what),
-            kind="columns",
-        )
-    return None
+    return begin, line
 
 
-def _numbered(
-    source: Source,
-    what: What,
+def _names(line: bytes, separator: bytes) -> list[str]:
+    return [field.decode("utf-8", "replace") for field in next(_parsed([line], separator), [])]
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+def _write(
     separator: bytes,
-    first: Sequence[str],
-    begin: int,
-    line: bytes,
-    stated: ColumnsLike | None,
-) -> Delimited:
-    """Return a file whose columns are numbered; its first line may be a header or data."""
-    roles = stated_roles(stated, what)
-    numbers = [at for role, at in roles.items() if role not in IDS]
-    is_data = all(
-        isinstance(at, int)
-        and at <= len(first)
-        and NUMBER.fullmatch(first[at - 1].strip().encode())
-        for at in numbers
+    header: Sequence[str] | None,
+    stream: IO[bytes],
+    blocks: Iterable[Block],
+    target: Target,
+) -> None:
+    """Write rows below their names, or those of a stated `header`."""
+    if header is not None and target.what is What.RUN:
+        raise OptionError("format='beir' is for judgments; a run is written as tsv or csv")
+    for i, block in enumerate(blocks):
+        named = named_columns(block)
+        if i == 0:
+            stream.write(separator.join(map(str.encode, header or named)) + b"\n")
+        if len(block):
+            columns = [
+                _quoted(one, separator) if isinstance(one, Ids) else one for one in named.values()
+            ]
+            stream.write(joined_text(columns, separator))
+
+
+def _quoted(ids: Ids, separator: bytes) -> Ids:
+    """Return ids in quotation marks where they hold what has a meaning in the file."""
+    special = (separator, b'"', b"\r", b"\n", b" ", b"\t", b"\v", b"\f")
+    text = bytes(ids.to_arrow().buffers()[2] or b"")
+    if not any(one in text for one in special):
+        return ids
+    return Ids.of(
+        [
+            b'"' + field.replace(b'"', b'""') + b'"'
+            if any(one in field for one in special)
+            else field
+            for field in ids.to_list()
+        ]
     )
-    if is_data and numbers:
-        names = [f"column {i}" for i in range(1, len(first) + 1)]
-        return Delimited(source, what, separator, names, begin, stated)
-    return Delimited(source, what, separator, first, begin + len(line), stated)
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+
+_ROW = "a header, columns found by name"
+register(
+    Format(
+        "beir",
+        "BEIR, MTEB",
+        partial(_write, b"\t", ("query-id", "corpus-id", "score")),
+        read=partial(_rows, b"\t"),
+        qrels=Holds(
+            "a TSV with `query-id corpus-id score`, or the folder that holds `qrels/test.tsv`",
+            ("grade",),
+        ),
+        runs=Holds(""),
+    )
+)
+register(
+    Format(
+        "csv",
+        "CSV, also with semicolons or bars",
+        partial(_write, b",", None),
+        read=partial(_rows, None),
+        sniff=_sniffed,
+        suffixes=(".csv",),
+        qrels=Holds(_ROW),
+        runs=Holds(_ROW),
+    )
+)
+register(
+    Format(
+        "tsv",
+        "TSV",
+        partial(_write, b"\t", None),
+        read=partial(_rows, b"\t"),
+        suffixes=(".tsv",),
+        is_named=False,
+        qrels=Holds(_ROW),
+        runs=Holds(_ROW),
+    )
+)

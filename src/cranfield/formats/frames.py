@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.formats.block import Errors, Load, Number, Progress
-from cranfield.formats.columns import (
-    IDS,
-    PUBLIC,
-    ColumnsLike,
-    NamedColumns,
-    Role,
-    What,
-    take_columns,
-)
-from cranfield.formats.objects import as_text, called, is_number, refuse_lists_of_ids
-from cranfield.ids import Ids, decode, encode, held_once
+from cranfield.formats.batches import NamedColumns
+from cranfield.formats.block import Errors, Load, Progress, Role
+from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_columns
+from cranfield.formats.identifiers import as_text
+from cranfield.formats.objects import refuse_lists_of_ids
+from cranfield.formats.values import is_number
+from cranfield.ids import Ids, decode, held_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,17 +56,15 @@ class TableRows(NamedColumns):
         form: str,
         is_ranking: bool = False,
     ) -> None:
-        super().__init__(table.schema, what, stated, called(what), form)
+        super().__init__(table.schema, what, stated, what.called, form)
         if len(table) == 0:
             raise InputError("holds no rows", source=self.name)
         self.is_ranking = is_ranking
         self._table = table
-
-    def __len__(self) -> int:
-        return len(self._table)
+        self.length = len(table)
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks, to be converted in any thread."""
         roles = list(wanted)
@@ -81,7 +74,7 @@ class TableRows(NamedColumns):
 def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:
     """Return the rows of what hands out Arrow data; the data are shared, not copied."""
     kind = type(data).__module__.partition(".")[0]
-    return TableRows(arrow_table(data, called(what)), what, stated, kind + " table")
+    return TableRows(arrow_table(data, what.called), what, stated, kind + " table")
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
@@ -112,7 +105,7 @@ def array_rows(
     import pyarrow as pa
 
     names = [str(name) for name in data.dtype.names or ()]
-    found = take_columns(names, what, stated, called(what))
+    found = take_columns(names, what, stated, what.called)
     flat = data.ravel()
     columns = {
         names[at]: _arrow_column(flat[names[at]], names[at], role, what, errors)
@@ -123,7 +116,7 @@ def array_rows(
 
 def _named(found: Mapping[Role, int], names: Sequence[str]) -> dict[str, str | int]:
     """Return what was found as it would be stated: the columns that remain stand elsewhere."""
-    return {PUBLIC.get(role, role): names[at] for role, at in found.items()}
+    return {COLUMNS[role].public: names[at] for role, at in found.items()}
 
 
 def _arrow_column(
@@ -139,7 +132,7 @@ def _arrow_column(
         expected = "text or whole numbers" if is_id else "numbers"
         raise InputError(
             f"field {name!r} holds {several}{values.dtype}, expected {expected}",
-            source=called(what),
+            source=what.called,
             kind="columns",
         )
     if kind == "b":
@@ -163,13 +156,11 @@ def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Ar
     for row, value in enumerate(values):
         where = f"row {row}: column {name!r}"
         try:
-            text = as_text(value, where)
-            encode(text)
-            texts.append(text)
+            texts.append(as_text(value, where))
         except InputError as error:
             if errors == "strict":
                 problem = error.problem.removeprefix(f"{where}: ")
-                raise InputError(f"{where}: {problem}", source=called(what), kind="id") from None
+                raise InputError(f"{where}: {problem}", source=what.called, kind="id") from None
             texts.append("")
     return _texts(texts)
 
@@ -187,7 +178,7 @@ def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa
         else:
             raise InputError(
                 f"row {row}: expected a number in column {name!r}, got {value!r:.80}",
-                source=called(what),
+                source=what.called,
                 kind="number",
             )
     return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(numbers)])
@@ -225,16 +216,15 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     entries = data.tocoo()
     row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
-    value = "score" if what == "a run" else "relevance"
     columns: dict[Role, tuple[str, NDArray[Any]]] = {
         "query": ("query_id", row[order]),
         "doc": ("doc_id", column[order]),
-        "score" if what == "a run" else "grade": (value, entries.data[order]),
+        what.role: (what.number, entries.data[order]),
     }
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
             f"a sparse matrix of {entries.data.dtype}, expected real numbers",
-            source=called(what),
+            source=what.called,
         )
     table = {
         name: _arrow_column(values, name, role, what, "strict")
@@ -268,66 +258,94 @@ def listed_rows(
     """
     import pyarrow as pa
 
-    value = "score" if what == "a run" else "relevance"
-    get: Callable[[str], Callable[[Any], Any]] | None = None
     rows = list(data)
     if not stated:
         refuse_lists_of_ids(rows, what)
     if not rows:
-        raise InputError("holds no rows", source=called(what))
-    first = rows[0]
-    fields = getattr(first, "_fields", None)
-    if isinstance(first, Mapping):
-        names, get = list(first), itemgetter
-    elif fields is not None:
-        names, get = list(fields), attrgetter
-    elif hasattr(first, "query_id"):
-        names = [
-            one for one in ("query_id", "doc_id", value, "rank", "cost") if hasattr(first, one)
-        ]
-        get = attrgetter
-    elif isinstance(first, tuple | list):
-        names = ["query_id", "doc_id", value][: len(first)]
-        if any(isinstance(column, int) for column in (stated or {}).values()):
-            names = [f"column {i}" for i in range(1, len(first) + 1)]
-    else:
-        raise InputError(
-            f"row 0: expected (query_id, doc_id, {value}), got {first!r:.80}",
-            source=called(what),
-            kind="columns",
-        )
-    if get is None:
-        for i, row in enumerate(rows):
-            if not isinstance(row, tuple | list) or len(row) != len(names):
-                if errors == "skip":
-                    rows[i] = [None] * len(names)
-                    continue
-                raise InputError(
-                    f"row {i}: expected {len(names)} values, as in the first row, got {row!r:.80}",
-                    source=called(what),
-                    kind="columns",
-                )
-    found = take_columns(names, what, stated, called(what))
+        raise InputError("holds no rows", source=what.called)
+    names, get = _fields_of(rows[0], what, stated)
+    if get is itemgetter and not isinstance(rows[0], Mapping):
+        rows = _of_one_length(rows, len(names), what, errors)
+    found = take_columns(names, what, stated, what.called)
     columns: dict[str, Any] = {}
     for role, at in found.items():
-        column = names[at]
-        if get is None:
-            values = [row[at] for row in rows]
-        else:
-            values, read = [], get(column)
-            for i, row in enumerate(rows):
-                try:
-                    values.append(read(row))
-                except (AttributeError, KeyError, TypeError):
-                    if errors == "skip":
-                        values.append(None)
-                        continue
-                    raise InputError(
-                        f"row {i}: has no {column!r}: {row!r:.80}",
-                        source=called(what),
-                        kind="columns",
-                    ) from None
+        name = names[at]
+        read = get(name if get is attrgetter or isinstance(rows[0], Mapping) else at)
         to_column = _ids if role in IDS else _floats
-        columns[column] = to_column(values, column, what, errors)
-    is_ranking = get is None and len(names) == 2
+        columns[name] = to_column(_read(rows, read, name, what, errors), name, what, errors)
+    is_ranking = len(names) == 2 and get is itemgetter and not isinstance(rows[0], Mapping)
     return TableRows(pa.table(columns), what, _named(found, names), "rows", is_ranking)
+
+
+def _fields_of(
+    first: Any, what: What, stated: ColumnsLike | None
+) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
+    """Return the names of a row's fields, and what makes, of a name or place, what reads it."""
+    usual = ["query_id", "doc_id", what.number]
+    if isinstance(first, Mapping):
+        return list(first), itemgetter
+    if hasattr(first, "_fields"):
+        return list(first._fields), attrgetter
+    if hasattr(first, "query_id"):
+        more = [column.public for column in COLUMNS.values() if what in column.of]
+        return [name for name in more if hasattr(first, name)], attrgetter
+    if isinstance(first, tuple | list):
+        if any(isinstance(column, int) for column in (stated or {}).values()):
+            return [f"column {i}" for i in range(1, len(first) + 1)], itemgetter
+        return usual[: len(first)], itemgetter
+    raise InputError(
+        f"row 0: expected ({', '.join(usual)}), got {first!r:.80}",
+        source=what.called,
+        kind="columns",
+    )
+
+
+def _of_one_length(rows: list[Any], n: int, what: What, errors: Errors) -> list[Any]:
+    """Return rows of n values; those that are others have none, or are refused."""
+    found = []
+    for i, row in enumerate(rows):
+        fits = isinstance(row, tuple | list) and len(row) == n
+        if not fits and errors == "strict":
+            raise InputError(
+                f"row {i}: expected {n} values, as in the first row, got {row!r:.80}",
+                source=what.called,
+                kind="columns",
+            )
+        found.append(row if fits else [None] * n)
+    return found
+
+
+def _read(
+    rows: list[Any], read: Callable[[Any], Any], name: str, what: What, errors: Errors
+) -> list[Any]:
+    """Return a field of every row; of rows that have none, None, or they are refused."""
+    values = []
+    for i, row in enumerate(rows):
+        try:
+            values.append(read(row))
+        except (AttributeError, KeyError, TypeError):
+            if errors == "strict":
+                raise InputError(
+                    f"row {i}: has no {name!r}: {row!r:.80}", source=what.called, kind="columns"
+                ) from None
+            values.append(None)
+    return values
+
+
+def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> TableRows:
+    """Return the rows of a table in memory, of any kind."""
+    if type(data).__module__.startswith("datasets.") and hasattr(data, "with_format"):
+        data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed
+    if is_table(data):
+        return arrow_rows(data, what, columns)
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return array_rows(data, what, columns, errors)
+    if is_sparse(data):
+        return sparse_rows(data, what)
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
+        return listed_rows(data, what, columns, errors)
+    name = "the run" if what is What.RUN else "the judgments"
+    raise InputError(
+        f"expected {name} as a dict of dicts, a table, a list of rows, a structured array or a "
+        f"sparse matrix, got {type(data).__name__}"
+    )

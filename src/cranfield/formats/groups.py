@@ -1,47 +1,37 @@
 """Judgments in groups: trec_eval's files, and tables with a column of subtopics."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import IO
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import (
-    LARGEST_GRADE,
-    Errors,
-    Faults,
-    LeftOut,
-    Number,
-    Progress,
-    Rows,
-)
-from cranfield.formats.lines import NO_DATA, NUMBER, at_lines, raw_blocks, whole
-from cranfield.formats.objects import Grouping
+from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Progress, Rows
+from cranfield.formats.objects import Grouping, Groups, Weights
+from cranfield.formats.register import Format, Holds, Target, register
 from cranfield.formats.source import Source
-from cranfield.formats.trec import is_data
+from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
+from cranfield.formats.values import NUMBER, whole
+from cranfield.formats.writing import write_blank_separated
 from cranfield.ids import decode
 
-GroupsFormat = Literal["qrels_jg", "qrels_prefs", "prefs"]
-
-_GROUPS = {
+GROUPS = {
     "qrels_jg": "4 columns: query_id group doc_id grade",
     "qrels_prefs": "4 columns: query_id group doc_id level",
     "prefs": "5 columns: query_id group subgroup doc_id level",
 }
 
 
-def group_lines(
-    source: Source, form: GroupsFormat, errors: Errors = "strict"
-) -> tuple[Grouping, LeftOut]:
-    """Read judgments in groups: {query: {group: [{document: level}, ...]}}, and what was left out.
+def group_lines(form: str, source: Source, errors: Errors = "strict") -> Groups:
+    """Read judgments in groups.
 
     `form` is one of trec_eval's formats: "qrels_jg", "qrels_prefs" or "prefs". Raises InputError
     for the first line that is wrong, DuplicateError for a document twice in a subgroup.
     """
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     faults = Faults(errors)
-    for line in _lines(source, _GROUPS[form], faults):
+    for line in _lines(source, GROUPS[form], faults):
         query, group, *subgroup, doc, field = map(decode, line.columns)
         level = _level(line.columns[-1])
         if level is None or (form == "qrels_jg" and whole(line.columns[-1]) is None):
@@ -61,17 +51,16 @@ def group_lines(
         query: {group: list(parts.values()) for group, parts in groups.items()}
         for query, groups in found.items()
     }
-    return groups_of, faults.left_out
+    found_in = Groups(groups_of, None, faults.left_out, f"judgments in groups ({form})")
+    found_in.sources = [source]
+    return found_in
 
 
-Weights = dict[str, dict[str, float]]  # {query: {subtopic: weight}}
 _ONE = "Remove one of the two; cranfield does not guess which one is meant."
 
 
-def subtopic_rows(
-    rows: Rows, errors: Errors, progress: Progress | None = None
-) -> tuple[Grouping, Weights | None, LeftOut]:
-    """Read the rows of a table with subtopics: the judgments, weights if any, what was left out.
+def subtopic_rows(rows: Rows, errors: Errors, progress: Progress | None = None) -> Groups:
+    """Read the rows of a table with subtopics, and their weights, if any.
 
     Raises InputError for the first row that is wrong, or for a query whose weights add up to 0.
     """
@@ -79,14 +68,14 @@ def subtopic_rows(
     groups: Grouping = {}
     weights: Weights = {}
     faults = Faults(errors)
-    wanted: tuple[Number, ...] = ("group", "grade", *(("weight",) if weighted else ()))
+    wanted = ("group", "grade", *(("weight",) if weighted else ()))
     for load in rows.blocks(wanted, errors, progress):
         block = load()
         faults.left_out += block.left_out
-        assert block.group is not None and block.value is not None  # noqa: S101, PT018 - wanted
-        ids = (map(decode, one.to_list()) for one in (block.query, block.group, block.doc))
-        grades = block.value.tolist()
-        shares = grades if block.weight is None else block.weight.tolist()
+        of = (block.query, block.columns["group"], block.doc)
+        ids = (map(decode, one.to_list()) for one in of)
+        grades = block.columns["grade"].tolist()
+        shares = block.columns["weight"].tolist() if weighted else grades
         for row, (query, group, doc, grade, share) in enumerate(
             zip(*ids, grades, shares, strict=True)
         ):
@@ -109,12 +98,12 @@ def subtopic_rows(
                 levels[doc] = grade
                 weights.setdefault(query, {})[group] = share
     if not weighted:
-        return groups, None, faults.left_out
+        return Groups(groups, None, faults.left_out, rows=rows)
     for query, of_groups in weights.items():
         total = sum(of_groups.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
-    return groups, weights, faults.left_out
+    return Groups(groups, weights, faults.left_out, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -158,3 +147,47 @@ def _level(field: bytes) -> float | None:
     """Return the number that the field holds, None if it holds none or one too large."""
     number = float(field) if NUMBER.fullmatch(field) else math.inf
     return number if abs(number) <= LARGEST_GRADE else None
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+
+def _write(form: str, stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+    def columns(block: Block) -> list[object]:
+        subgroup = [block.columns["subgroup"]] if form == "prefs" else []
+        return [block.query, block.columns["group"], *subgroup, block.doc, block.value]
+
+    write_blank_separated(stream, blocks, columns, b" ")
+
+
+_TAKES: dict[str, Callable[[Groups], bool]] = {
+    "qrels_jg": lambda groups: groups.are_grades and not groups.has_subgroups,
+    "qrels_prefs": lambda groups: not groups.has_subgroups,
+    "prefs": lambda groups: True,
+}
+
+
+def _takes(form: str, groups: Groups) -> bool:
+    return groups.weights is None and _TAKES[form](groups)
+
+
+for _form, _title, _row in (
+    (
+        "qrels_jg",
+        "judgments by subtopic",
+        "`query_id subtopic doc_id grade`; or any of the tables above, with a column of subtopics",
+    ),
+    ("qrels_prefs", "preferences by group", "`query_id group doc_id level`"),
+    ("prefs", "preferences in groups of groups", "`query_id group subgroup doc_id level`"),
+):
+    register(
+        Format(
+            _form,
+            _title,
+            partial(_write, _form),
+            read_groups=partial(group_lines, _form),
+            qrels=Holds(_row),
+            aliases=("subtopics",) if _form == "qrels_jg" else (),
+            takes=partial(_takes, _form),
+        )
+    )

@@ -4,23 +4,19 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from cranfield.errors import InputError
-from cranfield.formats.block import FRACTIONS, Errors, Load, Number, Progress
-from cranfield.formats.columns import (
-    BLOCK_ROWS,
-    IDS,
-    ColumnsLike,
-    Role,
-    What,
-    take_columns,
-    understood,
-)
-from cranfield.formats.json import RECORDS, Repeated, Window, WrittenNumber, id_bytes
-from cranfield.formats.lines import BYTE_ORDER_MARK, Bytes, Lines, Record
+from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
+from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, take_columns, understood
+from cranfield.formats.identifiers import id_bytes
+from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
+from cranfield.formats.lines import Lines, Record
+from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
-from cranfield.ids import Ids
+from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
+from cranfield.formats.writing import named_columns
+from cranfield.ids import Ids, decode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,7 +149,7 @@ class JsonList(JsonLines):
         raise InputError("holds no rows", source=source.name)
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks."""
         roles = tuple(wanted)
@@ -168,7 +164,7 @@ class JsonList(JsonLines):
                 record = self.record(line, raw, pairs)
             at = self.columns["query"]
             ends = held and record.columns and held[-1].columns[at:] != record.columns[at:]
-            if len(held) >= BLOCK_ROWS and ends:
+            if len(held) >= SIZES.rows and ends:
                 yield partial(self._by_line, held, roles, _where_in(held), errors)
                 held = []
             held.append(record)
@@ -187,20 +183,9 @@ def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, 
     """Yield (number of the line, text, value) of a JSON list's elements."""
     with source.open(progress) as stream:
         text = Window(stream, source, RECORDS)
-        text.take("[")
-        if text.next() == "]":
-            text.take("]")
-        else:
-            while True:
-                text.next()
-                line = text.line
-                value = text.value()
-                yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
-                if text.next() == "]":
-                    text.take("]")
-                    break
-                text.take(",")
-        text.end()
+        for line in text.members("[]"):
+            value = text.value()
+            yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
 
 
 def _record_of(line: bytes) -> list[tuple[str, Any]]:
@@ -236,3 +221,50 @@ def _number_of(value: Any, name: str) -> bytes:
     if isinstance(value, WrittenNumber):
         return value.encode()
     return f"{value!r:.80}".encode("utf-8", "replace")
+
+
+def looks_like_lines(sample: bytes) -> bool:
+    """Tell JSON lines from JSON: the first line is an object in which there is a plain value."""
+    text = sample.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not text.startswith(b"{"):
+        return False
+    try:  # a line that the sample cuts off is no JSON
+        first = json.loads(text.split(b"\n", 1)[0].decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return any(not isinstance(value, dict | list) for value in first.values())
+
+
+def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+    for block in blocks:
+        named = named_columns(block)
+        names = list(map(json.dumps, named))
+        columns = [
+            [json.dumps(decode(one)) for one in column.to_list()]
+            if isinstance(column, Ids)
+            else list(map(json.dumps, column.tolist()))
+            for column in named.values()
+        ]
+        lines = (
+            ", ".join([f"{name}: {field}" for name, field in zip(names, row, strict=True)])
+            for row in zip(*columns, strict=True)
+        )
+        stream.write("".join([f"{{{line}}}\n" for line in lines]).encode())
+
+
+def _rows(file: Beginning) -> JsonLines:
+    file.refuse_long_line()
+    return JsonLines(file.source, file.what, file.sample, file.columns)
+
+
+register(
+    Format(
+        "jsonl",
+        "JSON lines",
+        _write,
+        read=_rows,
+        suffixes=(".jsonl", ".ndjson"),
+        qrels=Holds("an object for each row"),
+        runs=Holds("an object for each row"),
+    )
+)

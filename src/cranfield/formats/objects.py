@@ -1,35 +1,37 @@
 """Judgments and runs as dicts: {query: {document: number}}, and what is as good as one."""
 
 import math
-import struct
 import sys
-from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cranfield.cached import cached_property
 from cranfield.errors import InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
+    SIZES,
     Block,
     Errors,
     Faults,
     LeftOut,
     Load,
-    Number,
     Progress,
+    Role,
+    Rows,
 )
-from cranfield.formats.columns import BLOCK_ROWS, NAMES, What, plain_name, whole_numbers
+from cranfield.formats.columns import NAMES, What, plain_name
+from cranfield.formats.identifiers import are_ids, with_text_ids
+from cranfield.formats.values import grades_of, is_number, is_whole, scores_of
 from cranfield.ids import Ids, encode
-from cranfield.ranked import Floats, Ints
 
 Nested = dict[str, dict[str, Any]]
 # {query: {group: [{document: level}, ...]}}, a dict for each subgroup
 Grouping = dict[str, dict[str, list[dict[str, float]]]]
+Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 
 
 def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
@@ -42,15 +44,14 @@ def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
         return
     for kind, is_kind in (("whole numbers", is_whole), ("texts", _is_str)):
         if all(is_kind(value) for one in lists for value in one):
-            number = "score" if what == "a run" else "relevance"
             ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
             more = ", ..." if len(lists) > _SHOWN else ""
             raise InputError(
                 f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
                 "documents of one query each?",
-                source=called(what),
+                source=what.called,
                 hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-                f"(query_id, doc_id, {number}).",
+                f"(query_id, doc_id, {what.number}).",
                 kind="columns",
             )
 
@@ -92,43 +93,26 @@ def _plain_names(names: Collection[Any]) -> set[str]:
 MOST_COLUMNS = 50
 
 
-def called(what: What) -> str:
-    """Return what errors call data in memory."""
-    return "the run" if what == "a run" else "the qrels"
-
-
-def is_whole(value: object) -> bool:
-    """Tell whether the value is a whole number, and no truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def _is_str(value: object) -> bool:
     return isinstance(value, str)
 
 
-def nested_run(data: Mapping[Any, Any]) -> Nested:
-    """Return {query: {document: score}} with text ids.
+def nested(data: Mapping[Any, Any], what: What) -> Nested:
+    """Return {query: {document: number}} with text ids.
 
-    A query's documents are a dict of scores, or a list, best first. A dict of dicts whose ids
-    are text already is returned as it is, not copied.
+    Of a run, a query may have a list of documents, best first; of judgments, a set of relevant
+    ones. A dict of dicts whose ids are text already is returned as it is, not copied.
     """
-    data = _as_dict(data, "the run")
-    refuse_columns(data, "the run")
-    if all(isinstance(ranking, Mapping) for ranking in data.values()):
-        return _text_ids(data, "the run")
-    ranked = {query: by_position(query, ranking) for query, ranking in data.items()}
-    return _text_ids(ranked, "the run")
-
-
-def nested_qrels(data: Mapping[Any, Any]) -> Nested:
-    """Return {query: {document: grade}} with text ids; a query may have a set of documents."""
-    data = _as_dict(data, "the qrels")
-    refuse_columns(data, "the qrels")
-    graded = {
-        query: docs if isinstance(docs, Mapping) else graded_one(docs)
-        for query, docs in data.items()
-    }
-    return _text_ids(graded, "the qrels")
+    data = _as_dict(data, what.called)
+    refuse_columns(data, what.called)
+    if what is What.QRELS:
+        data = {
+            query: docs if isinstance(docs, Mapping) else graded_one(docs)
+            for query, docs in data.items()
+        }
+    elif not all(isinstance(ranking, Mapping) for ranking in data.values()):
+        data = {query: by_position(query, ranking) for query, ranking in data.items()}
+    return _text_ids(data, what.called)
 
 
 def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
@@ -230,7 +214,7 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
     if not all(type(docs) in _DICTS for docs in data.values()):
         data = {query: _as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
-    if _are_ids(data) and all(map(_are_ids, data.values())):
+    if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {
         query: with_text_ids(docs, f"{what}: query {query!r}")
@@ -253,91 +237,6 @@ def _as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
             hint="Make a dict of it.",
         )
     return found
-
-
-def _are_ids(keys: Mapping[Any, Any]) -> bool:
-    """Tell whether all keys are texts that an id may be."""
-    try:
-        texts = "".join(keys)  # the quickest way to look at them
-    except TypeError:
-        return False
-    return "" not in keys and "\0" not in texts and _is_text(texts)
-
-
-def _is_text(text: str) -> bool:
-    """Tell whether every surrogate in it stands for a byte: a text holds no other."""
-    try:
-        return text.isascii() or bool(encode(text))
-    except InputError:
-        return False
-
-
-def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return the dict with text ids; InputError if two are the same, or one may be none."""
-    texts = {as_text(key, where): value for key, value in data.items()}
-    if len(texts) < len(data):
-        raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")
-    return texts
-
-
-def as_text(key: Any, where: str) -> str:
-    """Return an id as text; InputError, which says where, for what may be none."""
-    if isinstance(key, str):
-        if not key or "\0" in key:
-            raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
-        if not _is_text(key):
-            raise InputError(
-                f"{where}: the id {key!r} is no text: it holds half of a surrogate pair"
-            )
-        return key
-    if is_id(key):
-        return str(int(key))
-    raise InputError(f"{where}: an id is a text or a whole number, got {key!r:.80}")
-
-
-def is_id(key: object) -> bool:
-    """Tell whether it is of a kind that ids are: a text or a whole number."""
-    return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
-
-
-def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
-    try:
-        # Twice as quick as numpy's own way, and does not take a text for a number.
-        scores = np.frombuffer(struct.pack(f"{len(ranking)}d", *ranking.values()))
-    except (struct.error, TypeError, OverflowError):
-        scores = np.array([np.nan])
-    in_order = scores.copy()
-    in_order.sort()
-    if in_order[-1] != in_order[-1]:  # not-a-number sorts last
-        doc, score = next((d, s) for d, s in ranking.items() if not is_number(s))
-        raise InputError(
-            f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
-        )
-    return scores, in_order
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether the value is a number that a score may be."""
-    try:
-        struct.pack("d", value)
-        return not math.isnan(value)
-    except (struct.error, TypeError, OverflowError):
-        return False
-
-
-def grades_of(values: Iterable[Any]) -> Ints | None:
-    """Return grades as whole numbers; None if one of them is none."""
-    listed = list(values)
-    grades: NDArray[Any]
-    try:
-        grades = np.frombuffer(array("q", listed), np.int64)  # quick; takes whole numbers only
-    except (TypeError, OverflowError):
-        try:
-            grades = np.array(listed)
-        except (ValueError, OverflowError):
-            return None
-    return whole_numbers(grades)
 
 
 def is_list(value: object) -> bool:
@@ -393,62 +292,141 @@ def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
     return judged, ranking
 
 
-def without_faults(data: Nested, what: What) -> tuple[Nested, LeftOut]:
-    """Return a dict of dicts without the documents that have no number, and what was left out."""
-    faults = Faults("skip")
-    good: Nested = {}
-    for query, docs in data.items():
-        good[query] = {}
-        for doc, number in docs.items():
-            if is_number(number) if what == "a run" else grades_of([number]) is not None:
-                good[query][doc] = number
-                continue
-            kind = "number as the score" if what == "a run" else "whole number as the grade"
-            problem = f"query {query!r}, document {doc!r}: expected a {kind}, got {number!r:.80}"
-            name = "the run" if what == "a run" else "the qrels"
-            faults.add("number", partial(InputError, problem, source=name, kind="number"))
-    return good, faults.left_out
+class NestedRows(Rows):
+    """The rows of a dict of dicts {query: {document: number}} with text ids.
 
+    With errors="skip", the documents that have no number are left out.
+    """
 
-class NestedRows:
-    """The rows of a dict of dicts {query: {document: number}} with text ids."""
+    def __init__(
+        self, data: Nested, what: What, errors: Errors = "strict", form: str = "dict of dicts"
+    ) -> None:
+        self._what, self.form = what, form
+        self.numbers = frozenset([what.role])
+        self.data = self._without_faults(data) if errors == "skip" else data
 
-    form = "dict of dicts"
-    is_ranking = False
-
-    def __init__(self, data: Nested, what: What) -> None:
-        self._data = data
-        self._number: Number = "score" if what == "a run" else "grade"
-        self.numbers: frozenset[Number] = frozenset([self._number])
+    def _without_faults(self, data: Nested) -> Nested:
+        faults, what = Faults("skip"), self._what
+        good: Nested = {}
+        for query, docs in data.items():
+            good[query] = {}
+            for doc, number in docs.items():
+                if is_number(number) if what is What.RUN else grades_of([number]) is not None:
+                    good[query][doc] = number
+                    continue
+                problem = f"query {query!r}, document {doc!r}: expected a {what.expected}, got "
+                fault = partial(
+                    InputError, f"{problem}{number!r:.80}", source=what.called, kind="number"
+                )
+                faults.add("number", fault)
+        self.left_out = faults.left_out
+        return good
 
     def blocks(
-        self, wanted: Iterable[Number], errors: Errors, progress: Progress | None = None
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         queries: list[str] = []
         n_rows = 0
-        for query, docs in self._data.items():
+        for query, docs in self.data.items():
             queries.append(query)
             n_rows += len(docs)
-            if n_rows >= BLOCK_ROWS:
+            if n_rows >= SIZES.rows:
                 yield partial(self._block, queries)
                 queries, n_rows = [], 0
         if queries:
             yield partial(self._block, queries)
 
     def _block(self, queries: list[str]) -> Block:
-        lengths = [len(self._data[query]) for query in queries]
-        docs = [doc for query in queries for doc in self._data[query]]
-        numbers = [scores_of(query, self._data[query])[0] for query in queries if self._data[query]]
+        lengths = [len(self.data[query]) for query in queries]
+        docs = [doc for query in queries for doc in self.data[query]]
+        numbers = [scores_of(query, self.data[query])[0] for query in queries if self.data[query]]
         rows = np.repeat(np.arange(len(queries)), lengths)
 
         def where(row: int) -> tuple[None, str]:
             return None, f"query {queries[rows[row]]!r}, document {docs[row]!r}"
 
-        source = "the run" if self._number == "score" else "the qrels"
         value = np.concatenate([*numbers, np.zeros(0)])
-        empty = [encode(query) for query in queries if not self._data[query]]
-        if self._number == "grade":
+        if self._what is What.QRELS:
             value = value.astype(np.int64)
-        ids = Ids.of_texts(queries).take(rows)
-        return Block(ids, Ids.of_texts(docs), value, source, where, empty=empty)
+        empty = [encode(query) for query in queries if not self.data[query]]
+        ids, columns = Ids.of_texts(queries).take(rows), {self._what.role: value}
+        return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
+
+
+class Groups(Rows):
+    """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
+
+    `weights`, if there are any, is what each group counts: {query: {group: weight}}.
+    """
+
+    def __init__(
+        self,
+        groups: Grouping,
+        weights: Weights | None = None,
+        left_out: LeftOut | None = None,
+        form: str = "dict of dicts",
+        rows: Rows | None = None,
+    ) -> None:
+        """`rows` are those that the groups were read from."""
+        self.groups, self.weights, self.form = groups, weights, form
+        if left_out is not None:
+            self.left_out = left_out
+        self.numbers = frozenset(["group", "grade", *(["weight"] if weights is not None else [])])
+        if rows is not None:
+            self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
+
+    @cached_property
+    def are_grades(self) -> bool:
+        """Whether every level is a whole number."""
+        return all(
+            float(level).is_integer()
+            for named in self.groups.values()
+            for parts in named.values()
+            for part in parts
+            for level in part.values()
+        )
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether a group consists of several."""
+        return any(len(parts) > 1 for named in self.groups.values() for parts in named.values())
+
+    def of(self, query_ids: Iterable[str]) -> "Groups":
+        """Return the judgments of some queries."""
+        ids = list(query_ids)
+        weights = None if self.weights is None else {query: self.weights[query] for query in ids}
+        groups = {query: self.groups[query] for query in ids}
+        return Groups(groups, weights, self.left_out, rows=self)
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows as one block."""
+        yield self.block
+
+    def block(self) -> Block:
+        """Return the rows, of which each has a "subgroup", too: its number in the group."""
+        rows = [
+            (query, name, doc, number, level)
+            for query, named in self.groups.items()
+            for name, parts in named.items()
+            for number, part in enumerate(parts)
+            for doc, level in part.items()
+        ]
+        queries, names, docs, numbers, levels = zip(*rows, strict=True)
+        columns: dict[Role, Any] = {
+            "group": Ids.of_texts(names),
+            "grade": np.array(levels, np.int64 if self.are_grades else np.float64),
+            "subgroup": np.array(numbers),
+        }
+        if self.weights is not None:
+            of = zip(queries, names, strict=True)
+            columns["weight"] = np.array([self.weights[query][name] for query, name in of])
+        return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
+
+
+def dict_rows(data: Mapping[Any, Any], what: What, errors: Errors) -> Rows:
+    """Return the rows of a dict of dicts, lists or sets, or of judgments in groups."""
+    groups = judgment_groups(data) if what is What.QRELS else None
+    return NestedRows(nested(data, what), what, errors) if groups is None else Groups(groups)

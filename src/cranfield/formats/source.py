@@ -6,7 +6,6 @@ And the way back: `written` opens a file to be written, compressed as its name s
 import contextlib
 import io
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,40 +13,17 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from cranfield.errors import InputError, printable
+from cranfield.formats import compression
+from cranfield.formats.compression import Heard, compressed, compression_of, decompressed
 from cranfield.formats.pipe import Pipe, PipeReader
-from cranfield.version import __version__
+from cranfield.formats.url import URL, WEB, Answer, file_system, without_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz", ".zst", ".lz4"}
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-}
-_BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
-# What the end of a file's name says that the file holds.
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    **dict.fromkeys((".run", ".trec", ".qrels", ".txt", ".res"), "trec"),
-}
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_WEB = re.compile(r"https?://", re.IGNORECASE)
-_PATIENCE = 60  # seconds without an answer, after which a web server is taken to give none
+# What the end of a file's name says that the file holds: see `register`.
+SUFFIXES: dict[str, str] = {}
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
-SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
@@ -68,7 +44,7 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self.name = "standard input" if self.path == "-" else _without_secrets(self.path)
+        self.name = "standard input" if self.path == "-" else without_secrets(self.path)
         self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
         self._is_pipe: bool | None = None  # None: that is not known yet
         self._version: Version | None = None  # of the file, when it was opened first
@@ -104,7 +80,7 @@ class Source:
             return "stdin"
         name = os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
         root, suffix = os.path.splitext(name)
-        if suffix.lower() in _COMPRESSED_SUFFIXES:
+        if suffix.lower() in compression.SUFFIXES:
             name = root
         root, suffix = os.path.splitext(name)
         return root if suffix.lower() in SUFFIXES and root else name
@@ -124,14 +100,14 @@ class Source:
     def suffix(self) -> str:
         """The end of the name that says what the file is, in lower case: `.csv` of `a.CSV.gz`."""
         root, suffix = os.path.splitext(self.path.partition("?")[0] if self.is_url else self.path)
-        if suffix.lower() in _COMPRESSED_SUFFIXES:
+        if suffix.lower() in compression.SUFFIXES:
             suffix = os.path.splitext(root)[1]
         return suffix.lower()
 
     @property
     def is_url(self) -> bool:
         """Whether it is read by one of Arrow's file systems, or from a web server."""
-        return _URL.match(self.path) is not None
+        return URL.match(self.path) is not None
 
     def start(self, n_bytes: int) -> bytes:
         """Return the first so many bytes, decompressed."""
@@ -148,8 +124,8 @@ class Source:
         `progress` hears how many of the stored bytes were read, whenever some were.
         """
         with self._stored() as (stored, kind):
-            heard = stored if progress is None else cast(IO[bytes], _Heard(stored, progress))
-            yield heard if kind is None else _decompressed(heard, kind)
+            heard = stored if progress is None else cast(IO[bytes], Heard(stored, progress))
+            yield heard if kind is None else decompressed(heard, kind)
 
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":
@@ -162,7 +138,7 @@ class Source:
                 import tempfile
 
                 with tempfile.TemporaryFile(prefix="cranfield-") as copy:
-                    shutil.copyfileobj(_decompressed(stored, kind), copy)
+                    shutil.copyfileobj(decompressed(stored, kind), copy)
                     copy.seek(0)
                     yield pa.PythonFile(copy)
             elif isinstance(stored, pa.NativeFile):
@@ -191,9 +167,7 @@ class Source:
                 self._version = found
                 start = stored.read(10)
                 stored.seek(0)
-                kind = next((k for m, k in _MAGIC.items() if start.startswith(m)), None)
-                if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
-                    kind = "bz2"
+                kind = compression_of(start)
                 try:
                     yield stored, kind
                 except Exception:
@@ -248,7 +222,7 @@ class Source:
         """Tell whether the bytes can be read only once."""
         if self._is_pipe is None:
             place = self._place()
-            if self.path == "-" or _WEB.match(self.path):
+            if self.path == "-" or WEB.match(self.path):
                 self._is_pipe = True
             elif place is None:
                 self._is_pipe = False
@@ -294,103 +268,11 @@ def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
         if sys.stdin is None:
             raise InputError("is closed", source=name)
         return sys.stdin.buffer, lambda: None
-    if _WEB.match(path):
-        answer = _Answer(path, name)
+    if WEB.match(path):
+        answer = Answer(path, name)
         return cast(IO[bytes], answer), answer.close
     stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed in the end
     return stream, stream.close
-
-
-def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system that Arrow has for a URL, and the path there.
-
-    Raises InputError if there is none, with what to install or to do.
-    """
-    import pyarrow as pa
-    from pyarrow import fs
-
-    hint: str | None = "Or download the file, and name that."
-    try:
-        system, path = fs.FileSystem.from_uri(url)
-        return system, path
-    except ImportError as error:
-        reason: Exception = error
-        hint = f"To install it: pip install fsspec huggingface_hub. {hint}"
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = error
-        if "Unrecognized" in str(error):
-            hint = f"These are read: {', '.join(SCHEMES)}. {hint}"
-        else:
-            hint = None
-    problem = f"cannot be opened: {printable(str(reason).splitlines()[0], 300)}"
-    raise InputError(problem, source=_without_secrets(url), hint=hint)
-
-
-class _Answer:
-    """What a web server answers to the request for a file."""
-
-    def __init__(self, url: str, name: str) -> None:
-        from http.client import HTTPException
-        from urllib.error import HTTPError
-        from urllib.request import Request, urlopen
-
-        self._name = name
-        if name != url:
-            raise InputError(
-                "cannot be read: it holds a user's name or a password",
-                source=name,
-                hint="Download the file, and name that.",
-            )
-        try:
-            request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see _WEB
-            self._answer = urlopen(request, timeout=_PATIENCE)  # noqa: S310 - the same
-        except HTTPError as error:
-            error.close()
-            raise self._broken(f"the server says {error.code} {error.reason}") from None
-        except (OSError, HTTPException, ValueError) as error:
-            raise self._broken(str(getattr(error, "reason", error))) from None
-
-    def read(self, n_bytes: int) -> bytes:
-        from http.client import HTTPException
-
-        try:
-            piece: bytes = self._answer.read(n_bytes)
-        except (OSError, HTTPException) as error:
-            raise self._broken(str(error)) from None
-        if not piece and self._answer.length:
-            raise self._broken(f"the answer ends {self._answer.length:,} bytes too early")
-        return piece
-
-    def close(self) -> None:
-        self._answer.close()
-
-    def _broken(self, reason: str) -> InputError:
-        return InputError(f"cannot be read: {printable(reason, 300)}", source=self._name)
-
-
-class _Heard(io.RawIOBase):
-    """A file that tells how many bytes are read from it."""
-
-    def __init__(self, file: IO[bytes], hear: Callable[[int], None]) -> None:
-        self._file = file
-        self._hear = hear
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
-        self._hear(n)
-        return n
 
 
 def named(sources: Sequence[Source]) -> str | None:
@@ -402,11 +284,6 @@ def named(sources: Sequence[Source]) -> str | None:
     return f"{sources[0].name}{more}"
 
 
-def _without_secrets(url: str) -> str:
-    """Return a URL without the user and password that it may hold."""
-    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+://)[^/@?]*@", r"\1", url)
-
-
 @contextlib.contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file to be written, compressed as its suffix says; `-` is the standard output.
@@ -414,27 +291,28 @@ def written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     What is written stands there only when all of it is: an error leaves what was there before.
     """
     path = os.fspath(path)
+    packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
     try:
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-            with _at_once(path) as stored, _compressed(stored, path) as stream:
+            with _at_once(path) as stored, compressed(stored, packing) as stream:
                 yield stream
-        elif _URL.match(path):
-            if _WEB.match(path):
+        elif URL.match(path):
+            if WEB.match(path):
                 raise InputError("cannot be written: it is a web page", source=path)
             system, place = file_system(path)
             with (
                 system.open_output_stream(place, compression=None) as stored,
-                _compressed(cast(IO[bytes], stored), path) as stream,
+                compressed(cast(IO[bytes], stored), path) as stream,
             ):
                 yield stream
         else:
-            with _replacing(path) as stored, _compressed(stored, path) as stream:
+            with _replacing(path) as stored, compressed(stored, packing) as stream:
                 yield stream
     except InputError:
         raise
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"cannot be written: {reason}", source=_without_secrets(path)) from None
+        raise InputError(f"cannot be written: {reason}", source=without_secrets(path)) from None
 
 
 @contextlib.contextmanager
@@ -509,83 +387,6 @@ def _give_name(file: IO[bytes], folder: str, path: str) -> None:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def _compressed(stored: IO[bytes], path: str) -> Iterator[IO[bytes]]:
-    """Compress what is written, if the path's suffix says so."""
-    suffix = os.path.splitext(path.partition("?")[0] if _URL.match(path) else path)[1].lower()
-    if suffix == ".gz":
-        import gzip
-
-        with gzip.GzipFile("", "wb", 6, stored, mtime=0) as packed:  # the same bytes every time
-            yield cast(IO[bytes], packed)
-    elif suffix == ".bz2":
-        import bz2
-
-        with bz2.open(stored, "wb") as packed_bz2:
-            yield cast(IO[bytes], packed_bz2)
-    elif suffix == ".xz":
-        import lzma
-
-        with lzma.open(stored, "wb") as packed_xz:
-            yield cast(IO[bytes], packed_xz)
-    elif suffix in {".zst", ".lz4"}:
-        import pyarrow as pa
-
-        codec = "zstd" if suffix == ".zst" else "lz4"
-        target = pa.PythonFile(_KeptOpen(stored), "w")
-        with pa.CompressedOutputStream(target, codec) as packed_arrow:
-            yield cast(IO[bytes], packed_arrow)
-    else:
-        yield stored
-
-
-class _KeptOpen:
-    """A file to write into that whoever writes cannot close."""
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.write = file.write
-        self.flush = file.flush
-
-    def close(self) -> None:
-        self.closed = True
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def _decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
-    if kind == "gzip":
-        import gzip
-
-        # It asks for the zeros that may follow byte by byte; what holds them ready for it closes
-        # what it reads from: here that is not the file.
-        ready = io.BufferedReader(_Heard(stored, lambda n: None), io.DEFAULT_BUFFER_SIZE)
-        return cast(IO[bytes], gzip.open(ready))
-    if kind == "bz2":
-        import bz2
-
-        return cast(IO[bytes], bz2.open(stored))
-    if kind == "xz":
-        import lzma
-
-        return cast(IO[bytes], lzma.open(stored))
-    import pyarrow as pa
-
-    # It closes what it reads from: here that is not the file. Its own read() loses the memory that
-    # it was to fill, where the bytes cannot be decompressed.
-    kept_open = _Heard(stored, lambda n: None)
-    unpacked = pa.CompressedInputStream(pa.PythonFile(kept_open), kind)
-    return cast(IO[bytes], _Heard(cast(IO[bytes], unpacked), lambda n: None))

@@ -7,160 +7,38 @@ doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run o
 doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Sequence
+from functools import partial
 from io import SEEK_END, FileIO
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
 import numpy as np
 
-from cranfield.errors import InputError
-from cranfield.formats.columns import Role, What
-from cranfield.formats.lines import (
-    BYTE_ORDER_MARK,
-    NEWLINE,
-    NO_DATA,
-    NUMBER,
-    TAIL,
-    WHOLE,
-    Bytes,
-    Lines,
-    Record,
-    at_lines,
-    raw_blocks,
-    read_csv,
-    whole,
-)
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import SIZES, Block
+from cranfield.formats.columns import COLUMNS, What, stated_roles
+from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
-from cranfield.ids import Ids, decode
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_WINDOW = 1 << 16
-_HASH = 35
-_TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
+from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
+from cranfield.formats.values import NUMBER, WHOLE, whole
+from cranfield.formats.white_space import WhiteSpace
+from cranfield.formats.writing import write_blank_separated
+from cranfield.ids import decode, encode
 
 _RUN = "6 columns: query_id Q0 doc_id rank score tag"
 TREC_RUN = f"TREC run: {_RUN.partition(': ')[2]}"  # what a whole one is called
 _QRELS = "4 columns: query_id iteration doc_id grade"
+_STRATA = "5 columns: query_id iteration doc_id stratum grade"
+_PRELS = "5 columns: query_id doc_id grade method probability"
 
 
-class WhiteSpace(Lines):
-    """Lines of columns with white space between them; `more` columns may follow the last."""
-
-    decimals = True
-
-    def __init__(
-        self,
-        source: Source,
-        what: What,
-        columns: Mapping[Role, int],
-        expected: str,
-        *,
-        form: str,
-        more: bool = False,
-    ) -> None:
-        super().__init__(source, what, 0, columns, f"{form}: {expected.partition(': ')[2]}")
-        self._n_columns = int(expected.split()[0])
-        self._expected = expected
-        self._more = more
-
-    @property
-    def is_ranking(self) -> bool:
-        """Whether the order of the lines is the ranking: there are but two columns."""
-        return self._n_columns == 2
-
-    def query_of(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line that is no data."""
-        columns = line.split(None, self.columns["query"] + 1)
-        if not columns or columns[0].startswith(b"#"):
-            return None
-        return columns[min(self.columns["query"], len(columns) - 1)]
-
-    def records(self, raw: bytes) -> Iterator[Record]:
-        """Yield the lines of data, and what is wrong with their columns."""
-        for i, line in enumerate(raw.splitlines()):
-            if not is_data(line):
-                continue
-            columns = line.split(None, self._n_columns)  # and the rest, if there are more
-            n = len(columns)
-            fault = None
-            if n < self._n_columns or (n > self._n_columns and not self._more):
-                fault = InputError(
-                    f"expected {self._expected}; got {_count(line)}",
-                    hint=self._other_file(line.split(None, 6)),
-                    kind="columns",
-                )
-            elif n > self._n_columns and not self._is_ranked(columns):
-                fault = InputError(
-                    f"expected {self._expected}; got {_count(line)}, and column "
-                    f"{self.columns['rank'] + 1} is no rank: does an id hold white space?",
-                    hint="Write such ids in CSV, JSON, Parquet or Arrow.",
-                    kind="columns",
-                )
-            yield Record(i, line, columns, fault)
-
-    def tables(
-        self, raw: Bytes, columns: "dict[int, pa.DataType]"
-    ) -> Iterator["list[pa.Array] | None"]:
-        """Try to read the columns with Arrow; None if the block is not clean."""
-        for prepare in (_as_it_is, _single_spaces, _respaced):
-            yield self._read(prepare(raw), columns)
-
-    def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
-        if len(raw) == 0:
-            return None
-        n_columns = _first_line(raw).count(b" ") + 1
-        if n_columns < self._n_columns or (n_columns > self._n_columns and not self._more):
-            return None
-        arrays = read_csv(raw, " ", n_columns, columns)
-        if arrays is None or not _is_clean(raw, n_columns, len(arrays[0])):
-            return None
-        if n_columns > self._n_columns and "rank" in self.columns:
-            import pyarrow as pa
-
-            ranks = read_csv(raw, " ", n_columns, {self.columns["rank"]: pa.binary()})
-            if ranks is None or not Ids.of_arrow(ranks[0]).are_digits():
-                return None
-        # A comment begins with the first column, which is the query's nearly always.
-        query = Ids.of_arrow(arrays[0])
-        comments = query.begin_with(_HASH) if self.columns["query"] == 0 else b"\n#" in bytes(raw)
-        return None if comments else arrays
-
-    def _is_ranked(self, columns: list[bytes]) -> bool:
-        """Tell whether the rank column, if there is one, holds a whole number."""
-        return (
-            "rank" not in self.columns or WHOLE.fullmatch(columns[self.columns["rank"]]) is not None
-        )
-
-    def _other_file(self, columns: list[bytes]) -> str | None:
-        """Guess what was given in place of what was expected."""
-        if self.what == "qrels" and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
-            return "This looks like a run. The judgments come first: QRELS RUN."
-        if self.what == "a run" and len(columns) == 4 and WHOLE.fullmatch(columns[3]):
-            return "This looks like qrels. The judgments come first, once: QRELS RUN."
-        return None
-
-
-def qrels_rows(source: Source) -> WhiteSpace:
-    """Return judgments in TREC's form."""
-    columns: dict[Role, int] = {"query": 0, "doc": 2, "grade": 3}
-    return WhiteSpace(source, "qrels", columns, _QRELS, form="TREC qrels")
-
-
-def strata_rows(source: Source) -> WhiteSpace:
-    """Return judgments sampled by strata, as sample_eval.pl takes them."""
-    columns: dict[Role, int] = {"query": 0, "doc": 2, "grade": 4, "stratum": 3}
-    expected = "5 columns: query_id iteration doc_id stratum grade"
-    return WhiteSpace(source, "qrels", columns, expected, form="sampled qrels")
-
-
-def prels_rows(source: Source) -> WhiteSpace:
-    """Return judgments with inclusion probabilities, as the Million Query track has them."""
-    columns: dict[Role, int] = {"query": 0, "doc": 1, "grade": 2, "probability": 4}
-    expected = "5 columns: query_id doc_id grade method probability"
-    return WhiteSpace(source, "qrels", columns, expected, form="prels")
+def trec_rows(file: Beginning) -> WhiteSpace:
+    """Return judgments or a run in TREC's form, or one whose columns the user has numbered."""
+    if file.columns:
+        return _numbered(file)
+    if file.what is What.QRELS:
+        return WhiteSpace(file.source, What.QRELS, _QRELS, "TREC qrels")
+    return run_rows(file.source, file.sample)
 
 
 def run_rows(source: Source, sample: bytes) -> WhiteSpace:
@@ -181,35 +59,46 @@ def run_rows(source: Source, sample: bytes) -> WhiteSpace:
         raise error.at(source.name, number, text.decode("utf-8", "replace")) from None
 
 
-def marco_rows(source: Source) -> WhiteSpace:
+def _marco_rows(file: Beginning) -> WhiteSpace:
     """Return a run in MS MARCO's form: query, document, rank."""
+    if file.columns or file.what is What.QRELS:
+        return trec_rows(file)
+    return _marco(file.source)
+
+
+def _marco(source: Source) -> WhiteSpace:
     return _run(source, "3 columns: query_id doc_id rank", "MS MARCO run")
 
 
-def numbered_rows(
-    source: Source, what: What, columns: Mapping[Role, int], sample: bytes
-) -> WhiteSpace:
+def _sampled_rows(expected: str, form: str, file: Beginning) -> WhiteSpace:
+    """Return judgments that are a sample."""
+    return _numbered(file) if file.columns else WhiteSpace(file.source, What.QRELS, expected, form)
+
+
+def _numbered(file: Beginning) -> WhiteSpace:
     """Return rows whose columns the user has numbered."""
-    names = {"query": "query_id", "doc": "doc_id"}
-    at = {position: names.get(role, role) for role, position in columns.items()}
+    roles = stated_roles(file.columns, file.what)
+    columns = {role: one - 1 for role, one in roles.items() if isinstance(one, int)}
+    if len(columns) < len(roles) or not {"query", "doc"} <= columns.keys():
+        raise InputError(
+            "has no header with the columns that were stated",
+            source=file.source.name,
+            text=(file.sample.splitlines() or [b""])[0].decode("utf-8", "replace"),
+            hint="Of a file without a header, say the columns by their numbers, from 1: "
+            "query_id, doc_id and the number's.",
+            kind="columns",
+        )
+    ids = {"query": "query_id", "doc": "doc_id"}
+    at = {position: ids.get(role, role) for role, position in columns.items()}
     n = max(at) + 1
     text = " ".join(at.get(i, "-") for i in range(n))
-    form = "columns as stated"
-    return WhiteSpace(source, what, columns, f"{n} columns: {text}", form=form, more=True)
-
-
-_ROLES: Mapping[str, Role] = {
-    "query_id": "query",
-    "doc_id": "doc",
-    "rank": "rank",
-    "score": "score",
-}
+    return WhiteSpace(
+        file.source, file.what, f"{n} columns: {text}", "columns as stated", more=True
+    )
 
 
 def _run(source: Source, expected: str, form: str, *, more: bool = False) -> WhiteSpace:
-    names = expected.partition(": ")[2].split()
-    columns = {_ROLES[name]: i for i, name in enumerate(names) if name in _ROLES}
-    return WhiteSpace(source, "a run", columns, expected, form=form, more=more)
+    return WhiteSpace(source, What.RUN, expected, form, more=more)
 
 
 def _three_columns(source: Source, lines: list[list[bytes]]) -> WhiteSpace:
@@ -217,7 +106,7 @@ def _three_columns(source: Source, lines: list[list[bytes]]) -> WhiteSpace:
     if all(map(NUMBER.fullmatch, third)) and not all(map(WHOLE.fullmatch, third)):
         return _run(source, "3 columns: query_id doc_id score", "run without Q0, rank and tag")
     if _are_ranks(lines, 2):
-        return marco_rows(source)
+        return _marco(source)
     raise _ambiguous(3, "the third may be a rank, a score or a grade")
 
 
@@ -294,7 +183,7 @@ def run_tag(source: Source) -> str:
 
 def _last_at_end(file: FileIO) -> bytes:
     """Return the last line of data, looking at no more of the file's end than it takes."""
-    length, size = file.seek(0, SEEK_END), TAIL
+    length, size = file.seek(0, SEEK_END), SIZES.tail
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
@@ -308,78 +197,105 @@ def _last_data(lines: list[bytes]) -> bytes:
     return next((line for line in reversed(lines) if is_data(line)), b"")
 
 
-def is_data(line: bytes) -> bool:
-    """Tell whether a line is neither blank nor a comment."""
-    line = line.lstrip()
-    return bool(line) and not line.startswith(b"#")
+# ---- writing --------------------------------------------------------------------------------
 
 
-# The first character of the first line, below another, that is neither blank nor a comment.
-_DATA = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
-_BLANK_LINES = re.compile(rb"[\r\n]\s*+")
+def _write_trec(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+    label = b"_".join(encode(target.tag).split()) or b"run"
+
+    def columns(block: Block) -> list[Any]:
+        if target.what is What.QRELS:
+            return [block.query, b"0", block.doc, block.value]
+        score = block.value if block.value is not None else _falling(block)
+        return [block.query, b"Q0", block.doc, block.rank, score, label]
+
+    write_blank_separated(stream, blocks, columns, b" ")
 
 
-def data_begin(text: bytes) -> int | None:
-    """Return where the first line of data begins, behind its blanks; None if there is none."""
-    begin = len(text) - len(text.removeprefix(BYTE_ORDER_MARK).lstrip())
-    if begin == len(text):
-        return None
-    if text[begin] != _HASH:
-        return begin
-    found = _DATA.search(text, begin)
-    return None if found is None else found.start(1)
+def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+    def columns(block: Block) -> list[Any]:
+        if target.what is What.QRELS:
+            return [block.query, b"0", block.doc, block.value]
+        rank = block.columns["rank"]
+        begins = np.zeros(len(block), np.int64)
+        begins[block.query.begins()] = 1
+        rows = np.lexsort((rank, np.cumsum(begins)))
+        return [block.query.take(rows), block.doc.take(rows), rank[rows]]
+
+    write_blank_separated(stream, blocks, columns, b"\t")
 
 
-_COLUMN = re.compile(rb"\S+")
-_LONG = 1 << 16  # of a longer line, a list of its columns may take 40 times the memory
+def _falling(block: Block) -> Any:
+    """Return scores by which the rows rank as by their rank: the last of a query has 1."""
+    rank, begins = block.columns["rank"], block.query.begins()
+    last = np.maximum.reduceat(rank, begins)
+    return np.repeat(last, np.diff(np.append(begins, len(block)))) + 1 - rank
 
 
-def _count(line: bytes) -> int:
-    """Return how many columns the line has."""
-    return sum(1 for _ in _COLUMN.finditer(line))
+def _write_sampled(
+    places: Sequence[str], stream: IO[bytes], blocks: Iterable[Block], target: Target
+) -> None:
+    """Write judgments that are a sample; `places` are the columns of a line."""
+
+    def columns(block: Block) -> list[Any]:
+        for role in places:
+            if role in COLUMNS and role not in ("query", "doc") and role not in block.columns:
+                raise OptionError(f"these judgments have no {role}, which the format needs")
+        known = {"query": block.query, "doc": block.doc, **block.columns}
+        return [known.get(role, b"0") for role in places]
+
+    write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _as_it_is(raw: Bytes) -> Bytes:
-    return raw if raw[-1] == NEWLINE else np.append(raw, np.uint8(NEWLINE))
-
-
-def _single_spaces(raw: Bytes) -> Bytes:
-    text = raw.tobytes().replace(b"\r\n", b"\n").translate(_TO_SPACES)
-    return _as_it_is(np.frombuffer(text, np.uint8))
-
-
-def _respaced(raw: Bytes) -> Bytes:
-    lines = [
-        b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
-        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
-        if is_data(line)
-    ]
-    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
-
-
-def _respaced_long(line: bytes) -> bytes:
-    line = line.strip().translate(_TO_SPACES)
-    while b"  " in line:
-        line = line.replace(b"  ", b" ")
-    return line
-
-
-def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
-    """Tell whether one white space character follows each column, none stands beside another.
-
-    Then nothing was read as a part of an identifier, or as an empty column, that the eye would
-    not see there.
-    """
-    n_spaces = 0
-    for begin in range(0, len(raw), _WINDOW):  # small pieces stay in the cache
-        piece = raw[begin : begin + _WINDOW + 1]
-        space = piece <= 32
-        n_spaces += int(np.count_nonzero(space[:_WINDOW]))
-        if (space[1:] & space[:-1]).any():
-            return False
-    return bool(n_spaces == n_columns * n_rows and raw[0] > 32)
-
-
-def _first_line(raw: Bytes) -> bytes:
-    start = raw[:4096].tobytes()
-    return (start if b"\n" in start else raw.tobytes()).split(b"\n", 1)[0]
+register(
+    Format(
+        "trec",
+        "TREC, any white space",
+        _write_trec,
+        read=trec_rows,
+        suffixes=(".run", ".trec", ".qrels", ".txt", ".res"),
+        is_named=False,
+        qrels=Holds("`query_id iteration doc_id grade`", ("grade",)),
+        runs=Holds(
+            "`query_id Q0 doc_id rank score tag`; also without the tag or the Q0 (five columns), "
+            "`query_id Q0 doc_id score` with fractions, `query_id doc_id rank score` (four), "
+            "`query_id doc_id score` with fractions (three), `query_id doc_id` in order (two)",
+            ("score", "rank"),
+            needs_rank=True,
+        ),
+        aliases=("qrels",),
+    )
+)
+register(
+    Format(
+        "msmarco",
+        "MS MARCO",
+        _write_marco,
+        read=_marco_rows,
+        qrels=Holds("`query_id 0 doc_id grade`", ("grade",)),
+        runs=Holds(
+            "`query_id doc_id rank`; found without being named where the ranks of each query are "
+            "1, 2, 3, ...",
+            ("score", "rank"),
+            needs_rank=True,
+        ),
+    )
+)
+register(
+    Format(
+        "strata",
+        "judgments sampled by strata, as sample_eval.pl takes them",
+        partial(_write_sampled, ("query", "iteration", "doc", "stratum", "grade")),
+        read=partial(_sampled_rows, _STRATA, "sampled qrels"),
+        qrels=Holds("`query_id iteration doc_id stratum grade`", ("grade", "stratum")),
+    )
+)
+register(
+    Format(
+        "prels",
+        "the Million Query track's prels",
+        partial(_write_sampled, ("query", "doc", "grade", "method", "probability")),
+        read=partial(_sampled_rows, _PRELS, "prels"),
+        qrels=Holds("`query_id doc_id grade method probability`", ("grade", "probability")),
+    )
+)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.errors import InputError, MeasureError
-from cranfield.formats.objects import by_position, documents_of, graded_one, is_list, is_whole
+from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
+from cranfield.formats.values import is_whole
 from cranfield.judge import judge
 from cranfield.judged import ENDLESS, Judged
 from cranfield.measures.parameters import NUMBER, Depth, Gains, finite, written

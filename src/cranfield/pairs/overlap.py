@@ -9,7 +9,8 @@ from typing import Any, Literal, Union, get_args, overload
 import numpy as np
 
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
-from cranfield.formats.objects import as_text, scores_of
+from cranfield.formats.identifiers import as_text
+from cranfield.formats.values import scores_of
 from cranfield.ids import encode
 from cranfield.notes import Note, lines_of
 from cranfield.ranked import Floats, Ints, mean, powers, ratio, total

@@ -23,9 +23,9 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
 from cranfield.formats.columns import plain_name
 from cranfield.formats.frames import arrow_table, is_table
-from cranfield.formats.lines import BYTE_ORDER_MARK, read_csv, refuse_binary
-from cranfield.formats.objects import as_text
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import Source
+from cranfield.formats.text import BYTE_ORDER_MARK, read_csv, refuse_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa

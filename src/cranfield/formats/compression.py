@@ -1,0 +1,129 @@
+"""Compression: how a file is compressed, found from its first bytes or its name."""
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
+
+SUFFIXES = {".gz", ".bz2", ".xz", ".zst", ".lz4"}
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
+
+
+def compression_of(start: bytes) -> str | None:
+    """Return how a file is compressed that begins with these ten bytes; None if it is not."""
+    if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
+        return "bz2"
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+
+
+class Heard(io.RawIOBase):
+    """A file that tells how many bytes are read from it."""
+
+    def __init__(self, file: IO[bytes], hear: Callable[[int], None]) -> None:
+        self._file = file
+        self._hear = hear
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether one can go to any place in it."""
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._file.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into the buffer; tell how many bytes."""
+        n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
+        self._hear(n)
+        return n
+
+
+def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
+    """Return what a compressed file holds."""
+    if kind == "gzip":
+        import gzip
+
+        # It asks for the zeros that may follow byte by byte; what holds them ready for it closes
+        # what it reads from: here that is not the file.
+        ready = io.BufferedReader(Heard(stored, lambda n: None), io.DEFAULT_BUFFER_SIZE)
+        return cast(IO[bytes], gzip.open(ready))
+    if kind == "bz2":
+        import bz2
+
+        return cast(IO[bytes], bz2.open(stored))
+    if kind == "xz":
+        import lzma
+
+        return cast(IO[bytes], lzma.open(stored))
+    import pyarrow as pa
+
+    # It closes what it reads from: here that is not the file. Its own read() loses the memory that
+    # it was to fill, where the bytes cannot be decompressed.
+    kept_open = Heard(stored, lambda n: None)
+    unpacked = pa.CompressedInputStream(pa.PythonFile(kept_open), kind)
+    return cast(IO[bytes], Heard(cast(IO[bytes], unpacked), lambda n: None))
+
+
+@contextlib.contextmanager
+def compressed(stored: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+    """Compress what is written, if the suffix of its name says so."""
+    if suffix == ".gz":
+        import gzip
+
+        with gzip.GzipFile("", "wb", 6, stored, mtime=0) as packed:  # the same bytes every time
+            yield cast(IO[bytes], packed)
+    elif suffix == ".bz2":
+        import bz2
+
+        with bz2.open(stored, "wb") as packed_bz2:
+            yield cast(IO[bytes], packed_bz2)
+    elif suffix == ".xz":
+        import lzma
+
+        with lzma.open(stored, "wb") as packed_xz:
+            yield cast(IO[bytes], packed_xz)
+    elif suffix in {".zst", ".lz4"}:
+        import pyarrow as pa
+
+        codec = "zstd" if suffix == ".zst" else "lz4"
+        target = pa.PythonFile(_KeptOpen(stored), "w")
+        with pa.CompressedOutputStream(target, codec) as packed_arrow:
+            yield cast(IO[bytes], packed_arrow)
+    else:
+        yield stored
+
+
+class _KeptOpen:
+    """A file to write into that whoever writes cannot close."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+        self.flush = file.flush
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False

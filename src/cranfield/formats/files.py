@@ -1,0 +1,253 @@
+"""Files of runs and judgments: which there are, and what they hold."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from cranfield.errors import InputError, OptionError, one_of
+from cranfield.formats.block import Errors, Load, Progress, Role, Rows
+from cranfield.formats.columns import COLUMNS, ColumnsLike, What, stated_roles
+from cranfield.formats.register import FORMATS, Beginning, Format, format_of, names_of
+from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats.text import (
+    LONGEST_LINE,
+    NO_DATA,
+    data_begin,
+    is_data,
+    refuse_binary,
+)
+from cranfield.formats.values import WHOLE
+
+Path = str | os.PathLike[str]
+
+_SAMPLE = 1 << 16
+_LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
+
+
+class Files(Rows):
+    """The rows of one file, or of several as one table; opened when they are first asked for."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        what: What,
+        form: Format | None,
+        columns: ColumnsLike | None,
+    ) -> None:
+        self.sources = sources
+        self._what = what
+        self._form = form
+        self._columns = columns
+        self._rows: list[Rows] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: wherever it is, it opens the files anew."""
+        return {**self.__dict__, "_rows": None}
+
+    @property
+    def rows(self) -> list[Rows]:
+        """The rows of each file."""
+        if self._rows is None:
+            self._rows = [
+                _recognised(source, self._what, self._form, self._columns)
+                for source in self.sources
+            ]
+            self._refuse_mixture(self._rows)
+        return self._rows
+
+    def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
+        """Raise InputError unless all files have the same columns, where that matters."""
+        for role, column in COLUMNS.items():
+            for one, source in zip(rows, self.sources, strict=True):
+                if column.several and (role in one.numbers) != (role in rows[0].numbers):
+                    raise InputError(
+                        f"was read as {one.form}, and {self.sources[0].name} as {rows[0].form}: "
+                        f"files of one table all have {column.several}, or none has",
+                        source=source.name,
+                        kind="columns",
+                    )
+
+    @property
+    def form(self) -> str:  # type: ignore[override] # known once they are opened
+        """What the files were understood to be, in words."""
+        forms = "; ".join(dict.fromkeys(one.form for one in self.rows))
+        return forms if len(self.rows) == 1 else f"{len(self.rows):,} files, {forms}"
+
+    @property
+    def numbers(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
+        """Which columns of numbers all of the files have."""
+        return frozenset.intersection(*(one.numbers for one in self.rows))
+
+    @property
+    def is_text(self) -> bool:  # type: ignore[override] # known once they are opened
+        """Whether the files are lines of text."""
+        return any(one.is_text for one in self.rows)
+
+    @property
+    def is_ranking(self) -> bool:  # type: ignore[override] # known once they are opened
+        """Whether the order of the rows is the ranking."""
+        return all(one.is_ranking for one in self.rows)
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows in blocks, file after file."""
+        wanted = tuple(wanted)
+        for one in self.rows:
+            yield from one.blocks(wanted, errors, progress)
+
+
+def file_rows(
+    path: Path | Sequence[Path],
+    what: What,
+    name: str | None = None,
+    columns: ColumnsLike | None = None,
+    errors: Errors = "strict",
+) -> Rows:
+    """Return the rows of a file, a folder, a URL, or of several files as one table.
+
+    `name` is the format's, None if it is to be found out. Raises OptionError for a format or a
+    column that does not exist. What is wrong with the files is said when they are read.
+    """
+    form = None
+    if name is not None:
+        one_of("format", name, names_of(what))
+        form = format_of(name)
+    stated_roles(columns, what)
+    if form is not None and form.read_groups is not None:
+        if columns or not isinstance(path, str | os.PathLike):
+            raise OptionError(f"format={name!r} takes one file, and no columns")
+        return form.read_groups(Source(path), errors)
+    paths = [path] if isinstance(path, str | os.PathLike) else path
+    every = [one for each in paths for one in _expanded(os.fspath(each), what)]
+    if not every:
+        raise InputError("no file is given")
+    return Files([Source(one) for one in every], what, form, columns)
+
+
+def _expanded(path: str, what: What) -> list[str]:
+    """Return the files that a path stands for: itself, or those of a glob or a folder."""
+    if os.path.isdir(path):
+        return _in_folder(path, what)
+    if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
+        found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+        if not found:
+            raise InputError("no file has such a name", source=path)
+        return found
+    return [path]
+
+
+def _in_folder(path: str, what: What) -> list[str]:
+    """Return the files of a BEIR folder's judgments, or of a table written in parts."""
+    names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
+    if what is What.QRELS and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
+        return _in_folder(os.path.join(path, "qrels"), what)
+    tests = [name for name in names if os.path.splitext(name)[0] == "test" and "." in name]
+    if what is What.QRELS and len(tests) == 1:
+        return [os.path.join(path, tests[0])]
+    parts = sorted(
+        os.path.join(folder, name)
+        for folder, _, files in os.walk(path)
+        for name in files
+        if name.lower().endswith((".parquet", ".pq")) and not name.startswith((".", "_"))
+    )
+    if parts:
+        return parts
+    qrels = [name for name in names if name.endswith((".tsv", ".jsonl"))]
+    if what is What.QRELS and len(qrels) == 1:
+        return [os.path.join(path, qrels[0])]
+    shown = ", ".join(map(repr, names[:10])) or "nothing"
+    raise InputError(
+        f"is a directory, not a file; it holds {shown}",
+        source=path,
+        hint="Of a BEIR folder, qrels/test.tsv is read; of any other, its Parquet files, as one "
+        "table. Name the file, or several by a glob in quotation marks.",
+    )
+
+
+def _recognised(
+    source: Source, what: What, form: Format | None, columns: ColumnsLike | None
+) -> Rows:
+    """Return a file's rows, in the format that is stated, or else found from content and name."""
+    file = Beginning(source, what, _sample(source), columns)
+    if form is None:
+        found = _sniffed(file, [one for one in FORMATS.values() if one.magic])
+        if found is not None:
+            return found
+        _refuse_no_text(source, file.sample)
+        form = FORMATS.get(SUFFIXES.get(source.suffix, ""))
+        if form is None or not form.is_named:
+            found = _sniffed(file, [one for one in FORMATS.values() if not one.magic])
+            if found is not None:
+                return found
+            form = FORMATS["trec"]
+    if not form.magic:
+        _refuse_no_text(source, file.sample)
+    assert form.read is not None  # noqa: S101 - those that are read in groups are stated
+    return form.read(file)
+
+
+def _sniffed(file: Beginning, formats: Iterable[Format]) -> Rows | None:
+    """Return the rows of the first format that the file looks like."""
+    return next((rows for one in formats if (rows := one.sniff(file)) is not None), None)
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Tell whether a file begins as one that is no text."""
+    return any(sample.startswith(magic) for one in FORMATS.values() for magic in one.magic)
+
+
+def _refuse_no_text(source: Source, sample: bytes) -> None:
+    refuse_binary(source, sample[:4096])
+    if data_begin(sample) is None:
+        if len(sample) < _LONGEST_PREFACE:
+            raise InputError(NO_DATA, source=source.name)
+        raise InputError(
+            f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
+            source=source.name,
+            hint="The file is read no further: remove what stands above the data.",
+        )
+
+
+def what_is(path: Path) -> What | None:
+    """Tell a run from judgments by the file's columns, or else its name; None if that cannot be."""
+    first = _expanded(os.fspath(path), What.QRELS)[0]
+    if not os.path.isfile(first):
+        return None  # what can be read only once is not looked at
+    source = Source(first)
+    name = os.path.basename(source.path).lower()
+    if "qrels" in name or source.suffix == ".qrels":
+        return What.QRELS
+    try:
+        taken = _recognised(source, What.QRELS, None, None).form.split(", ")
+    except InputError:
+        return What.RUN
+    if taken[0].startswith("JSON: "):  # grades or scores, both are numbers
+        return What.RUN if source.suffix == ".run" else None
+    if taken[0].startswith("TREC"):
+        lines = [line.split() for line in _sample(source).splitlines() if is_data(line)]
+        judged = all(len(line) == 4 and WHOLE.fullmatch(line[3]) for line in lines)
+        return What.QRELS if judged else What.RUN
+    return What.RUN if taken[-1] == "score" and "corpus-id" not in taken else What.QRELS
+
+
+def _sample(source: Source) -> bytes:
+    """Return some first lines of the file, so many that a line of data is among them.
+
+    A line longer than any that is read may be cut off, and so may be what is no text.
+    """
+    size = _SAMPLE
+    while True:
+        sample = source.start(size)
+        if len(sample) < size:
+            return sample
+        lines = sample[: sample.rfind(b"\n") + 1]
+        if data_begin(lines) is not None:
+            return lines
+        begin = data_begin(sample)
+        if _is_binary(sample) or size >= _LONGEST_PREFACE:
+            return sample
+        if begin is not None and size - begin >= LONGEST_LINE:
+            return sample
+        size *= 16

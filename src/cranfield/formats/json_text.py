@@ -1,0 +1,188 @@
+"""JSON text: values taken from it one after the other, and the lines where names stand in it."""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from typing import IO, Any
+
+from cranfield.errors import InputError
+from cranfield.formats.source import Source
+from cranfield.formats.text import LONGEST_LINE
+
+_PIECE = 1 << 20
+_AROUND = 100  # bytes of a line that are shown before a name, and behind it
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+class WrittenNumber(str):
+    """A number as it is written."""
+
+
+class Repeated(list[tuple[str, Any]]):
+    """An object's (name, value), of which a name stands twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else Repeated(pairs)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+# The same, with numbers as they are written.
+RECORDS = json.JSONDecoder(
+    parse_float=WrittenNumber,
+    parse_int=WrittenNumber,
+    parse_constant=WrittenNumber,
+    object_pairs_hook=_object,
+)
+
+
+class Window:
+    """A piece of a JSON text, from which values are taken one after the other."""
+
+    def __init__(self, stream: Any, source: Source, decoder: json.JSONDecoder = _DECODER) -> None:
+        self._decoder = decoder
+        self._stream = stream
+        self._source = source
+        self._raw = b""
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self.line = 1
+        self._more()
+        self._text = self._text.removeprefix("\ufeff")
+
+    def _more(self) -> None:
+        """Read as much again as is held, at least a piece."""
+        size = max(_PIECE, len(self._text) - self._at)
+        raw = self._raw + (self._stream.read(size) or b"")
+        self._ended = len(raw) == len(self._raw)
+        # A character may be cut in two at the end.
+        cut = len(raw)
+        if not self._ended:
+            while cut and len(raw) - cut < 4 and raw[cut - 1] & 0xC0 == 0x80:
+                cut -= 1
+            if cut and raw[cut - 1] >= 0xC0:
+                cut -= 1
+            else:
+                cut = len(raw)
+        self._text = self._text[self._at :] + raw[:cut].decode("utf-8", "surrogateescape")
+        self._raw = raw[cut:]
+        self._at = 0
+
+    def next(self) -> str:
+        """Return the next character that is no blank, "" at the end."""
+        while True:
+            at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr] # it always matches
+            self.line += self._text.count("\n", self._at, at)
+            self._at = at
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def take(self, character: str) -> None:
+        """Pass over a character that must be next."""
+        if self.next() != character:
+            raise self.error(f"expected {character!r}, got {self.next() or 'the end'!r}")
+        self._at += 1
+
+    def members(self, brackets: str) -> Iterator[int]:
+        """Yield the line of each member of an object, "{}", or of a list, "[]": it is to be taken.
+
+        What is between the brackets is all that there is.
+        """
+        self.take(brackets[0])
+        more = self.next() != brackets[1]
+        while more:
+            self.next()
+            yield self.line
+            more = self.next() != brackets[1]
+            if more:
+                self.take(",")
+        self.take(brackets[1])
+        if self.next():
+            raise self.error(
+                "goes on after the end of its JSON object",
+                hint="If each line is an object, these are JSON lines: name the file .jsonl, or "
+                "say format='jsonl' (--run-format jsonl, --qrels-format jsonl).",
+            )
+
+    def value(self) -> Any:
+        """Return the value that is next."""
+        self.next()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._at)
+            except (json.JSONDecodeError, RecursionError, ValueError) as error:
+                # What is cut off by the window's end is at fault there, or a text before it is.
+                cut_off = isinstance(error, json.JSONDecodeError) and (
+                    len(self._text) - error.pos <= LONGEST_LINE
+                    or error.msg.startswith("Unterminated string")
+                )
+                if self._ended or not cut_off:
+                    raise self._broken(error) from None
+                self._more()
+                continue
+            if end == len(self._text) and not self._ended:  # a number may go on
+                self._more()
+                continue
+            self.line += self._text.count("\n", self._at, end)
+            self._at = end
+            return value
+
+    def _broken(self, error: Exception) -> InputError:
+        if isinstance(error, json.JSONDecodeError):
+            self.line += self._text.count("\n", self._at, error.pos)
+            self._at = error.pos
+            return self.error(error.msg[:1].lower() + error.msg[1:])
+        return self.error(
+            "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        )
+
+    def error(self, problem: str, hint: str | None = None) -> InputError:
+        """Return an error that names the place."""
+        begin = self._text.rfind("\n", 0, self._at) + 1
+        end = self._text.find("\n", self._at)
+        line = self._text[max(begin, self._at - 60) : end if end >= 0 else None]
+        return InputError(
+            f"is no JSON: {problem}",
+            source=self._source.name,
+            line=self.line,
+            text=line[:200],
+            hint=hint,
+            kind="text",
+        )
+
+
+def spellings(text: str) -> set[bytes]:
+    """Return how a text may stand in a JSON file."""
+    spellings = {json.dumps(text).encode()}
+    with contextlib.suppress(UnicodeEncodeError):  # half of a surrogate pair stands escaped
+        spellings.add(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogateescape"))
+    return spellings
+
+
+def occurrences(stream: IO[bytes], names: set[bytes]) -> Iterator[tuple[int, bytes, str]]:
+    """Yield (number of the line, name, text around) wherever one of the names stands."""
+    any_name = re.compile(b"|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    margin = max(map(len, names)) + _AROUND
+    window, line, begin = b"", 1, 0
+    while True:
+        piece = stream.read(_PIECE)
+        window += piece
+        whole = max(0, len(window) - margin) if piece else len(window)  # a name may be cut off
+        for found in any_name.finditer(window, begin):
+            if found.start() >= whole:
+                break
+            begin = found.start()
+            above = window[max(0, begin - _AROUND) : begin].rpartition(b"\n")[2]
+            text = above + window[begin : begin + margin].partition(b"\n")[0]
+            shown = text[: len(above) + _AROUND].decode("utf-8", "replace").strip()
+            yield line + window.count(b"\n", 0, begin), found[0], shown
+            begin = found.end()
+        if not piece:
+            return
+        cut = max(0, whole - _AROUND)
+        line += window.count(b"\n", 0, cut)
+        window, begin = window[cut:], max(begin, whole) - cut

@@ -1,0 +1,143 @@
+"""Format: one way in which files hold runs or judgments. The register has them all."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from cranfield.formats.block import Block, Errors, Role, Rows
+from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.objects import Groups
+from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats.text import LONGEST_LINE, data_begin, too_long
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A file whose rows are wanted: its first lines, and what was said of it."""
+
+    source: Source
+    what: What
+    sample: bytes  # some first lines, one of data among them
+    columns: ColumnsLike | None = None
+
+    @property
+    def are_numbered(self) -> bool:
+        """Whether columns were stated by their numbers."""
+        return any(isinstance(at, int) for at in (self.columns or {}).values())
+
+    def refuse_long_line(self) -> None:
+        """Raise InputError if the first line of data is longer than what is read as one."""
+        begin = data_begin(self.sample) or 0
+        end = self.sample.find(b"\n", begin)
+        if (end if end >= 0 else len(self.sample)) - begin >= LONGEST_LINE:
+            raise too_long(self.source, self.sample.rfind(b"\n", 0, begin) + 1)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file to be written."""
+
+    path: str
+    what: What
+    tag: str = ""  # the system's name, for a TREC run
+    is_text: bool = True  # False: some ids are no UTF-8, which columns of text cannot hold
+
+    @property
+    def suffix(self) -> str:
+        """What the file's name says that it is."""
+        return Source(self.path).suffix
+
+
+@dataclass(frozen=True)
+class Holds:
+    """What a row of a format has room for, of a run or of judgments.
+
+    `row` says what it looks like, for the documentation. `columns` are the roles that it holds
+    beside the ids of query and document; None: any. `one_number`: only the first of them that there
+    is. `needs_rank`: it has a rank, also where the run has none.
+    """
+
+    row: str
+    columns: Sequence[Role] | None = None
+    one_number: bool = False
+    needs_rank: bool = False
+
+    def kept(self, roles: Iterable[Role]) -> frozenset[Role]:
+        """Return which columns of a table are kept in this format."""
+        if self.columns is None:
+            return frozenset(roles)
+        found = [role for role in self.columns if role in frozenset(roles)]
+        return frozenset(found[:1] if self.one_number else found)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way in which files hold runs or judgments; `register` makes it known.
+
+    Args:
+        name: what users call it: `format=`, `--run-format`.
+        title: what the documentation calls it.
+        write: writes blocks of rows. The blocks of a run have ranks where the format needs them.
+        read: returns the rows of a file that is, or is said to be, in this format.
+        read_groups: the same for judgments in groups, read whole; then `read` is not needed.
+        sniff: returns the rows of a file that looks as if it were in this format; None if it does
+            not.
+        magic: the first bytes of such a file, if it is no text.
+        suffixes: what the names of such files end with.
+        is_named: whether the suffix alone says that a file is in this format. Else, as with
+            `.txt`, its lines say so.
+        qrels, runs: what it has room for; None if it cannot hold such data.
+        aliases: other names for judgments in this format.
+        has_empty: whether it can say that a query has no rows.
+        takes: tells whether it can hold some judgments in groups, if it is for such only.
+
+    """
+
+    name: str
+    title: str
+    write: Callable[[IO[bytes], Iterable[Block], Target], None]
+    read: Callable[[Beginning], Rows] | None = None
+    read_groups: Callable[[Source, Errors], Groups] | None = None
+    sniff: Callable[[Beginning], Rows | None] = lambda beginning: None
+    magic: Sequence[bytes] = ()
+    suffixes: Sequence[str] = ()
+    is_named: bool = True
+    qrels: Holds | None = None
+    runs: Holds | None = None
+    aliases: Sequence[str] = ()
+    has_empty: bool = False
+    takes: Callable[[Groups], bool] | None = None
+
+    def holds(self, what: What) -> Holds | None:
+        """Return what it has room for; None if it cannot hold such data."""
+        return self.runs if what is What.RUN else self.qrels
+
+    def can_hold(self, groups: Groups) -> bool:
+        """Tell whether it can hold judgments in groups."""
+        if self.takes is not None:
+            return self.takes(groups)
+        kept = frozenset() if self.qrels is None else self.qrels.kept(groups.numbers)
+        return kept == groups.numbers and groups.are_grades and not groups.has_subgroups
+
+
+#: Every format, by its name.
+FORMATS: dict[str, Format] = {}
+
+
+def register(one: Format) -> Format:
+    """Make a format known: to readers, writers, the command line and the documentation."""
+    FORMATS[one.name] = one
+    SUFFIXES.update(dict.fromkeys(one.suffixes, one.name))
+    return one
+
+
+def names_of(what: What) -> list[str]:
+    """Return the names of the formats that hold runs, or judgments."""
+    some = [one for one in FORMATS.values() if one.holds(what)]
+    aliases = [alias for one in some for alias in one.aliases if what is What.QRELS]
+    return [*(one.name for one in some), *aliases]
+
+
+def format_of(name: str) -> Format:
+    """Return the format of a name, or another name, that is known."""
+    return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))

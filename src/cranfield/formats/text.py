@@ -1,0 +1,209 @@
+"""Text: bytes in blocks of whole lines, cut where the query changes."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.errors import InputError
+from cranfield.formats.block import SIZES, Progress
+from cranfield.formats.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Bytes = NDArray[np.uint8]
+
+LONGEST_LINE = 1 << 20  # bytes; a longer one may be refused
+NEWLINE = 10
+HASH = 35
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NO_DATA = "holds no data: it is empty or has only comments and blank lines"
+
+
+def is_data(line: bytes) -> bool:
+    """Tell whether a line is neither blank nor a comment."""
+    line = line.lstrip()
+    return bool(line) and not line.startswith(b"#")
+
+
+# The first character of the first line, below another, that is neither blank nor a comment.
+_DATA = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
+
+
+def data_begin(text: bytes) -> int | None:
+    """Return where the first line of data begins, behind its blanks; None if there is none."""
+    begin = len(text) - len(text.removeprefix(BYTE_ORDER_MARK).lstrip())
+    if begin == len(text):
+        return None
+    if text[begin] != HASH:
+        return begin
+    found = _DATA.search(text, begin)
+    return None if found is None else found.start(1)
+
+
+def raw_blocks(
+    source: Source,
+    cut: Callable[[Bytes], int],
+    spare: list[Bytes],
+    begin: int = 0,
+    progress: Progress | None = None,
+) -> Iterator[tuple[int, Bytes]]:
+    """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says."""
+    with source.open(progress) as stream:
+        # What stands before the first byte of data is in the first block, too.
+        size = begin + len(BYTE_ORDER_MARK) + SIZES.bytes
+        offset, rest = 0, np.zeros(0, np.uint8)
+        while True:
+            needed = len(rest) + size
+            buffer = spare.pop() if spare else np.empty(needed + SIZES.bytes // 4, np.uint8)
+            if len(buffer) < needed:
+                buffer = np.empty(needed, np.uint8)
+            buffer[: len(rest)] = rest
+            filled = _fill(stream, buffer[:needed], len(rest))
+            data = buffer[:filled]
+            if offset == 0 and len(rest) == 0:
+                start = data[:4096].tobytes()
+                refuse_binary(source, start)
+                # A byte order mark is no part of an id.
+                offset = max(begin, 3 if start.startswith(BYTE_ORDER_MARK) else 0)
+                data = data[offset:]
+            if filled < needed:  # the end
+                if not _only_line_ends(data):
+                    yield offset, data
+                return
+            at = cut(data)
+            rest = data[at:].copy()
+            if at:
+                if not _only_line_ends(data[:at]):
+                    yield offset, data[:at]
+                offset, size = offset + at, SIZES.bytes
+            else:
+                if len(data) > LONGEST_LINE and not (data == NEWLINE).any():
+                    raise too_long(source, offset)
+                size *= 2  # one query fills the block: take twice as much
+
+
+def too_long(source: Source, begin: int) -> InputError:
+    """Return an error about the line at byte `begin`, which is longer than what is read as one."""
+    number, left = 1, begin
+    with source.open() as stream:
+        while left > 0 and (chunk := stream.read(min(left, SIZES.bytes))):
+            number += chunk.count(b"\n")
+            left -= len(chunk)
+        text = stream.read(1000)
+    return InputError(
+        f"the line is longer than {LONGEST_LINE:,} bytes",
+        source=source.name,
+        line=number,
+        text=text.decode("utf-8", "replace"),
+        hint="Leave out the columns that are not needed, or write the table as Parquet or Arrow, "
+        "where an id may be of any length. A file without line ends is no table of text.",
+        kind="text",
+    )
+
+
+def _only_line_ends(data: Bytes) -> bool:
+    return len(data) == 0 or (data[0] in b"\r\n" and not data.tobytes().strip(b"\r\n"))
+
+
+def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
+    """Read into the buffer behind what it holds; return how much it then holds."""
+    while filled < len(buffer):
+        n = stream.readinto(buffer[filled:].data)  # type: ignore[attr-defined] # binary ones have it
+        if not n:
+            break
+        filled += n
+    return filled
+
+
+def refuse_binary(source: Source, start: bytes) -> None:
+    """Raise InputError if the first bytes of a file are no text."""
+    if b"\0" not in start:
+        return
+    if _is_utf16(start):
+        problem, hint = "is no text in UTF-8: it holds null bytes", "It looks like UTF-16"
+        raise InputError(problem, source=source.name, hint=f"{hint}; save it as UTF-8.")
+    raise InputError("is binary, no text: it holds null bytes", source=source.name)
+
+
+def _is_utf16(start: bytes) -> bool:
+    """Tell by a byte order mark, or by zeros in every other byte of the first line."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    line = start.partition(b"\n")[0]
+    for zeros, texts in ((line[1::2], line[::2]), (line[::2], line[1::2])):
+        # Below a tab there are only bytes that text has not.
+        if len(texts) > 1 and not zeros.strip(b"\0") and min(texts) >= _TAB:
+            return True
+    return False
+
+
+_TAB = 9
+
+
+def at_lines(data: Bytes) -> int:
+    """Cut at the end of the last whole line."""
+    return data.tobytes().rfind(b"\n") + 1
+
+
+_BLANKS = 4096  # bytes
+
+
+def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
+    """Return where the last query's lines begin, 0 if the whole is one query's.
+
+    Lines that are no data go with those below them; if there are only such, all are cut off.
+    """
+    begin = data.rfind(b"\n") + 1
+    last: bytes | None = None
+    while begin:
+        above = data.rfind(b"\n", 0, begin - 1) + 1
+        query = query_of(data[above:begin])
+        if query is not None and last is not None and query != last:
+            return begin
+        last = query if last is None else last
+        begin = above
+        if query is None:  # there may be very many blank lines: pass over many at once
+            window = data[max(0, above - _BLANKS) : above]
+            text = above - len(window) + len(window.rstrip())
+            begin = data.find(b"\n", text, above) + 1 or above
+    return data.rfind(b"\n") + 1 if last is None else 0
+
+
+_WIDEST = 10_000  # columns; of more, Arrow needs a multiple of the memory that their text takes
+
+
+def read_csv(
+    raw: Bytes, separator: str, n_columns: int, columns: "dict[int, pa.DataType]"
+) -> "list[pa.Array] | None":
+    """Read columns of text with Arrow, by position; None if the lines are not all alike."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Arrow takes a byte order mark off. The file's own is off already: this one is an id's.
+    if len(raw) == 0 or raw[:3].tobytes() == BYTE_ORDER_MARK:
+        return None
+    if n_columns > _WIDEST:
+        return None
+    names = [str(i) for i in range(n_columns)]
+    types = {str(i): kind for i, kind in columns.items()}
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(raw)),
+            csv.ReadOptions(use_threads=False, block_size=len(raw) + 1, column_names=names),
+            csv.ParseOptions(delimiter=separator, quote_char=False, double_quote=False),
+            csv.ConvertOptions(
+                check_utf8=False,
+                column_types=types,
+                null_values=[],
+                include_columns=list(types),
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if len(table) == 0:
+        return None
+    return [table.column(i).chunk(0) for i in range(len(types))]

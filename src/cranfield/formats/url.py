@@ -1,0 +1,86 @@
+"""URLs: the file systems that Arrow has for them, and what web servers answer."""
+
+import re
+from typing import Any
+
+from cranfield.errors import InputError, printable
+from cranfield.version import __version__
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+WEB = re.compile(r"https?://", re.IGNORECASE)
+_PATIENCE = 60  # seconds without an answer, after which a web server is taken to give none
+SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without the user and password that it may hold."""
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+://)[^/@?]*@", r"\1", url)
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system that Arrow has for a URL, and the path there.
+
+    Raises InputError if there is none, with what to install or to do.
+    """
+    import pyarrow as pa
+    from pyarrow import fs
+
+    hint: str | None = "Or download the file, and name that."
+    try:
+        system, path = fs.FileSystem.from_uri(url)
+        return system, path
+    except ImportError as error:
+        reason: Exception = error
+        hint = f"To install it: pip install fsspec huggingface_hub. {hint}"
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = error
+        if "Unrecognized" in str(error):
+            hint = f"These are read: {', '.join(SCHEMES)}. {hint}"
+        else:
+            hint = None
+    problem = f"cannot be opened: {printable(str(reason).splitlines()[0], 300)}"
+    raise InputError(problem, source=without_secrets(url), hint=hint)
+
+
+class Answer:
+    """What a web server answers to the request for a file."""
+
+    def __init__(self, url: str, name: str) -> None:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        self._name = name
+        if name != url:
+            raise InputError(
+                "cannot be read: it holds a user's name or a password",
+                source=name,
+                hint="Download the file, and name that.",
+            )
+        try:
+            request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see WEB
+            self._answer = urlopen(request, timeout=_PATIENCE)  # noqa: S310 - the same
+        except HTTPError as error:
+            error.close()
+            raise self._broken(f"the server says {error.code} {error.reason}") from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._broken(str(getattr(error, "reason", error))) from None
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return some bytes; none at the end. InputError if it ends too early."""
+        from http.client import HTTPException
+
+        try:
+            piece: bytes = self._answer.read(n_bytes)
+        except (OSError, HTTPException) as error:
+            raise self._broken(str(error)) from None
+        if not piece and self._answer.length:
+            raise self._broken(f"the answer ends {self._answer.length:,} bytes too early")
+        return piece
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._answer.close()
+
+    def _broken(self, reason: str) -> InputError:
+        return InputError(f"cannot be read: {printable(reason, 300)}", source=self._name)

@@ -1,0 +1,98 @@
+"""Values: what a score or a grade may be, in text, in objects and in columns of numbers."""
+
+import math
+import re
+import struct
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.errors import InputError
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.ranked import Floats, Ints
+
+NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
+WHOLE = re.compile(rb"[+-]?0{0,80}\d{1,10}")
+
+
+def whole(field: bytes) -> int | None:
+    """Return the whole number that the field holds, None if it holds none or one too large."""
+    if not WHOLE.fullmatch(field):
+        return None
+    number = int(field)
+    return number if abs(number) <= LARGEST_GRADE else None
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether the value is a whole number, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether the value is a number that a score may be."""
+    try:
+        struct.pack("d", value)
+        return not math.isnan(value)
+    except (struct.error, TypeError, OverflowError):
+        return False
+
+
+def packed(values: Iterable[Any], n: int) -> Floats | None:
+    """Return n numbers as doubles, (n,); None if one is no number, though it may be NaN.
+
+    Twice as quick as numpy's own way, and does not take a text for a number.
+    """
+    try:
+        return np.frombuffer(struct.pack(f"{n}d", *values))
+    except (struct.error, TypeError, OverflowError):
+        return None
+
+
+def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
+    scores = packed(ranking.values(), len(ranking))
+    if scores is not None:
+        in_order = scores.copy()
+        in_order.sort()
+        if in_order[-1] == in_order[-1]:  # not-a-number sorts last
+            return scores, in_order
+    doc, score = next((d, s) for d, s in ranking.items() if not is_number(s))
+    raise InputError(
+        f"query {query!r}, document {doc!r}: expected a number as the score, got {score!r:.80}"
+    )
+
+
+def grades_of(values: Iterable[Any]) -> Ints | None:
+    """Return grades as whole numbers; None if one of them is none."""
+    listed = list(values)
+    grades: NDArray[Any]
+    try:
+        grades = np.frombuffer(array("q", listed), np.int64)  # quick; takes whole numbers only
+    except (TypeError, OverflowError):
+        try:
+            grades = np.array(listed)
+        except (ValueError, OverflowError):
+            return None
+    return whole_numbers(grades)
+
+
+def whole_numbers(values: NDArray[Any]) -> Ints | None:
+    """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        return None
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
+    if spoilt(values).any():
+        return None
+    return values.astype(np.int64, copy=False)
+
+
+def spoilt(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which of some numbers are no grades: fractions, not-a-number, or too large."""
+    bad: NDArray[np.bool_] = ~((values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE))
+    if values.dtype.kind == "f":
+        bad |= values != np.floor(values)
+    return bad

@@ -1,0 +1,181 @@
+"""Lines of columns with white space between them: blanks, tabs, as many as there are."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Role
+from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.lines import Lines, Record
+from cranfield.formats.source import Source
+from cranfield.formats.text import HASH, NEWLINE, Bytes, is_data, read_csv
+from cranfield.formats.values import NUMBER, WHOLE
+from cranfield.ids import Ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_WINDOW = 1 << 16
+_BLANK_LINES = re.compile(rb"[\r\n]\s*+")
+_TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
+_ROLES: Mapping[str, Role] = {
+    "query_id": "query",
+    "doc_id": "doc",
+    **{role: role for role in COLUMNS},
+}
+
+
+class WhiteSpace(Lines):
+    """Lines of columns with white space between them; `more` columns may follow the last.
+
+    `expected` says how many there are, and which: "2 columns: query_id doc_id". Those that are no
+    roles are passed over.
+    """
+
+    decimals = True
+
+    def __init__(
+        self,
+        source: Source,
+        what: What,
+        expected: str,
+        form: str,
+        *,
+        more: bool = False,
+    ) -> None:
+        names = expected.partition(": ")[2].split()
+        columns = {_ROLES[name]: i for i, name in enumerate(names) if name in _ROLES}
+        super().__init__(source, what, 0, columns, f"{form}: {' '.join(names)}")
+        self._n_columns = int(expected.split()[0])
+        self._expected = expected
+        self._more = more
+        self.is_ranking = len(names) == 2  # there are no numbers
+
+    def query_of(self, line: bytes) -> bytes | None:
+        """Return the line's query, None for a line that is no data."""
+        columns = line.split(None, self.columns["query"] + 1)
+        if not columns or columns[0].startswith(b"#"):
+            return None
+        return columns[min(self.columns["query"], len(columns) - 1)]
+
+    def records(self, raw: bytes) -> Iterator[Record]:
+        """Yield the lines of data, and what is wrong with their columns."""
+        for i, line in enumerate(raw.splitlines()):
+            if not is_data(line):
+                continue
+            columns = line.split(None, self._n_columns)  # and the rest, if there are more
+            n = len(columns)
+            fault = None
+            if n < self._n_columns or (n > self._n_columns and not self._more):
+                fault = InputError(
+                    f"expected {self._expected}; got {_count(line)}",
+                    hint=self._other_file(line.split(None, 6)),
+                    kind="columns",
+                )
+            elif n > self._n_columns and not self._is_ranked(columns):
+                fault = InputError(
+                    f"expected {self._expected}; got {_count(line)}, and column "
+                    f"{self.columns['rank'] + 1} is no rank: does an id hold white space?",
+                    hint="Write such ids in CSV, JSON, Parquet or Arrow.",
+                    kind="columns",
+                )
+            yield Record(i, line, columns, fault)
+
+    def tables(
+        self, raw: Bytes, columns: "dict[int, pa.DataType]"
+    ) -> Iterator["list[pa.Array] | None"]:
+        """Try to read the columns with Arrow; None if the block is not clean."""
+        for prepare in (_as_it_is, _single_spaces, _respaced):
+            yield self._read(prepare(raw), columns)
+
+    def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
+        if len(raw) == 0:
+            return None
+        n_columns = _first_line(raw).count(b" ") + 1
+        if n_columns < self._n_columns or (n_columns > self._n_columns and not self._more):
+            return None
+        arrays = read_csv(raw, " ", n_columns, columns)
+        if arrays is None or not _is_clean(raw, n_columns, len(arrays[0])):
+            return None
+        if n_columns > self._n_columns and "rank" in self.columns:
+            import pyarrow as pa
+
+            ranks = read_csv(raw, " ", n_columns, {self.columns["rank"]: pa.binary()})
+            if ranks is None or not Ids.of_arrow(ranks[0]).are_digits():
+                return None
+        # A comment begins with the first column, which is the query's nearly always.
+        query = Ids.of_arrow(arrays[0])
+        comments = query.begin_with(HASH) if self.columns["query"] == 0 else b"\n#" in bytes(raw)
+        return None if comments else arrays
+
+    def _is_ranked(self, columns: list[bytes]) -> bool:
+        """Tell whether the rank column, if there is one, holds a whole number."""
+        return (
+            "rank" not in self.columns or WHOLE.fullmatch(columns[self.columns["rank"]]) is not None
+        )
+
+    def _other_file(self, columns: list[bytes]) -> str | None:
+        """Guess what was given in place of what was expected."""
+        if self.what is What.QRELS and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
+            return "This looks like a run. The judgments come first: QRELS RUN."
+        if self.what is What.RUN and len(columns) == 4 and WHOLE.fullmatch(columns[3]):
+            return "This looks like qrels. The judgments come first, once: QRELS RUN."
+        return None
+
+
+_COLUMN = re.compile(rb"\S+")
+_LONG = 1 << 16  # of a longer line, a list of its columns may take 40 times the memory
+
+
+def _count(line: bytes) -> int:
+    """Return how many columns the line has."""
+    return sum(1 for _ in _COLUMN.finditer(line))
+
+
+def _as_it_is(raw: Bytes) -> Bytes:
+    return raw if raw[-1] == NEWLINE else np.append(raw, np.uint8(NEWLINE))
+
+
+def _single_spaces(raw: Bytes) -> Bytes:
+    text = raw.tobytes().replace(b"\r\n", b"\n").translate(_TO_SPACES)
+    return _as_it_is(np.frombuffer(text, np.uint8))
+
+
+def _respaced(raw: Bytes) -> Bytes:
+    lines = [
+        b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
+        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
+        if is_data(line)
+    ]
+    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
+
+
+def _respaced_long(line: bytes) -> bytes:
+    line = line.strip().translate(_TO_SPACES)
+    while b"  " in line:
+        line = line.replace(b"  ", b" ")
+    return line
+
+
+def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
+    """Tell whether one white space character follows each column, none stands beside another.
+
+    Then nothing was read as a part of an identifier, or as an empty column, that the eye would
+    not see there.
+    """
+    n_spaces = 0
+    for begin in range(0, len(raw), _WINDOW):  # small pieces stay in the cache
+        piece = raw[begin : begin + _WINDOW + 1]
+        space = piece <= 32
+        n_spaces += int(np.count_nonzero(space[:_WINDOW]))
+        if (space[1:] & space[:-1]).any():
+            return False
+    return bool(n_spaces == n_columns * n_rows and raw[0] > 32)
+
+
+def _first_line(raw: Bytes) -> bytes:
+    start = raw[:4096].tobytes()
+    return (start if b"\n" in start else raw.tobytes()).split(b"\n", 1)[0]
