@@ -122,7 +122,6 @@ FLOORS = [
     "comparison.agreement",
     "comparison.assessors",
     "comparison",
-    "scan",
     "checking",
     "trec_eval",
     "pytrec_eval",
