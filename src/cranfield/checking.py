@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arguments import check_judged
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, printable
 from cranfield.formats.block import LeftOut, Load, Progress
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
@@ -19,6 +19,7 @@ from cranfield.ids import Ids, decode
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
+from cranfield.options import checked, whole
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
 from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
@@ -185,8 +186,7 @@ def check(
     (True, ['ties', 'unjudged', 'one-grade'])
 
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise OptionError(f"k={k!r:.40}: expected a whole number, 1 or more")
+    k = checked("k", k, whole(1))
     check_judged(qrels, runs)
     judgments = as_qrels(qrels, "skip")
     named = judgments.sources[0].name if len(judgments.sources) == 1 else "qrels"

@@ -131,12 +131,11 @@ class Option:
 
     def checked(self, value: object, name: str | None = None) -> Any:
         """Return a value in its one form; raise OptionError, under `name` if that is another."""
+        if value in self.choices or (value is None and self.or_none):
+            return value
         if self.choices:
-            if not (value is None and self.or_none):
-                one_of(name or self.name, value, self.choices)
-        elif self.check is not None and not (value is None and self.or_none):
-            return checked(name or self.name, value, self.check)
-        return value
+            one_of(name or self.name, value, self.choices)
+        return value if self.check is None else checked(name or self.name, value, self.check)
 
 
 def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = None) -> Any:
@@ -164,15 +163,18 @@ class Options:
     """
 
     def __post_init__(self) -> None:
+        values = vars(self)
         for one in options_of(type(self)):
-            value = getattr(self, one.name)
+            value = values[one.name]
             if value is not one.default:
-                object.__setattr__(self, one.name, one.checked(value))
+                values[one.name] = one.checked(value)  # frozen for others
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
         """Return the options of this family among those given, the others at their defaults."""
-        found: Self = cls(**_own(cls, given)) if given else _usual(cast(Any, cls))
+        known: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
+        own = {name: value for name, value in given.items() if name in known}
+        found: Self = cls(**own) if own else _usual(cast(Any, cls))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,10 +183,13 @@ class Options:
 
     def unusual(self) -> dict[str, Any]:
         """Return {name: value} of those that are not at their defaults."""
+        if self is _usual(cast(Any, type(self))):  # as most often
+            return {}
+        values = vars(self)
         return {
-            one.name: getattr(self, one.name)
+            one.name: values[one.name]
             for one in options_of(type(self))
-            if getattr(self, one.name) != one.default
+            if values[one.name] != one.default
         }
 
 
@@ -216,10 +221,6 @@ def _united(kind: Any) -> tuple[Any, ...]:
 @cache
 def _usual(family: type[Any]) -> Any:
     return family()
-
-
-def _own(family: type[Options], given: Mapping[str, object]) -> dict[str, Any]:
-    return {one.name: given[one.name] for one in options_of(family) if one.name in given}
 
 
 # ---- signatures -----------------------------------------------------------------------------

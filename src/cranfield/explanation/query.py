@@ -28,6 +28,7 @@ from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, work
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_of
+from cranfield.options import is_whole
 from cranfield.render.numbers import number_of, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table, paragraphs, to_html
@@ -377,9 +378,7 @@ class Explanation(Shown):
 
 def check_limit(limit: int | None) -> None:
     """Raise OptionError unless it is a number of rows that a table may show; None: all."""
-    if limit is None:
-        return
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+    if limit is not None and (not is_whole(limit) or limit < 1):
         raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 

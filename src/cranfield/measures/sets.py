@@ -19,6 +19,7 @@ from cranfield.measures.registry import (
     if_whole,
     measure,
 )
+from cranfield.options import finite
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
@@ -46,7 +47,7 @@ def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    square = isinstance(x, int | float | np.number) and not isinstance(x, bool) and 0 < x < 1e9
+    square = 0 < (finite(x) or 0) < 1e9
     beta = math.sqrt(x) if square else 0
     if square and beta * beta == x and beta == round(beta, 3):
         return name, {**parameters, "beta": beta, "x": None}
