@@ -23,9 +23,12 @@ from cranfield.ranked import Ints
 from cranfield.ranking import grouped, together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Judgments:
-    """Judged documents in flat columns, query after query, and what is known of them."""
+    """Judged documents in flat columns, query after query, and what is known of them.
+
+    Never changed. (A frozen dataclass takes 2 us more to make: small evaluations would notice.)
+    """
 
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin

@@ -39,10 +39,10 @@ def rows_of(
     of these, OptionError for a format or a column that does not exist.
     """
     one_of("errors", errors, get_args(Errors))
-    if isinstance(data, Rows):
-        return data
     if is_path:
         return file_rows(data, what, format, columns, errors)
     if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
         return dict_rows(data, what, errors)
+    if isinstance(data, Rows):
+        return data
     return table_rows(data, what, columns, errors)

@@ -2,23 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Role
 
 
-class What(Enum):
-    """What some data are."""
+@dataclass(frozen=True)
+class What:
+    """What some data are: What.RUN or What.QRELS."""
 
-    RUN = "run", "score"
-    QRELS = "qrels", "grade"
+    word: str  # in options and errors
+    role: Role  # of the number that says most of a document
+    called: str  # data in memory, in errors
 
-    def __init__(self, word: str, role: Role) -> None:
-        self.word = word  # in options and errors
-        self.role = role  # of the number that says most of a document
-        self.called = f"the {word}"  # data in memory, in errors
+    RUN: ClassVar["What"]  # (an Enum takes as long to look up as the rest of what is done with it)
+    QRELS: ClassVar["What"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (What, self.word.upper())  # there is one of each
 
     @property
     def number(self) -> str:
@@ -29,6 +31,10 @@ class What(Enum):
     def expected(self) -> str:
         """What that number is, in errors."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
+
+
+What.RUN = What("run", "score", "the run")
+What.QRELS = What("qrels", "grade", "the qrels")
 
 
 @dataclass(frozen=True)
