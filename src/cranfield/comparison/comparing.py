@@ -57,7 +57,7 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.comparison.unjudged import judged_shares, little_judged, on, unjudged_bounds
+from cranfield.comparison.unjudged import judged_shares, little_judged, unjudged_bounds
 from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.evaluation import MeasuresLike
 from cranfield.formats.small.labels import label_rows
@@ -324,8 +324,8 @@ def _results(
         cells.append(_Cell(i, label, name, rows, paired, moments, p, interval))
     adjusted = _adjusted(cells, flips, settings)
     return [
-        _result(aligned, cell, p_adjusted, family, flips, settings, on(of_measure, rows))
-        for cell, p_adjusted, family, of_measure in zip(
+        _result(aligned, cell, p_adjusted, family, flips, settings, its and its.among(rows))
+        for cell, p_adjusted, family, its in zip(
             cells, adjusted, _families(adjusted, aligned, settings), bounds, strict=True
         )
     ]

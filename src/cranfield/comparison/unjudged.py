@@ -64,8 +64,3 @@ def unjudged_bounds(
     )
     by_measure = dict(zip(wanted, bounds, strict=True))
     return [by_measure.get(i) for i in range(len(aligned.measures))]
-
-
-def on(bounds: PairBounds | None, rows: Bools) -> PairBounds | None:
-    """Return the bounds on some of the queries."""
-    return bounds if bounds is None or rows.all() else bounds.among(rows)

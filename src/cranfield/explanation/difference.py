@@ -77,13 +77,17 @@ class Difference(Shown):
     measure: Measure
     left: float
     right: float
-    method: Literal["terms", "moved"]
     parts: Sequence[Part]
     lengths: tuple[int, int]
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
     judged: Sequence[Part]  # documents to be shown where none makes a difference
     reason: str  # why not by terms; empty if by terms
+
+    @property
+    def method(self) -> Literal["terms", "moved"]:
+        """How the difference is explained."""
+        return "moved" if self.reason else "terms"
 
     @property
     def difference(self) -> float:
@@ -104,41 +108,32 @@ class Difference(Shown):
         )
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
-        parts: list[Part] = []
-        if not reason:
-            mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
-            for doc in dict.fromkeys([*mine, *theirs]):
-                ours, other = mine.get(doc, 0.0), theirs.get(doc, 0.0)
-                if ours != other:
-                    at = ranks[0].get(doc), ranks[1].get(doc)
-                    grade = left.grades.get(doc)
-                    parts.append(Part(doc, grade, *at, ours, other, None, ours - other))
-            parts.sort(key=lambda part: -abs(part.change))
-            method: Literal["terms", "moved"] = "terms"
-        else:
-            method = "moved"
+
+        def part(doc: str, *numbers: float | None) -> Part:
+            return Part(doc, left.grades.get(doc), *(of.get(doc) for of in ranks), *numbers)
+
+        if reason:
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
-            for one in moved(left, right.docs, measure, costs):
-                if one.change:
-                    grade = left.grades.get(one.doc)
-                    at = one.rank_here, one.rank_there
-                    parts.append(Part(one.doc, grade, *at, None, None, one.value, one.change))
+            moves = moved(left, right.docs, measure, costs)
+            parts = [part(one.doc, None, None, one.value, one.change) for one in moves]
+        else:
+            mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
+            both = (
+                (d, mine.get(d, 0.0), theirs.get(d, 0.0)) for d in dict.fromkeys([*mine, *theirs])
+            )
+            parts = [part(doc, ours, other, None, ours - other) for doc, ours, other in both]
+            parts.sort(key=lambda part: -abs(part.change))
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
-        lengths = len(left.docs), len(right.docs)
         scenes = zip(pair, (left, right), strict=True)
         notes = merged(
             ((name, one) for name, scene in scenes for one in scene.meeting.notes), of_all=2
         )
         return cls(
-            *(left.query, pair, measure, ours, other, method, parts, lengths),
-            left.judging.unusual(),
-            notes,
-            [
-                Part(doc, grade, ranks[0].get(doc), ranks[1].get(doc), None, None, None, 0.0)
-                for doc, grade in _to_show(left, right)
-            ],
+            *(left.query, pair, measure, ours, other, [one for one in parts if one.change]),
+            *((len(left.docs), len(right.docs)), left.judging.unusual(), notes),
+            [part(doc, None, None, None, 0.0) for doc in _to_show(left, right)],
             reason,
         )
 
@@ -258,15 +253,14 @@ class Difference(Shown):
         return [{"query_id": self.query, **asdict(one)} for one in self.parts]
 
 
-def _to_show(left: Scene, right: Scene) -> list[tuple[str, int | None]]:
-    """Return (document, grade) of the judged documents that were retrieved, the best first.
+def _to_show(left: Scene, right: Scene) -> list[str]:
+    """Return the judged documents that were retrieved, the best first.
 
-    If there are none, of all judged ones; if there are none of these, of what was retrieved.
+    If there are none, all judged ones; if there are none of these, what was retrieved.
     """
-    judged = sorted(left.grades.items(), key=lambda item: -item[1])
+    judged = sorted(left.grades, key=lambda doc: -left.grades[doc])
     retrieved = dict.fromkeys([*left.docs, *right.docs])
-    both: list[tuple[str, int | None]] = [(doc, grade) for doc, grade in judged if doc in retrieved]
-    return both or [*judged] or [(doc, None) for doc in retrieved]
+    return [doc for doc in judged if doc in retrieved] or judged or [*retrieved]
 
 
 def _or_dash(number: int | None) -> str:

@@ -97,7 +97,7 @@ class Explanation(Shown):
         found = follow(measure, scene)
         value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
         sheet = worksheet(str(measure), found)
-        scores, retrieved = scene.scores, set(scene.ranking.docs)
+        scores, retrieved = scene.ranking.scores, set(scene.ranking.docs)
         level = measure.parameters.get("rel", 1)
         relevant = [
             doc for doc in scene.ideal if scene.grades[doc] >= level and not scene.qrels.in_groups

@@ -14,7 +14,7 @@ from cranfield.judged import Judged
 from cranfield.judging import Judging
 from cranfield.measures.registry import nearest
 from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints
+from cranfield.ranked import Ints
 from cranfield.runs import Ranking, Run
 
 
@@ -68,11 +68,6 @@ class Scene:
             return self.ideal
         best = np.lexsort((-levels.level, levels.group))
         return [docs[row] for row in levels.row[best].tolist()]
-
-    @property
-    def scores(self) -> Floats | None:
-        """The scores of `ranking.docs`; None if the run is not ranked by any."""
-        return self.ranking.scores
 
     @classmethod
     def of(

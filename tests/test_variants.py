@@ -1,0 +1,69 @@
+"""Variants of a query: every one is looked at once, and has the value of data changed so."""
+
+import random
+
+import numpy as np
+import pytest
+
+from cranfield import Measure, Qrels, Run, evaluate, parse_all
+from cranfield import variants as builder
+from cranfield.judge import judge
+from cranfield.variants import best_first, blocks, packed, rankings, repeated, values_of
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_block_holds_every_variant_once_and_few_rows(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr(builder, "ROWS", 10)
+    parts = [(i, chance.randint(0, 9), chance.randint(1, 15)) for i in range(9)]
+    found = [*packed(parts)]
+    seen = [(part, i) for block in found for part, some in block for i in range(*some.indices(99))]
+    assert seen == [(part, i) for part, n, _ in parts for i in range(n)]
+    rows = {part: n_rows for part, _, n_rows in parts}
+    for block in found:
+        sizes = [rows[part] * (some.stop - some.start) for part, some in block]
+        assert sum(sizes) - rows[block[-1][0]] < 10  # without the last variant
+    assert [some for block in packed([("a", 7, 4)]) for _, some in block] == [*blocks(7, 4)]
+    assert [some.stop - some.start for some in blocks(7, 4)] == [2, 2, 2, 1]
+
+
+def test_other_grades_are_other_judgments() -> None:
+    docs = ["a", "b", "c", "d", "e"]
+    qrels, run = Qrels({"q": {"a": 0, "b": 1, "c": 2, "d": 3}}), Run({"q": docs[::-1]})
+    chance = np.random.default_rng(0)
+    grades = chance.integers(-1, 4, (50, 4))
+    grades[:, 0] = 3  # the highest of the collection stays
+    met = judge(qrels, run).judged.hits
+    rows = 5 - met.rank  # the run has e, d, c, b, a
+    hits = repeated(met, 50, grades[:, rows])
+    ideal = best_first(qrels.ideal, grades)
+    judged = builder.Judged(hits, ideal, np.full((50, 1), 5), 3)
+    for one in parse_all("AP nDCG nDCG(gain='exp2')@3 bpref Rprec ERR"):
+        expected = [
+            evaluate({"q": dict(zip(docs, row, strict=False))}, run, one)[one]
+            for row in grades.tolist()
+        ]
+        assert one.values(judged)[:, 0].tolist() == expected, one
+
+
+def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    grades = np.random.default_rng(1).integers(0, 3, (40, 6))
+
+    def judged(some: slice) -> builder.Judged:
+        ranked = rankings([grades[some]])
+        return builder.Judged(ranked, best_first(ranked, ranked.grade[None]), _sixes(some), 2)
+
+    def found() -> list[float]:
+        values: list[float] = values_of(Measure("nDCG"), 40, 12, judged).tolist()
+        return values
+
+    whole = found()
+    monkeypatch.setattr(builder, "ROWS", 30)
+    assert found() == whole
+    assert len(set(whole)) > 10
+
+
+def _sixes(some: slice) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.full((some.stop - some.start, 1), 6)
