@@ -4,9 +4,9 @@ import itertools
 import random
 import re
 
-import oracle
 import pytest
-from test_measures import variants
+from helpers import oracle
+from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth
