@@ -59,10 +59,10 @@ MEASURE_NAMES = frozenset({"AP", "map", "P_5", "nDCG@10", "ndcg_cut_10"})
 ORDERS = ("score", "rank", "given")
 
 
-def _score_rows(path: Path, columns: Any) -> Any:
+def _score_rows(path: Path, layout: Any) -> Any:
     from cranfield.formats.small.scores import score_rows
 
-    return score_rows(path, MEASURE_NAMES.__contains__, columns)
+    return score_rows(path, MEASURE_NAMES.__contains__, layout)
 
 
 def _label_rows(path: Path) -> Any:
@@ -220,7 +220,8 @@ def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
     if case.reader == "labels":
         return data
     if case.reader != "qrels":
-        return [list(data.rows()), list(map(str, data.notes())), data.missing]
+        scores = [(key, list(values.items())) for key, values in data.scores.items()]
+        return [scores, list(map(str, data.notes())), data.missing]
     repr(data)
     judgments = data.to_dict()
     if cranfield.Qrels(judgments).to_dict() != judgments:

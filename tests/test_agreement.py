@@ -2,8 +2,8 @@
 
 import random
 
-import oracle
 import pytest
+from helpers import oracle
 
 import cranfield
 from cranfield import evaluate

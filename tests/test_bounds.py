@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-from said import codes, sentence
-from test_cli import run as command
-from test_measures import variants
+from helpers.commands import run as command
+from helpers.notes import codes, sentence
+from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, OptionError, Traits, definitions, evaluate, parse
 from cranfield.bounds import Bounds, bounds_of

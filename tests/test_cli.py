@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helpers.commands import invoke, run
 from transcripts import on_terminal, plain
 
 import cranfield
@@ -22,11 +23,6 @@ from cranfield.cli import evaluate as cli_evaluate
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
-
-
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cranfield", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
 @pytest.fixture
@@ -579,10 +575,6 @@ def test_compare_needs_a_run(tmp_path: Path) -> None:
 
 
 # ---- what the commands that print reports share -------------------------------------------------
-
-
-def invoke(*arguments: str) -> Any:
-    return CliRunner().invoke(cli, arguments)
 
 
 def saved(folder: Path) -> list[str]:

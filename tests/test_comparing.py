@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.notes import severities
+from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from scipy.special import fdtrc
-from vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 
 from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
 from cranfield.comparison import comparing
@@ -36,7 +37,7 @@ from cranfield.comparison.corrections import (
 from cranfield.comparison.effects import cliff
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.power import detectable
-from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.result import Pair
 from cranfield.comparison.significance import (
     Moments,
     accelerations,
@@ -300,7 +301,7 @@ def test_five_equal_wins_are_no_evidence_by_wilcoxons_test() -> None:
     assert found["score"]["new"].p == 2 / 2**5
     assert found["score"]["new"].verdict is None
     assert "two-sided, exact: all flips" in str(found)
-    assert codes(found["score"])["none-significant"] == "warning"
+    assert severities(found["score"])["none-significant"] == "warning"
 
 
 def test_case_e_by_randomization() -> None:
@@ -471,7 +472,7 @@ def test_one_query_has_a_difference_and_no_test() -> None:
     row = next(line for line in str(found).splitlines() if line.startswith(" b "))
     assert row.split() == ["b", "0.2500", "-0.2500", "-", "-", "-", "1", "0/0/1"]
     assert "there is no test" in str(found)
-    assert codes(found["score"]) == {"few-queries": "warning"}
+    assert severities(found["score"]) == {"few-queries": "warning"}
 
 
 def test_one_system_has_a_mean_and_its_interval() -> None:
@@ -676,8 +677,8 @@ def test_too_few_flips_for_holm_are_said() -> None:
 def test_few_queries_are_said() -> None:
     found = compare(scores(a=A[:5], b=B[:5]))
     assert "5 queries: no p can be below 0.0625; nothing can be significant" in str(found)
-    assert codes(found["score"])["few-queries"] == "warning"
-    assert "few-queries" not in codes(compare(scores(a=A[:10], b=B[:10]))["score"])
+    assert severities(found["score"])["few-queries"] == "warning"
+    assert "few-queries" not in severities(compare(scores(a=A[:10], b=B[:10]))["score"])
 
 
 def test_the_t_test_on_the_other_side_of_alpha_is_said() -> None:
@@ -697,12 +698,7 @@ def test_skewed_differences_are_said(n: int, skewed: bool) -> None:
     size = np.array(values) - np.mean(values)
     skewness = (size**3).mean() / (size**2).mean() ** 1.5
     assert (n < 25 * skewness**2) == skewed
-    assert codes(found) == ({"skewed": "warning"} if skewed else {})
-
-
-def codes(found: Result) -> dict[str, str]:
-    """Return {code: severity} of what is to be known of a result."""
-    return {note.code: note.severity for note in found.notes}
+    assert severities(found) == ({"skewed": "warning"} if skewed else {})
 
 
 def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
@@ -745,7 +741,7 @@ def test_few_queries_that_differ_are_said_and_listed() -> None:
     ],
 )
 def test_which_doubt_is_said(n: int, gains: list[float], expected: str | None) -> None:
-    found = codes(compare(changing(n, *gains), test="t")["score"])
+    found = severities(compare(changing(n, *gains), test="t")["score"])
     doubts = {"few-changes", "identical", "few-queries", "skewed"} & set(found)
     assert expected is None or found[expected] == "warning"
     assert doubts - {"few-queries"} == {expected} - {None, "few-queries"}
@@ -904,8 +900,8 @@ def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch)
 
 def test_sums_are_compared_by_their_means() -> None:
     found = compare(*DEMO, "NumRelRet AP")
-    assert "mean-of-sum" in codes(found["NumRelRet"])
-    assert "mean-of-sum" not in codes(found["AP"])
+    assert "mean-of-sum" in severities(found["NumRelRet"])
+    assert "mean-of-sum" not in severities(found["AP"])
 
 
 # ---- many queries -------------------------------------------------------------------------------
@@ -1117,7 +1113,7 @@ def test_a_probability_marks_as_many_as_a_test_does() -> None:
     ]
     assert {pair.verdict for pair in result.pairs} == {"better", "worse", None}
     assert "with a probability of at least 0.975." in str(compare(given, test="bayes"))
-    assert codes(result)["correction"] == "info"
+    assert severities(result)["correction"] == "info"
     with_rope = compare(given, test="bayes", rope=0.1)
     for pair in with_rope["score"].pairs:
         most = max(pair.probability_better or 0, pair.probability_worse or 0)
@@ -1179,7 +1175,7 @@ def test_the_mark_goes_by_what_the_test_asks() -> None:
     assert (pair.verdict, pair.wins, pair.losses) == ("better", 29, 1)
     assert pair.difference < 0
     assert "By its mean, it is the other way round: new." in str(compare(given, test="sign"))
-    assert codes(compare(given, test="sign")["score"])["mean-disagrees"] == "warning"
+    assert severities(compare(given, test="sign")["score"])["mean-disagrees"] == "warning"
     even = scores(old=[0.0] * 8, new=[0.1] * 7 + [-0.7])
     assert compare(even, test="t", alpha=0.4)["score"]["new"].verdict is None
 

@@ -5,9 +5,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pyarrow as pa
 import pytest
+from helpers import oracle
 
 import cranfield
 from cranfield import CWL, MeasureError, definitions, evaluate, parse

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_explain import Judgments, Write, cranfield, last_line, pair, ranked, said, same
+from helpers.explained import Judgments, Write, cranfield, last_line, pair, ranked, said, same
 
 from cranfield import (
     Measure,

@@ -5,9 +5,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import diversity_oracle as oracle
 import pytest
-from test_measures import variants
+from helpers import diversity_oracle as oracle
+from helpers.variants import variants
 
 from cranfield import (
     InputError,

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import log, log2
 from pathlib import Path
 
-import oracle
 import pytest
+from helpers import oracle
 
 from cranfield import AP, DCG, RR, F, P, R, SetP, SetR, evaluate, grades, nDCG
 

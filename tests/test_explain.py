@@ -4,20 +4,29 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import diversity_oracle
-import numpy as np
-import oracle
 import pytest
-from click.testing import CliRunner
+from helpers import diversity_oracle, oracle
+from helpers.explained import (
+    Judgments,
+    Scores,
+    Write,
+    as_single,
+    cranfield,
+    last_line,
+    pair,
+    ranked,
+    said,
+    same,
+)
+from helpers.notes import codes, sentence
 from markdown_it import MarkdownIt
-from said import codes, sentence
 
 from cranfield import (
     InputError,
@@ -30,15 +39,9 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.cli import cli
-from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
 from cranfield.render.table import text, to_html, to_markdown
-
-Write = Callable[[str, str | bytes], str]
-Judgments = Mapping[str, int]
-Scores = Mapping[str, float]
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -56,29 +59,10 @@ OPTIONS: list[dict[str, Any]] = [
 SEEDS = range(5)
 
 
-def cranfield(*arguments: str) -> Any:
-    return CliRunner().invoke(cli, ["explain", *arguments])
-
-
 def one(*arguments: Any, **options: Any) -> Explanation:
     found = explain(*arguments, **options)
     assert isinstance(found, Explanation)
     return found
-
-
-def pair(*arguments: Any, **options: Any) -> Difference:
-    found = explain(*arguments, **options)
-    assert isinstance(found, Difference)
-    return found
-
-
-def last_line(shown: str) -> str:
-    return shown.rstrip("\n").split("\n")[-1]
-
-
-def same(left: float | str, right: float | str) -> bool:
-    """Tell whether two numbers are the same to the bit."""
-    return np.float64(left).tobytes() == np.float64(right).tobytes()
 
 
 def steps(found: Explanation) -> list[Any]:
@@ -91,39 +75,7 @@ def listed(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return list(zip(step["rank"], step["document"], step["grade"], strict=True))
 
 
-def said(found: Explanation | Difference, rows: int = 20) -> str:
-    """Return all that stands beside the tables, in one line."""
-    return " ".join(note for table in found.tables(rows) for note in table.notes)
-
-
 # ---- rankings, slowly -------------------------------------------------------------------------
-
-
-def as_single(score: float) -> float:
-    return float(np.float32(score))
-
-
-def ranked(
-    run: Scores,
-    judged: Judgments,
-    *,
-    order: str = "score",
-    scores: str = "double",
-    ties: str = "document",
-    depth: int | None = None,
-    judged_only: bool = False,
-) -> list[str]:
-    """Return the documents, best first."""
-    by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
-    single = scores == "single"
-    value = {doc: as_single(score) if single else score for doc, score in run.items()}
-    lowest = min([*judged.values(), 0]) - 1
-    if ties in ("best", "worst"):
-        up = -1 if ties == "best" else 1
-        by_id.sort(key=lambda doc: up * judged.get(doc, lowest))
-    docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -value[doc])
-    docs = docs[:depth]
-    return [doc for doc in docs if not judged_only or judged.get(doc, -1) >= 0]
 
 
 def best_first(judged: Judgments) -> list[str]:

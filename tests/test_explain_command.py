@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_explain import Write, cranfield, last_line
+from helpers.explained import Write, cranfield, last_line
 
 from cranfield.cli import cli
 

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pytest
+from helpers import oracle
+from helpers.notes import codes
 from markdown_it import MarkdownIt
-from said import codes
 
 from cranfield import (
     Measure,

@@ -16,7 +16,7 @@ import altair as alt
 import make_docs
 import pytest
 from click.testing import CliRunner
-from test_light import HEAVY, loaded
+from helpers.commands import HEAVY, loaded
 
 from cranfield import InputError, LibraryError, MeasureError, OptionError, demo
 from cranfield.cli import cli

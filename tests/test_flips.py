@@ -5,10 +5,10 @@ from math import comb
 
 import numpy as np
 import pytest
+from helpers.vectors import CASE_A, CASE_C, CASE_D, CASE_E
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import permutation_test
-from vectors import CASE_A, CASE_C, CASE_D, CASE_E
 
 from cranfield.comparison import flips as module
 from cranfield.comparison.corrections import holm

@@ -216,6 +216,15 @@ def test_nothing_is_imported_from_above(name: str) -> None:
         assert FLOORS.index(other) < FLOORS.index(name), f"{name} imports {other}"
 
 
+def test_no_test_imports_a_test() -> None:
+    """What several of them use stands in tests/helpers."""
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(name.startswith("test_") for name in names), path
+
+
 def test_only_the_command_line_prints_or_exits() -> None:
     for name, path in modules().items():
         if name.startswith("cli") or name == "__main__":

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.notes import codes
+from helpers.vectors import CASE_A
+from helpers.vectors import CASE_E as E
 from scipy import stats
-from vectors import CASE_A
-from vectors import CASE_E as E
 
 from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
@@ -36,10 +37,6 @@ def scores(hundredths: Sequence[float]) -> dict[str, float]:
 def judged(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
     data = {"left": scores(left), "right": scores(right)}
     return gate(data, baseline="right", margin=margin, **options)
-
-
-def codes(found: Gate) -> list[str]:
-    return [note.code for note in found.notes]
 
 
 def differing(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:

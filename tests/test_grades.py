@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from said import codes, sentence
+from helpers.notes import codes, sentence
 
 import cranfield
 from cranfield import AP, RR, InputError, OptionError, evaluate, grades, nDCG, parse

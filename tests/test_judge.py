@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracle
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers import oracle
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,14 +66,19 @@ def expected(qrels: oracle.Qrels, run: oracle.Run) -> list[list[int]]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []]
 
 
+def filled_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
+    """Return a collection without the queries for which nothing was retrieved."""
+    qrels, run = oracle.collection(seed)
+    filled = {query: docs for query, docs in run.items() if docs}
+    assert qrels.keys() & filled.keys(), "one without a query in both tests nothing"
+    return qrels, filled
+
+
 @pytest.mark.parametrize("seed", range(150))
 def test_every_form_of_the_data_is_ranked_the_same(
     seed: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    qrels, run = oracle.collection(seed)
-    filled = {query: docs for query, docs in run.items() if docs}
-    if not qrels.keys() & filled.keys():
-        return
+    qrels, filled = filled_collection(seed)
     first = flat(judge(Qrels(qrels), Run(filled)))
     assert first[1] == expected(qrels, filled)
     frames = [pd.DataFrame, pl.DataFrame, pa.table]
@@ -118,10 +123,7 @@ def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) -> None:
-    qrels, run = oracle.collection(seed)
-    filled = {query: docs for query, docs in run.items() if docs}
-    if not qrels.keys() & filled.keys():
-        return
+    qrels, filled = filled_collection(seed)
     chance = np.random.default_rng(seed)
     first = flat(judge(Qrels(qrels), Run(filled)))
     lines = run_text(filled).splitlines(keepends=True)

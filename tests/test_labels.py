@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from said import codes, sentence
+from helpers.notes import codes, sentence
 
 from cranfield import InputError
 from cranfield.errors import DuplicateError

@@ -1,11 +1,8 @@
 """Nothing heavy is imported before it is needed."""
 
-import subprocess
-import sys
-
 import pytest
+from helpers.commands import HEAVY, loaded
 
-HEAVY = ["pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
 SMALL = (
     "from cranfield import evaluate\n"
     "evaluate({'q1': {'d1': 1}}, {'q1': {'d1': 0.9, 'd2': 0.4}}, 'nDCG@10 AP IAP Bpref P.5,10')\n"
@@ -17,15 +14,6 @@ FILES = (
     "from cranfield.demo import QRELS, RUNS\n"
     "evaluate(str(QRELS), [str(run) for run in RUNS], 'nDCG@10 AP')\n"
 )
-
-
-def loaded(code: str, *arguments: str) -> set[str]:
-    """Run code in a new interpreter; return the modules that it has loaded at the end."""
-    code += "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-    )
-    return set(done.stderr.split())
 
 
 def test_the_package_alone_loads_nothing() -> None:

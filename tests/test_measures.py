@@ -1,6 +1,5 @@
 """Measures: arithmetic to check by eye, slow loops, and trec_eval's own numbers."""
 
-import contextlib
 import gzip
 import inspect
 import math
@@ -8,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pytest
+from helpers import oracle
+from helpers.systems import SYSTEMS
+from helpers.variants import variants
 
 import cranfield
 from cranfield import (
     Measure,
-    MeasureError,
     Qrels,
     definitions,
     evaluate,
@@ -251,68 +251,6 @@ def test_gains_are_brought_to_0_to_1_for_rbp() -> None:
 # ---- against slow loops ---------------------------------------------------------------------
 
 
-def variants(name: str) -> Iterator[Measure]:
-    """Yield the measure with every kind of cutoff and other values of its parameters."""
-    definition = Measure(name).definition
-    bases = [Measure(name)]
-    other: dict[str, list[Any]] = {
-        "rel": [0, 2],
-        "beta": [0.5, 2, 0.8],
-        "alpha": [0, 0.9, 1],
-        "gamma": [0, 0.3, 1],
-        "x": [2],
-        "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
-        "gain": [
-            "exp2",
-            {1: 3, 2: 0.5},
-            {0: 1, 1: 5, 2: 1, 3: -1},
-            {1: 0.25, 2: 0.5, 3: 1},
-            {0: -0.5, 1: 0.5},
-            {0: -5, 1: -3, 2: -2, 3: -1},
-        ],
-        "multiple": [0.3, 1.7],
-        "version": [9],
-        "p": [0, 0.5, 0.95],
-        "tail": ["if unjudged"],
-        "discount": ["jk", ("jk", 3), "ln", "zipf", ("power", 0.5), "linear", "none"],
-        "ideal": ["retrieved", "top"],
-        "stop": ["linear", {1: 0.25, 2: 0.5, 3: 1}],
-        "top": [4],
-        "share": [{1: 0.25, 3: 0.75}, {2: 1}],
-        "users": ["rb", "uniform"],
-        "stops": ["exp2", {1: 1, 2: 4, 3: 9}],
-        "n": [3],
-        "weights": [(2, -1, -0.5, 0.25)],
-        "collection": [1000],
-        "over": ["implied", "retrieved"],
-        "itself": ["weighted"],
-        "normalize": [False],
-        "depth": [1, 4, 20],
-        "model": ["P", "INST(T=2)"],
-        "value": ["ETU", "EC", "ETC", "ED"],
-        "unjudged": [0.5],
-    }
-    # Looking at a thousand ranks each time would take long.
-    shallow = {"depth": 20} if "depth" in definition.parameters else {}
-    for parameter in definition.parameters:
-        assert parameter in other, f"give {parameter} values to try here"
-        before = len(bases)
-        for value in other[parameter]:
-            with contextlib.suppress(MeasureError):  # PrefsRnonrel knows fewer values of `over`
-                bases.append(Measure(name)(**{**shallow, parameter: value}))
-        assert len(bases) > before, parameter
-    for base in bases:
-        cut = [base]
-        if definition.cutoff_kind == "recall":
-            cut += [base @ point for point in (0, 0.1, 0.25, 0.5, 0.3, 1)]
-        elif definition.cutoff != "none":
-            cut += [base @ cutoff for cutoff in (1, 2, 3, 5, 1000, "R", "min(4,R)")]
-        for measure in cut:
-            with contextlib.suppress(MeasureError):  # it needs a cutoff, or takes none
-                measure.check_complete()
-                yield measure
-
-
 def by_oracle(
     measure: Measure, ranking: list[int | None], grades: list[int], top_grade: int
 ) -> Any:
@@ -444,12 +382,6 @@ def test_num_rel_at_level_2_is_the_sum_over_queries(data: Path) -> None:
     folder = data / "random"
     scores = evaluate(str(folder / "qrels.txt"), str(folder / "run.txt"), "NumRel(rel=2)")
     assert scores["NumRel(rel=2)"] == 516
-
-
-SYSTEMS = [
-    *("ada2", "ada2-rankvicuna", "bm25", "bm25-rankgpt35", "bm25-rankvicuna", "bm25rm3"),
-    *("bm25rm3-rankvicuna", "repllama", "splade", "splade-rankvicuna", "tasb", "tasb-rankvicuna"),
-]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

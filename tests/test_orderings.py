@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.vectors import CASE_A, parts
 from scipy import stats
-from vectors import CASE_A, parts
 
 import cranfield
 from cranfield import (

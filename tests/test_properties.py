@@ -5,10 +5,10 @@ import random
 import re
 from functools import cache
 
-import oracle
 import pytest
-from exemptions import EXEMPT, exempting, reasons
-from test_measures import variants
+from helpers import oracle
+from helpers.exemptions import EXEMPT, exempting, reasons
+from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth

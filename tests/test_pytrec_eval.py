@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pytest
 import pytrec_eval
+from helpers import oracle
 
 from cranfield import evaluate, parse
 from cranfield import pytrec_eval as mine

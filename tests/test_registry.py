@@ -354,6 +354,9 @@ def test_what_is_not_known_is_refused_with_what_to_write(text: str, problem: str
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 @example("map P.5,10 nDCG(gain='exp2')@20")
+@example("AP")
+@example(" nDCG@10 map\tP(rel=2)@5\n")
+@example("ndcg_cut.5,10")
 def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
     try:
         found = parse_all(text)
@@ -362,20 +365,43 @@ def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
     assert parse_all(" ".join(map(str, found))) == found
 
 
-@given(
-    st.sampled_from(["P", "nDCG", "map", "recall", "set_F", "IAP", "ndcg_cut"]),
-    st.text("PRrel0123456789=.,_@-()l'{}: ", max_size=12),
-)
-@example("P", "(rel=2)@5")
-@example("P", "_5")
-@example("nDCG", "@1..3")
-@example("recall", "@100-l2")
-def test_texts_that_look_like_measures(name: str, rest: str) -> None:
-    try:
-        found = parse_all(name + rest)
-    except MeasureError:
-        return
-    assert parse_all(" ".join(map(str, found))) == found
+PIECES = [
+    "@5",
+    "@R",
+    "@0.5",
+    "@min(3,R)",
+    "(rel=2)",
+    "(gain='exp2')",
+    ".5,10",
+    "_10",
+    " ",
+    "AP",
+    ",",
+]
+
+
+def test_texts_that_look_like_measures() -> None:
+    measures = set()
+
+    @given(
+        st.sampled_from(["P", "nDCG", "map", "recall", "set_F", "IAP", "ndcg_cut"]),
+        st.text("PRrel0123456789=.,_@-()l'{}: ", max_size=12)
+        | st.lists(st.sampled_from(PIECES), max_size=3).map("".join),
+    )
+    @example("P", "(rel=2)@5")
+    @example("P", "_5")
+    @example("nDCG", "@1..3")
+    @example("recall", "@100-l2")
+    def check(name: str, rest: str) -> None:
+        try:
+            found = parse_all(name + rest)
+        except MeasureError:
+            return
+        measures.add(name + rest)
+        assert parse_all(" ".join(map(str, found))) == found
+
+    check()
+    assert len(measures) >= 5, "of a hundred texts"
 
 
 def test_one_list_is_scored_without_ceremony() -> None:

@@ -4,9 +4,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pandas as pd
 import pytest
+from helpers import oracle
+from helpers.samples import collections
 
 import cranfield
 from cranfield import InputError, OptionError, Qrels, evaluate, read_qrels
@@ -53,23 +54,6 @@ def statap(ranking: list[str], sample: dict[str, tuple[int, float]], itself: str
             total += 1 / probability * (above + own) / k
             above += 1 / probability
     return oracle.divide(total, sum(1 / p for grade, p in sample.values() if grade >= 1))
-
-
-def collections(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any], oracle.Run]:
-    chance = random.Random(seed)
-    qrels, run = oracle.collection(seed)
-    rows, samples = [], {}
-    for query, docs in qrels.items():
-        samples[query] = {
-            doc: (grade, chance.choice([1, 2, 7]), chance.choice([0.1, 0.5, 1.0]))
-            for doc, grade in docs.items()
-        }
-        rows += [
-            {"query_id": query, "doc_id": d, "relevance": g, "stratum": s, "probability": p}
-            for d, (g, s, p) in samples[query].items()
-        ]
-    chance.shuffle(rows)
-    return rows, samples, run
 
 
 def test_against_slow_loops() -> None:

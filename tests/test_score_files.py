@@ -11,34 +11,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helpers.notes import codes, sentence
+from helpers.saved import QRELS, RUN, read, scores
 from hypothesis import example, given
 from hypothesis import strategies as st
-from said import codes, sentence
 
-from cranfield import CranfieldError, InputError, evaluate
+from cranfield import InputError, evaluate
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.scores import Layout, ScoreRows, file_name_of, score_rows
+from cranfield.formats.small.scores import file_name_of
 from cranfield.measures import parse
 from cranfield.render.table import delimited
 
 Write = Callable[[str, str], str]
-
-
-def is_measure(name: str) -> bool:
-    try:
-        parse(name)
-    except CranfieldError:
-        return False
-    return True
-
-
-def read(data: Any, layout: Layout = "measures") -> ScoreRows:
-    return score_rows(data, is_measure, layout)
-
-
-def scores(data: Any, layout: Layout = "measures") -> dict[Any, dict[str, float]]:
-    return {key: dict(values) for key, values in read(data, layout).scores.items()}
 
 
 MAP, P5 = {"q1": 0.25, "q2": 0.5}, {"q1": 0.2, "q2": 0.0}
@@ -110,10 +95,6 @@ def test_ir_measures(write: Write) -> None:
     metrics = [metric(q, parse(m), float(v)) for q, m, v in rows]
     assert scores(metrics) == {(None, "AP"): MAP, (None, "P@5"): P5}
     assert scores([(q, m, float(v)) for q, m, v in rows]) == EXPECTED
-
-
-QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}
-RUN = {"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}, "q2": {"d2": 0.7, "d1": 0.2}}
 
 
 def test_pytrec_eval(write: Write) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from said import codes, sentence
-from test_measures import variants
+from helpers.notes import codes, sentence
+from helpers.variants import variants
 
 import cranfield
 from cranfield import (

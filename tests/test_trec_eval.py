@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import oracle
 import pytest
 from click.testing import CliRunner, Result
-from test_measures import SYSTEMS
+from helpers import oracle
+from helpers.systems import SYSTEMS
 
 from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli

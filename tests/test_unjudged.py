@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_measures import variants
+from helpers.variants import variants
 
 from cranfield import (
     CranfieldWarning,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_measures import variants
+from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
 from cranfield.explanation import whatif

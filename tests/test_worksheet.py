@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import diversity_oracle
 import numpy as np
-import oracle
 import pytest
-import redo
-from test_measures import variants
-from test_sampled import collections as samples
+from helpers import diversity_oracle, oracle, redo
+from helpers.samples import collections as samples
+from helpers.variants import variants
 
 from cranfield import (
     Cutoff,

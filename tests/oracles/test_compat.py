@@ -3,8 +3,8 @@
 import random
 
 import ir_measures
-import oracle
 import pytest
+from helpers import oracle
 
 import cranfield
 from cranfield import evaluate

@@ -11,7 +11,6 @@ from typing import Any
 
 import ir_measures
 import numpy as np
-import oracle
 import pytest
 from cwl.ruler.measures.cwl_ap import APCWLMetric, TrAPCWLMetric
 from cwl.ruler.measures.cwl_bpm import BPMCWLMetric, BPMDCWLMetric
@@ -31,6 +30,7 @@ from cwl.ruler.measures.cwl_rr import RRCWLMetric
 from cwl.ruler.measures.cwl_tbg import TBGCWLMetric
 from cwl.ruler.measures.cwl_umeasure import UMeasureCWLMetric
 from cwl.ruler.ranking import Ranking
+from helpers import oracle
 
 from cranfield import Run, evaluate, parse, read_qrels, read_run
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_score_files import QRELS, RUN, scores
+from helpers.saved import QRELS, RUN, scores
 
 from cranfield import evaluate
 

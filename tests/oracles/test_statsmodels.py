@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.vectors import CASE_A, parts
 from scipy import stats
 from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
-from vectors import CASE_A, parts
 
 from cranfield import compare, gate, power, queries_needed
 from cranfield.comparison.anova import Anova, tukey

@@ -247,11 +247,11 @@ def text_table(name: str, text: str, bare: Bare | None, is_header: IsHeader | No
     return _Text(name, text, separators).table(bare, is_header)
 
 
-class _Text:
-    """Lines of fields with a separator between them, or white space."""
+class _Text(Origin):
+    """Lines of fields with a separator between them, or white space; errors take their number."""
 
     def __init__(self, name: str, text: str, separators: str) -> None:
-        self._name = name
+        super().__init__(name, lambda line: (line, self._lines[line - 1]))
         self._lines = self._fields = io.StringIO(text, newline="").readlines()
         first = next(filter(str.strip, self._lines), "")
         self._separator = next((one for one in separators if one in first), "")
@@ -266,17 +266,17 @@ class _Text:
         """Return the lines as rows; a header names the columns, unless the text is `bare`."""
         names: Names
         try:
-            line, names = next(self._records(), (0, []))
+            line, names = next(self._records(), (None, []))
         except InputError:  # what looks like a quotation may be none
-            line, names = min(1, len(self._lines)), []
+            line, names = 1, []
         try:
             has_header = bare is None if is_header is None else is_header(names)
         except InputError as error:
-            raise self._error(line, error.problem, error.hint) from None
+            raise self.error(line, error.problem, error.hint) from None
         if bare is None or has_header:
             bare = Bare(len(names), f"{len(names)} columns, {', '.join(names):.200};", names)
             if len(set(names)) < len(names):
-                raise self._error(line, f"has several columns named {_repeated(names)!r:.80}")
+                raise self.error(line, f"has several columns named {_repeated(names)!r:.80}")
         self._quoted = self._quoted and self._separator in bare.quoted
         columns = self._columns(bare, has_header)
 
@@ -284,7 +284,7 @@ class _Text:
             line, _ = next(islice(self._records(), row + has_header, None))
             return line, self._lines[line - 1]
 
-        return Table(self._name, bare.names, columns, where)
+        return Table(self.name, bare.names, columns, where)
 
     def _columns(self, bare: Bare, begin: int) -> Sequence[Sequence[str]]:
         """Return the columns below a header, if any: as Arrow reads them, or line by line."""
@@ -294,7 +294,7 @@ class _Text:
         rows = []
         for line, fields in islice(self._records(), begin, None):
             if len(fields) != bare.n_columns:
-                raise self._error(
+                raise self.error(
                     line, f"expected {bare.expected} got {len(fields)} columns", bare.hint
                 )
             rows.append(fields)
@@ -312,12 +312,6 @@ class _Text:
         found = read_csv(raw, self._separator, n_columns, texts)
         return None if found is None else [column.slice(begin).to_pylist() for column in found]
 
-    def _error(self, line: int, problem: str, hint: str | None = None) -> InputError:
-        if line == 0:  # there is none
-            return InputError(problem, source=self._name, hint=hint)
-        text = self._lines[line - 1].rstrip()
-        return InputError(problem, source=self._name, line=line, text=text, hint=hint)
-
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of each line that is not blank, with its number."""
         how: Any = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
@@ -329,7 +323,7 @@ class _Text:
                     yield line, fields
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise self._error(line, f"a field is not as it should be: {error}") from None
+            raise self.error(line, f"a field is not as it should be: {error}") from None
 
 
 _split = re.compile(r"[^ \t\n\r\f\v]+").findall

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-import diversity_oracle
+from helpers import diversity_oracle
 
 Ranking = Sequence[int | None]
 Qrels = dict[str, dict[str, int]]

@@ -1,15 +1,22 @@
 """What notes say: by their codes, which stay when a sentence is worded anew."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from cranfield import Note
 
 EVERYWHERE = {"queries"}  # of every result, how many queries were averaged
 
 
-def codes(notes: Iterable[Note]) -> list[str]:
-    """Return the codes of the notes, without those that every result has."""
+def codes(found: Any) -> list[str]:
+    """Return the codes of notes, or of a result's, without those that every result has."""
+    notes: Iterable[Note] = getattr(found, "notes", found)
     return [note.code for note in notes if note.code not in EVERYWHERE]
+
+
+def severities(found: Any) -> dict[str, str]:
+    """Return {code: severity} of what is to be known of a measure's comparison."""
+    return {note.code: note.severity for note in found.notes}
 
 
 def sentence(notes: Iterable[Note], code: str) -> str:

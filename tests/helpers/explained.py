@@ -1,0 +1,66 @@
+"""What the tests of `explain` share: how it is called, and rankings, slowly."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cranfield import explain
+from cranfield.explanation.difference import Difference
+from cranfield.explanation.query import Explanation
+from helpers.commands import invoke
+
+Write = Callable[[str, str | bytes], str]
+Judgments = Mapping[str, int]
+Scores = Mapping[str, float]
+
+
+def cranfield(*arguments: str) -> Any:
+    return invoke("explain", *arguments)
+
+
+def pair(*arguments: Any, **options: Any) -> Difference:
+    found = explain(*arguments, **options)
+    assert isinstance(found, Difference)
+    return found
+
+
+def last_line(shown: str) -> str:
+    return shown.rstrip("\n").split("\n")[-1]
+
+
+def same(left: float | str, right: float | str) -> bool:
+    """Tell whether two numbers are the same to the bit."""
+    return np.float64(left).tobytes() == np.float64(right).tobytes()
+
+
+def said(found: Explanation | Difference, rows: int = 20) -> str:
+    """Return all that stands beside the tables, in one line."""
+    return " ".join(note for table in found.tables(rows) for note in table.notes)
+
+
+def as_single(score: float) -> float:
+    return float(np.float32(score))
+
+
+def ranked(
+    run: Scores,
+    judged: Judgments,
+    *,
+    order: str = "score",
+    scores: str = "double",
+    ties: str = "document",
+    depth: int | None = None,
+    judged_only: bool = False,
+) -> list[str]:
+    """Return the documents, best first."""
+    by_id = sorted(run, key=str.encode, reverse=ties != "ascending")
+    single = scores == "single"
+    value = {doc: as_single(score) if single else score for doc, score in run.items()}
+    lowest = min([*judged.values(), 0]) - 1
+    if ties in ("best", "worst"):
+        up = -1 if ties == "best" else 1
+        by_id.sort(key=lambda doc: up * judged.get(doc, lowest))
+    docs = list(run) if order == "given" else sorted(by_id, key=lambda doc: -value[doc])
+    docs = docs[:depth]
+    return [doc for doc in docs if not judged_only or judged.get(doc, -1) >= 0]

@@ -1,0 +1,26 @@
+"""How the tests read saved scores, and what they are scores of."""
+
+from typing import Any
+
+from cranfield import CranfieldError
+from cranfield.formats.small.scores import Layout, ScoreRows, score_rows
+from cranfield.measures import parse
+
+QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}
+RUN = {"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}, "q2": {"d2": 0.7, "d1": 0.2}}
+
+
+def is_measure(name: str) -> bool:
+    try:
+        parse(name)
+    except CranfieldError:
+        return False
+    return True
+
+
+def read(data: Any, layout: Layout = "measures") -> ScoreRows:
+    return score_rows(data, is_measure, layout)
+
+
+def scores(data: Any, layout: Layout = "measures") -> dict[Any, dict[str, float]]:
+    return {key: dict(values) for key, values in read(data, layout).scores.items()}
