@@ -245,8 +245,6 @@ def precision_recall(
 
     """
     need(_LIBRARIES, "a picture", "plot")
-    import altair as alt
-
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     judgments, system, query = as_qrels(qrels), as_run(run), str(query)
@@ -283,7 +281,23 @@ def precision_recall(
         for at in (sorted({0.0, *(hit["recall"] for hit in hits), 1.0}), RECALL_POINTS)
     )
 
-    def layer(rows: Sequence[Mapping[str, Any]]) -> "alt.Chart":
+    return _figure(
+        _curve(way, hits, steps, eleven),
+        [*hits, *eleven],
+        f"Precision and recall of query {printable(query, 40)}",
+        f"run {printable(system.name, 40)}: {len(hits)} of {wanted:.0f} relevant documents{grade}"
+        f" found{'; the numbers are their ranks' if len(hits) <= _LABELLED else ''}",
+    )
+
+
+Points = Sequence[Mapping[str, Any]]
+
+
+def _curve(way: Points, hits: Points, steps: Points, eleven: Points) -> list["alt.Chart"]:
+    """Return the layers of a precision-recall curve: both lines, their points, a few ranks."""
+    import altair as alt
+
+    def layer(rows: Points) -> "alt.Chart":
         return alt.Chart(alt.InlineData(rows)).encode(
             x=alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("precision:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1.04])),
@@ -302,13 +316,7 @@ def precision_recall(
         under = [hit for hit in hits if hit not in top]  # the other line is above them
         for rows, at in (top, {"dy": -12}), (under, {"dx": 6, "dy": 12, "align": "left"}):
             layers.append(layer(rows).mark_text(aria=False, **at).encode(text="rank:Q"))
-    return _figure(
-        layers,
-        [*hits, *eleven],
-        f"Precision and recall of query {printable(query, 40)}",
-        f"run {printable(system.name, 40)}: {len(hits)} of {wanted:.0f} relevant documents{grade}"
-        f" found{'; the numbers are their ranks' if len(hits) <= _LABELLED else ''}",
-    )
+    return layers
 
 
 def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
