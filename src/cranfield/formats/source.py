@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from cranfield.errors import InputError, printable
 from cranfield.formats.pipe import Pipe, PipeReader
+from cranfield.render.numbers import number_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -398,7 +399,7 @@ def named(sources: Sequence[Source]) -> str | None:
     if not sources:
         return None
     n_more = len(sources) - 1
-    more = "" if n_more == 0 else f" (and {n_more:,} more {'file' if n_more == 1 else 'files'})"
+    more = f" (and {number_of(n_more, 'more file')})" if n_more else ""
     return f"{sources[0].name}{more}"
 
 
