@@ -17,7 +17,7 @@ _HOME = {
     "Agreement": "comparison.agreement",
     "Check": "checking",
     "Comparison": "comparison",
-    "Correlation": "comparison.correlating",
+    "Correlation": "comparison.ordering_pairs",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
     "DiscriminativePower": "comparison.discrimination",
@@ -36,7 +36,7 @@ _HOME = {
     "MeasureError": "errors",
     "NuggetScores": "nuggets",
     "OptionError": "errors",
-    "OrderingPair": "comparison.correlating",
+    "OrderingPair": "comparison.ordering_pairs",
     "Names": "measures.registry",
     "Parameter": "measures.parameters",
     "Qrels": "qrels",
@@ -155,7 +155,7 @@ if TYPE_CHECKING:
     from cranfield.comparison import Comparison, compare
     from cranfield.comparison.agreement import Agreement
     from cranfield.comparison.assessors import agreement
-    from cranfield.comparison.correlating import Correlation, OrderingPair, correlate
+    from cranfield.comparison.correlating import correlate
     from cranfield.comparison.correlation import (
         Kendall,
         kendall,
@@ -171,6 +171,7 @@ if TYPE_CHECKING:
         swap_rate,
     )
     from cranfield.comparison.gate import gate
+    from cranfield.comparison.ordering_pairs import Correlation, OrderingPair
     from cranfield.comparison.power import detectable, power, queries_needed
     from cranfield.comparison.verdicts import Gate, Verdict
     from cranfield.errors import (

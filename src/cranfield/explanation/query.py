@@ -252,7 +252,7 @@ class Explanation(Shown):
         said = [self._of_tie(one) for one in seen]
         others = len(self.ties) - len(seen)
         if others:
-            more = f"{others:,} {'more ' if seen else ''}{'group' if others == 1 else 'groups'}"
+            more = number_of(others, "more group" if seen else "group")
             less = "less" if seen else "little"
             said.append(f"The order of {more} of equal scores mattered {less}.")
         return said

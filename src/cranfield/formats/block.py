@@ -11,6 +11,7 @@ from cranfield.errors import InputError
 from cranfield.formats.source import Source
 from cranfield.ids import Ids
 from cranfield.ranked import Floats, Ints
+from cranfield.render.numbers import number_of
 
 LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
 
@@ -58,9 +59,9 @@ class LeftOut:
 
     def said(self, name: str) -> str:
         """Return what was left out of `name`, in words; there must be something."""
-        rows = "row" if self.count == 1 else "rows"
         first = str(self.first()).split("\n")[0]
-        return f"{self.count:,} {rows} of {name} left out (errors='skip'); the first: {first}"
+        rows = number_of(self.count, "row")
+        return f"{rows} of {name} left out (errors='skip'); the first: {first}"
 
     def __add__(self, other: "LeftOut") -> "LeftOut":
         if not other.faults:

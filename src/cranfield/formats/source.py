@@ -17,6 +17,7 @@ from cranfield.formats import compression
 from cranfield.formats.compression import Heard, compressed, compression_of, decompressed
 from cranfield.formats.pipe import Pipe, PipeReader
 from cranfield.formats.url import URL, WEB, Answer, file_system, without_secrets
+from cranfield.render.numbers import number_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -280,7 +281,7 @@ def named(sources: Sequence[Source]) -> str | None:
     if not sources:
         return None
     n_more = len(sources) - 1
-    more = "" if n_more == 0 else f" (and {n_more:,} more {'file' if n_more == 1 else 'files'})"
+    more = f" (and {number_of(n_more, 'more file')})" if n_more else ""
     return f"{sources[0].name}{more}"
 
 
