@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cranfield.comparison.remarks import merged
-from cranfield.comparison.result import Outcome, Pair, Result, Settings, System
+from cranfield.comparison.result import Outcome, Pair, Result, System
+from cranfield.comparison.settings import Settings
 from cranfield.comparison.shown import interval, number, probability, signed
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
