@@ -5,6 +5,8 @@ and the list of measures in the README from the registry, too; `docs/pictures` c
 `cranfield.figures`; and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
 one is out of date. With `--transcripts`, what the commands in the console blocks of all pages print
 is written anew, first (that of commands on the shared data, if CRANFIELD_DATA names its folder).
+
+In the source, it writes the TypedDicts of the families of options, for type checkers.
 """
 
 import ast
@@ -34,6 +36,9 @@ FORM: dict[str, Any] = {
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
+TYPES = re.compile(
+    r"(# ---- made from the families by scripts/make_docs.py\n).*(# ---- end\n)", re.S
+)
 SECTION = re.compile(r"^(?=## )", re.M)
 
 BOUNDS = {"none": "none, it does not hang on grades", "refused": "none", "attained": "attained"}
@@ -113,6 +118,38 @@ def trec_eval_names() -> str:
             rows.append(f"| `{name}` | {shown} |")
     text = (ROOT / "docs" / "trec-eval.md").read_text("utf-8")
     return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
+
+
+def option_types() -> dict[Path, str]:
+    """Return every file of the source that has a TypedDict for each of its families of options."""
+    found = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text("utf-8")
+        if TYPES.search(text):
+            blocks = "".join(typed_dicts(text))
+            found[path] = TYPES.sub(lambda part: f"{part[1]}{blocks}\n\n{part[2]}", text)  # noqa: B023 - used at once
+    return found
+
+
+def typed_dicts(source: str) -> Iterator[str]:
+    """Yield a TypedDict for each class that inherits from Options, with its types as written."""
+    fields: dict[str, dict[str, str]] = {"Options": {}}
+    for one in ast.parse(source).body:
+        bases = [base.id for base in getattr(one, "bases", []) if isinstance(base, ast.Name)]
+        if not isinstance(one, ast.ClassDef) or fields.keys().isdisjoint(bases):
+            continue
+        own = {
+            line.target.id: str(ast.get_source_segment(source, line.annotation))
+            for line in one.body
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+        }
+        inherited = [fields[base] for base in bases if base in fields]
+        fields[one.name] = {name: kind for each in [*inherited, own] for name, kind in each.items()}
+        lines = "".join(f"    {name}: {kind}\n" for name, kind in fields[one.name].items())
+        yield (
+            f"\n\nclass {one.name}Options(TypedDict, total=False):\n"
+            f'    """The options of {one.name}, as keywords of a function."""\n\n{lines}'
+        )
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:
@@ -202,6 +239,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "trec-eval.md": trec_eval_names(),
         ROOT / "docs" / "tutorial.ipynb": notebook(),
         ROOT / "README.md": readme(),
+        **option_types(),
     }
 
 

@@ -209,7 +209,7 @@ def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyP
     done = cranfield(*files, *arguments)
     value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
     assert last_line(done.stdout).endswith(f" = {value!r}")
-    assert "Options: depth=9, scores=single, ties=worst." in done.stdout
+    assert "Options: scores=single, ties=worst, depth=9." in done.stdout
     found = json.loads(cranfield(*files, *arguments, "--format", "json").stdout)
     assert same(found["value"], value)
     assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
@@ -645,7 +645,7 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 
 def test_wrong_options_and_queries() -> None:
-    known = "queries, errors, progress, order, scores, ties, depth, judged_only"
+    known = "errors, progress, queries, order, scores, ties, depth, judged_only"
     wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
     for query in ("q1", None):
         for option in wrong:

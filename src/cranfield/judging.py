@@ -73,7 +73,7 @@ class Judging(Options):
         return self.ties in ("document", "ascending")
 
 
-# ---- made from Judging by scripts/make_docs.py
+# ---- made from the families by scripts/make_docs.py
 
 
 class JudgingOptions(TypedDict, total=False):

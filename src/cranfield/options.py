@@ -261,7 +261,7 @@ def takes(
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
         lines = "\n".join(
             fill(
-                f"{one.name}: {one.sentence}",
+                f"{one.name}: {one.sentence[0].lower()}{one.sentence[1:]}",
                 100,
                 initial_indent=8 * " ",
                 subsequent_indent=12 * " ",
@@ -294,5 +294,8 @@ def refuse_others(function: Callable[..., Any], given: Mapping[str, object]) -> 
 def _in_short(annotation: Any) -> str:
     if isinstance(annotation, str):
         return annotation
-    names = (getattr(one, "__name__", str(one)) for one in _united(annotation))
+    names = (
+        one.__name__ if isinstance(one, type) and not get_args(one) else str(one)
+        for one in _united(annotation)
+    )
     return " | ".join("None" if name == "NoneType" else name for name in names)

@@ -1,0 +1,197 @@
+"""options: a family of options is checked, named in signatures and help, and recorded."""
+
+import inspect
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cranfield import OptionError, evaluate, explain
+from cranfield.cli.flags import family_options
+from cranfield.judging import Judging, JudgingOptions
+from cranfield.options import (
+    Options,
+    checked,
+    finite,
+    flag,
+    is_whole,
+    number,
+    option,
+    options_of,
+    refuse_others,
+    share,
+    takes,
+    whole,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cutting(Options):
+    """Options of every kind."""
+
+    how: Literal["sharp", "blunt"] = option("sharp", "Cut so.")
+    where: str | None = option(None, "Cut there.", ("top", "end"))
+    depth: int | None = option(None, "Cut at this rank.", whole(1, 9))
+    level: float = option(0.05, "Cut what is below.", share(below=0.5))
+    least: float = option(0.0, "Keep so much.", number(0))
+    twice: bool = option(False, "Cut again.")
+
+
+@takes(Cutting, without=("least",))
+def cut(rows: list[int], *, again: bool = False, **cutting: Any) -> list[int] | None:
+    """Cut some rows.
+
+    Args:
+        rows: what is cut.
+        again: whether to go on.
+        **cutting: each option of `Cutting`,
+            but one.
+
+    Returns:
+        what is left.
+
+    """
+    refuse_others(cut, cutting)
+    return rows[: Cutting.of(cutting).depth]
+
+
+NUMBERS: list[tuple[Any, float | None]] = [
+    (2, 2),
+    (-0.5, -0.5),
+    (np.int8(3), 3),
+    (np.float16(0.5), 0.5),
+    (Fraction(1, 4), 0.25),
+    (Decimal("0.5"), 0.5),
+    (10**400, None),
+    *[(value, None) for value in (True, np.True_, "2", b"2", None, [2], 1j)],
+    *[(float(value), None) for value in ("nan", "inf", "-inf")],
+    (Decimal("sNaN"), None),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), NUMBERS, ids=repr)
+def test_what_is_a_number(value: Any, expected: float | None) -> None:
+    assert finite(value) == expected
+    assert type(finite(value)) in (int, float, type(None))
+    if expected is None:
+        for check in (number(), whole(0), share()):
+            with pytest.raises(OptionError, match=r"^x=.*: expected a (whole )?number"):
+                checked("x", value, check)
+    else:
+        assert checked("x", value, number()) == expected
+
+
+def test_what_is_of_a_type_of_whole_numbers() -> None:
+    assert all(map(is_whole, (0, -3, 10**400, np.uint8(1))))
+    assert not any(map(is_whole, (True, np.False_, 1.0, "1", None)))
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong", "said"),
+    [
+        (whole(1), (1, 5.0, np.int64(7)), (0, 1.5, -1), "a whole number of at least 1"),
+        (whole(2, 1000), (2, 1000), (1, 1001), "a whole number from 2 to 1,000"),
+        (number(), (-1e9, 0), ("x",), "a number"),
+        (number(0), (0, 0.5), (-0.1,), "a number of at least 0"),
+        (number(0, 1), (0, 1), (-0.1, 1.1), "a number from 0 to 1"),
+        (share(), (0.99, 1e-9), (0, 1, 1e-10), "a number above 0 and below 1"),
+        (share(below=0.5), (0.05,), (0.5,), "a number above 0 and below 0.5"),
+        (flag, (True, np.False_), (0, 1, "yes", None), "True or False"),
+    ],
+)
+def test_checks(check: Any, right: Any, wrong: Any, said: str) -> None:
+    for value in right:
+        assert checked("x", value, check) == value
+        assert type(checked("x", value, check)) in (int, float, bool)
+    for value in wrong:
+        with pytest.raises(OptionError) as refused:
+            checked("x", value, check)
+        assert str(refused.value) == f"x={value!r}: expected {said}"
+
+
+def test_a_family_checks_its_options() -> None:
+    made = Cutting(depth=np.int64(5), where="end", level=0.1)  # type: ignore[arg-type] # numpy's
+    assert made.to_dict() == {
+        "how": "sharp",
+        "where": "end",
+        "depth": 5,
+        "level": 0.1,
+        "least": 0.0,
+        "twice": False,
+    }
+    assert type(made.depth) is int
+    assert made.unusual() == {"where": "end", "depth": 5, "level": 0.1}
+    assert Cutting(where=None, depth=None) == Cutting() == Cutting.of({}) == Cutting.of({"x": 1})
+    assert Cutting.of({"depth": 3, "other": 1}) == Cutting(depth=3)
+    wrong: list[dict[str, Any]] = [
+        {"how": "dull"},
+        {"how": None},
+        {"where": "middle"},
+        {"depth": 10},
+        {"level": None},
+        {"least": -1},
+        {"twice": 1},
+    ]
+    for each in wrong:
+        with pytest.raises(OptionError, match=f"^{next(iter(each))}="):
+            Cutting(**each)
+
+
+def test_a_function_names_the_options_it_takes() -> None:
+    assert str(inspect.signature(cut)) == (
+        "(rows, *, again=False, how='sharp', where=None, depth=None, level=0.05, twice=False) -> "
+        "list[int] | None"
+    )
+    said = inspect.getdoc(cut)
+    assert said is not None
+    assert "    again: whether to go on.\n    how: cut so.\n    where: cut there.\n" in said
+    assert "**cutting" not in said
+    assert "    twice: cut again.\n\nReturns:\n" in said
+    assert cut([1, 2, 3], depth=2) == [1, 2]
+    for wrong in ("least", "rows_", "cutting"):
+        with pytest.raises(TypeError) as refused:
+            cut([1], **{wrong: 1})
+        assert str(refused.value) == (
+            f"cut() got an unexpected keyword argument {wrong!r}; its options are again, how, "
+            "where, depth, level, twice"
+        )
+
+
+def test_a_command_has_the_options_of_a_family() -> None:
+    got: list[Any] = []
+
+    @click.command()
+    @family_options(Cutting, "cutting", without=("least",), depth={"names": ("-d", "--depth")})
+    def command(cutting: Cutting) -> None:
+        got.append(cutting)
+
+    typed = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
+    for arguments in ([], typed):
+        assert CliRunner().invoke(command, arguments).exit_code == 0
+    stated = Cutting(how="blunt", where="top", depth=3, level=0.2, twice=True)
+    assert got == [Cutting(), stated]
+    shown = CliRunner().invoke(command, ["--help"]).output
+    for part in ("[sharp|blunt]", "[top|end]", "-d, --depth INTEGER", "[default: 0.05]", "Cut so."):
+        assert part in shown
+    assert "--least" not in shown
+    for option_, value in (("--depth", "0"), ("--level", "0.9")):
+        refused = CliRunner().invoke(command, [option_, value]).exception
+        assert isinstance(refused, OptionError)
+        assert str(refused).startswith(f"{option_}={value}: expected a")
+
+
+def test_how_runs_are_judged_is_said_once() -> None:
+    names = [one.name for one in fields(Judging)]
+    assert list(JudgingOptions.__annotations__) == names
+    for function in (evaluate, explain):
+        parameters = inspect.signature(function).parameters
+        for one in options_of(Judging):
+            assert parameters[one.name].default == one.default
+            assert f"        {one.name}: " in str(function.__doc__)
+    recipe = evaluate({"q": {"a": 1}}, {"q": ["a"]}, "AP", depth=3).recipe
+    assert {name: recipe[name] for name in names} == Judging(depth=3).to_dict()
