@@ -66,14 +66,16 @@ def number(least: float = -math.inf, most: float = math.inf) -> Check:
 
 def whole(least: int, most: int | None = None) -> Check:
     """Return a check for whole numbers from `least` to `most`, both included."""
+    expected = f"a whole number of at least {least}"
+    if most is not None:
+        expected = f"a whole number from {least} to {most:,}"
 
     def check(value: object) -> int:
-        found = operator.index(value) if is_whole(value) else least - 1  # type: ignore[arg-type]
-        if found < least:
-            raise ValueError(f"a whole number of at least {least}")
-        if most is not None and found > most:
-            raise ValueError(f"at most {most:,}")
-        return found
+        found = finite(value)
+        in_range = found is not None and least <= found and (most is None or found <= most)
+        if found is None or found != int(found) or not in_range:
+            raise ValueError(expected)
+        return int(found)
 
     return check
 
@@ -103,7 +105,7 @@ def flag(value: object) -> bool:
 def checked(name: str, value: object, check: Check) -> Any:
     """Return a value in its one form; raise OptionError that names the option if it has none.
 
-    >>> checked("depth", np.int64(10), whole(1))
+    >>> checked("depth", 10.0, whole(1))
     10
     """
     try:

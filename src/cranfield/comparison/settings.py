@@ -9,7 +9,7 @@ from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.scores import Layout
-from cranfield.options import Options, number, option, share, whole
+from cranfield.options import Check, Options, is_whole, number, option, share, whole
 from cranfield.version import __version__
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
@@ -30,13 +30,19 @@ def _alpha() -> Any:
     return option(0.05, sentence, share(below=0.5))
 
 
-def _flips(most: int | None = None) -> Any:
+def _flips() -> Any:
     sentence = "How many flips of signs to draw, or resamples; up to 20 queries, all are tried."
-    return option(FLIPS, sentence, whole(1, most))
+    return option(FLIPS, sentence, count(1))
 
 
 def _seed() -> Any:
-    return option(SEED, "The same seed draws the same by chance.", whole(0))
+    return option(SEED, "The same seed draws the same by chance.", count(0))
+
+
+def count(least: int) -> Check:
+    """Return a check for counts: of a type of whole numbers, which 2.0 is not."""
+    check = whole(least)
+    return lambda value: check(value if is_whole(value) else None)
 
 
 def rising(value: Any) -> tuple[float, ...]:
@@ -120,7 +126,7 @@ class Settings(Options):
         "always a family of its own.",
     )
     alpha: float = _alpha()
-    flips: int = _flips(MOST_FLIPS)
+    flips: int = _flips()
     seed: int = _seed()
     tie: float = option(TIE, "A query is tied where two scores differ by no more.", number(0))
     rope: float | None = option(
@@ -141,6 +147,8 @@ class Settings(Options):
         test, correction = self.test, self.correction
         if vars(self)["correction"] is None:
             object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
+        if self.flips > MOST_FLIPS:
+            raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
         if correction == "maxt" and test != "randomization":
             raise OptionError("correction='maxt' corrects the randomization test, and no other")
         if correction not in (None, "none") and test == "bayes":
@@ -202,7 +210,7 @@ class GateSettings(Options):
         None,
         "How many of the queries that changed to keep for each verdict, the worst first. [default: "
         "5 where it is not PASS; all where fewer than 10 changed]",
-        whole(0),
+        count(0),
     )
 
 
@@ -211,7 +219,7 @@ class CorrelationSettings(SignFlips):
     """How orderings of systems are compared."""
 
     resamples: int = option(
-        1_000, "How many resamples of the queries the interval of tau-b comes from.", whole(1)
+        1_000, "How many resamples of the queries the interval of tau-b comes from.", count(1)
     )
     rbo_p: float = option(
         0.9, "p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.", share()
@@ -222,7 +230,7 @@ class CorrelationSettings(SignFlips):
         "queries disagree.",
     )
     splits: int = option(
-        SPLITS, "How many splits of the queries into halves the swap rate comes from.", whole(1)
+        SPLITS, "How many splits of the queries into halves the swap rate comes from.", count(1)
     )
 
 
@@ -230,7 +238,7 @@ class CorrelationSettings(SignFlips):
 class SwapSettings(Options):
     """How often two halves of the queries are drawn, and how differences are sorted by size."""
 
-    splits: int = option(SPLITS, "How many splits of the queries into halves to draw.", whole(1))
+    splits: int = option(SPLITS, "How many splits of the queries into halves to draw.", count(1))
     seed: int = _seed()
     bins: Sequence[float] = option(
         BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
@@ -244,12 +252,12 @@ class AgreementSettings(Options):
     rel: int = option(
         1,
         "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
-        whole(0),
+        count(0),
     )
     mixtures: int = option(
         1_000,
         "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
-        whole(1),
+        count(1),
     )
     seed: int = _seed()
     alpha: float = _alpha()
@@ -346,9 +354,12 @@ class GateSettingsOptions(TypedDict, total=False):
     changes: int | None
 
 
-class CorrelationSettingsOptions(SignFlipsOptions, total=False):
+class CorrelationSettingsOptions(TypedDict, total=False):
     """The options of CorrelationSettings, as keywords of a function."""
 
+    alpha: float
+    flips: int
+    seed: int
     resamples: int
     rbo_p: float
     discrimination: bool
