@@ -188,7 +188,7 @@ def test_judgments_that_cannot_be_read_are_refused(write: Any) -> None:
 
 @pytest.mark.parametrize("k", [0, -1, True, 1.5, "10"])
 def test_a_depth_that_is_none_is_refused(k: Any) -> None:
-    with pytest.raises(OptionError, match="a whole number, 1 or more"):
+    with pytest.raises(OptionError, match="a whole number of at least 1"):
         check({"q": {"a": 1}}, k=k)
 
 

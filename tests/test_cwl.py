@@ -152,7 +152,7 @@ REFUSED = {
     "CWL('RR', model='AP')": "expected name=value",
     "CWL('RR', value='XX')": "'EU', 'ETU', 'EC', 'ETC' or 'ED'",
     "CWL('RR', gain={1: 2})": "gains from 0 to 1",
-    "CWL('RR', top=0)": "a whole number, 1 or more",
+    "CWL('RR', top=0)": "a whole number from 1 to 2,147,483,647",
     "CWL('RR', depth=0)": "a whole number from 1 to 1,000,000",
     "CWL('RR', depth=1e9)": "a whole number from 1 to 1,000,000",
     "CWL('RR', unjudged=2)": "a number from 0 to 1",

@@ -125,6 +125,7 @@ FLOORS = [
     "comparison.agreement",
     "comparison.assessors",
     "comparison",
+    "scan",
     "checking",
     "trec_eval",
     "pytrec_eval",

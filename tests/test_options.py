@@ -155,7 +155,7 @@ def test_a_function_names_the_options_it_takes() -> None:
     assert cut([1, 2, 3], depth=2) == [1, 2]
     for wrong in ("least", "rows_", "cutting"):
         with pytest.raises(TypeError) as refused:
-            cut([1], **{wrong: 1})
+            cut([1], **{wrong: True})
         assert str(refused.value) == (
             f"cut() got an unexpected keyword argument {wrong!r}; its options are again, how, "
             "where, depth, level, twice"

@@ -1,47 +1,39 @@
 """check: what silently ruins numbers, found before scoring."""
 
-import math
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
 
 from cranfield.arguments import check_judged
-from cranfield.errors import InputError, OptionError, printable
-from cranfield.formats.block import LeftOut, Load, Progress
+from cranfield.errors import InputError, printable
+from cranfield.formats.block import LeftOut, Progress
 from cranfield.formats.lines import BYTE_ORDER_MARK
 from cranfield.formats.source import Source
-from cranfield.ids import Ids, decode
 from cranfield.judge import Meeting, judge
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
+from cranfield.options import checked, whole
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.ranked import mean
-from cranfield.ranking import Grouped, grouped, in_threads, ranks, regrouped, sorting_scores
 from cranfield.render import Shown, Table
 from cranfield.run_notes import (
     against_ranks,
-    are_ranks,
-    contradicted,
     level_scores,
     mostly,
     nothing_judged,
     queries_of,
     ranks_as_scores,
-    varied,
 )
 from cranfield.runs import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.scan import Scan, is_odd, scanned
 from cranfield.spelling import affix_of
 
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
 _HIGH_GRADE = 10
-_MANY = 10_000
-Where = Callable[[], tuple[int | None, str | None]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,8 +155,7 @@ def check(
     (True, ['ties', 'unjudged', 'one-grade'])
 
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise OptionError(f"k={k!r:.40}: expected a whole number, 1 or more")
+    k = checked("k", k, whole(1))
     check_judged(qrels, runs)
     judgments = as_qrels(qrels, "skip")
     named = judgments.sources[0].name if len(judgments.sources) == 1 else "qrels"
@@ -179,7 +170,7 @@ def check(
         name = name if name not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
-            scan = _scan(run, k, progress)
+            scan = scanned(run, k, progress)
             facts[name] |= {"read as": run.form, "queries": len(scan.queries), "rows": scan.rows}
             findings += _about_run(name, run, scan, k)
             for source in run.sources if run.is_text else ():
@@ -294,21 +285,11 @@ def _about_qrels(file: str, qrels: Qrels) -> Iterator[Note]:
             f"all judgments have the grade {int(qrels.grade[0])}: measures of judged nonrelevant "
             "documents (Bpref, infAP) have nothing to go by",
         )
-    odd = dict.fromkeys(query for query in qrels.query_ids if _is_odd(query))
+    odd = dict.fromkeys(query for query in qrels.query_ids if is_odd(query))
     for docs in lists:
-        odd |= dict.fromkeys(doc for doc in docs if _is_odd(doc))
+        odd |= dict.fromkeys(doc for doc in docs if is_odd(doc))
     if odd:
         yield _odd_ids(file, list(odd))
-
-
-def _is_odd(text: str) -> bool:
-    """Tell whether an id holds white space, or what the eye cannot see."""
-    if text.isascii() and text.isprintable() and " " not in text:
-        return False
-    return any(one.isspace() or unicodedata.category(one) in _UNSEEN for one in text)
-
-
-_UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}
 
 
 def _odd_ids(file: str, odd: Sequence[str]) -> Note:
@@ -366,141 +347,7 @@ def _about_text(file: str, source: Source) -> Iterator[Note]:
 # ---- runs -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Scan:
-    """What was seen of a run's rows, some or all."""
-
-    rows: int = 0
-    queries: dict[bytes, None] = field(default_factory=dict)
-    apart: int = 0  # queries whose rows stand apart
-    left_out: LeftOut = field(default_factory=LeftOut)
-    tied: int = 0  # rows whose score another of the query has
-    tied_top: int = 0  # queries with such rows in the first k ranks, or across them
-    tied_row: str | None = None
-    tied_at: Where | None = None
-    several: int = 0  # queries of several documents
-    level: int = 0  # queries of several documents, all of the same score
-    like_ranks: int = 0  # queries of several documents, whose scores are 1, 2, 3, ...
-    longest: int = 0  # documents of a query
-    has_ranks: bool = False  # whether the rank column tells documents apart
-    infinite: int = 0
-    low: float = math.inf  # of the scores, or the ranks
-    high: float = -math.inf
-    whole: bool = True  # whether all of these are whole numbers
-    against: int = 0  # queries whose ranks contradict their scores
-    against_at: Where | None = None
-    odd: dict[str, None] = field(default_factory=dict)  # some of them, if there are many
-
-    def add(self, other: "_Scan") -> None:
-        """Take what was seen of more rows."""
-        self.rows += other.rows
-        self.apart += other.apart + len(self.queries.keys() & other.queries.keys())
-        self.queries |= other.queries
-        self.left_out += other.left_out
-        self.tied += other.tied
-        self.tied_top += other.tied_top
-        if self.tied_row is None:
-            self.tied_row, self.tied_at = other.tied_row, other.tied_at
-        self.several += other.several
-        self.level += other.level
-        self.like_ranks += other.like_ranks
-        self.longest = max(self.longest, other.longest)
-        self.has_ranks = self.has_ranks or other.has_ranks
-        self.infinite += other.infinite
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.whole = self.whole and other.whole
-        self.against_at = self.against_at or other.against_at
-        self.against += other.against
-        if len(self.odd) < _MANY:
-            self.odd |= other.odd
-
-    def like_grades(self, qrels: Qrels) -> bool:
-        """Tell whether the numbers may be the grades of the judgments."""
-        grades = qrels.grade
-        return self.whole and (self.low, self.high) == (int(grades.min()), int(grades.max()))
-
-
-def _scan(run: Run, k: int, progress: Progress | None) -> _Scan:
-    scan = _scan_of(run.every_row(sorted(run.numbers), progress), k)
-    scan.left_out += run.left_out
-    if not scan.apart:
-        return scan
-    whole = _scan_of(regrouped(run.every_row(sorted(run.numbers))), k)
-    whole.apart = scan.apart
-    return whole
-
-
-def _scan_of(loads: Iterable[Load], k: int) -> _Scan:
-    scan = _Scan()
-    for part in in_threads(partial(_scanned, k=k), loads):
-        scan.add(part)
-    return scan
-
-
-def _scanned(load: Load, k: int) -> _Scan:
-    whole = grouped(load(), "skip")
-    block = whole.block
-    scan = _Scan(rows=len(block), queries=dict.fromkeys(whole.queries), left_out=block.left_out)
-    scan.apart = len(whole.queries) - len(scan.queries)
-    for ids in (block.query.take(whole.starts[:-1]), block.doc):
-        scan.odd |= dict.fromkeys(filter(_is_odd, map(decode, _suspicious(ids))))
-    numbers = block.value if block.value is not None else block.rank
-    if numbers is not None and len(block):
-        scan.low, scan.high = float(numbers.min()), float(numbers.max())
-        scan.whole = bool((numbers == np.floor(numbers)).all())
-    if block.value is None or len(block) == 0:
-        return scan
-    scores = sorting_scores(block)
-    assert scores is not None  # noqa: S101 - there is a value
-    counts = np.diff(whole.starts)
-    scan.several, scan.longest = int(np.count_nonzero(counts > 1)), int(counts.max())
-    ends = whole.starts.tolist()
-    scan.like_ranks = sum(
-        end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in pairwise(ends)
-    )
-    scan.infinite = int(np.count_nonzero(np.isinf(scores)))
-    _look_for_ties(scan, whole, scores, k)
-    if block.rank is not None:
-        scan.has_ranks = varied(whole.group, block.rank)
-        wrong = contradicted(whole.group, block.rank, scores)
-        scan.against = len(set(whole.group[wrong].tolist()))
-        if scan.against:
-            scan.against_at = partial(block.where, int(wrong[0]))
-    return scan
-
-
-def _look_for_ties(scan: _Scan, whole: Grouped, scores: Any, k: int) -> None:
-    block = whole.block
-    every = np.arange(len(block))
-    rank = ranks(whole, scores, every)
-    order = np.empty(len(block), np.int64)
-    order[whole.starts[whole.group] + rank - 1] = every
-    ranked = scores[order]
-    equal = (ranked[1:] == ranked[:-1]) & (whole.group[1:] == whole.group[:-1])
-    if not equal.any():
-        return
-    tied = np.append(False, equal) | np.append(equal, False)
-    scan.tied = int(np.count_nonzero(tied))
-    upper = np.flatnonzero(equal)  # the upper of a pair
-    top = upper[upper - whole.starts[whole.group[upper]] < k]
-    scan.tied_top = len(set(whole.group[top].tolist()))
-    row = int(top[0] if len(top) else upper[0])
-    query, first, second = (
-        decode(one) for one in (block.query[row], block.doc[order[row]], block.doc[order[row + 1]])
-    )
-    scan.tied_at = partial(block.where, int(order[row + 1]))
-    scan.tied_row = f"query {query!r}: {first!r} and {second!r} have {ranked[row]:g}"
-    n_equal = np.bincount(whole.group[upper], minlength=len(whole.queries))
-    scan.level = int(np.count_nonzero(n_equal == np.diff(whole.starts) - 1) if len(upper) else 0)
-    scan.level -= int(np.count_nonzero(np.diff(whole.starts) == 1))
-
-
-def _suspicious(ids: Ids) -> Iterable[bytes]:
-    """Return the ids, if among their bytes is one that is no visible character of ASCII."""
-    return () if ids.are_visible() else dict.fromkeys(ids.to_list())
-
-
-def _about_run(file: str, run: Run, scan: _Scan, k: int) -> Iterator[Note]:
+def _about_run(file: str, run: Run, scan: Scan, k: int) -> Iterator[Note]:
     yield from _left_out(file, scan.left_out)
     if scan.rows == 0:
         return
@@ -560,74 +407,57 @@ def _is_ranked(run: Run) -> bool:
 
 
 def _about_both(
-    file: str, qrels: Qrels, run: Run, k: int, scan: _Scan, facts: dict[str, Any]
+    file: str, qrels: Qrels, run: Run, k: int, scan: Scan, facts: dict[str, Any]
 ) -> Iterator[Note]:
     try:
         meeting = judge(qrels, run)
     except InputError as error:
         yield _of_error(file, error, "ids" if error.kind == "other" else error.kind)
         return
-    counts = meeting.counts
-    hits = meeting.judged.hits
-    n_judged = np.diff(qrels.starts)
-    possible = int(np.minimum(n_judged, meeting.judged.n_retrieved[:, 0]).sum())
-    facts["judged documents returned"] = len(hits.rank)
+    returned = len(meeting.judged.hits.rank)
+    facts["judged documents returned"] = returned
     judged_at = 1.0
     if not qrels.in_groups:
         judged_at = facts[f"Judged@{k}"] = _judged_at(meeting, k)
-    if len(hits.rank) == scan.rows == len(qrels) and scan.like_grades(qrels):
-        yield _finding(
-            "error",
-            "qrels-as-run",
-            file,
+    if returned == scan.rows == len(qrels) and scan.like_grades(qrels):
+        text = (
             "the judgments seem to be given as a run: its documents are the same, its numbers "
-            "grades",
-            scan.rows,
+            "grades"
         )
-    if counts.without_results:
-        missing = [
-            query
-            for query, there in zip(meeting.query_ids, meeting.in_run.tolist(), strict=True)
-            if not there
-        ]
-        example = f"; for instance {missing[0]!r}" if missing else ""
-        yield _finding(
-            "warning",
-            "queries-without-results",
-            file,
-            f"{queries_of(counts.without_results)} of the qrels without results: they score 0"
-            + example,
-            counts.without_results,
-        )
-    if counts.without_judgments:
-        yield _finding(
-            "info",
-            "queries-without-judgments",
-            file,
-            f"{queries_of(counts.without_judgments)} of the run without judgments: not scored",
-            counts.without_judgments,
-        )
-    share = len(hits.rank) / possible if possible else 0.0
-    if len(hits.rank) == 0:
+        yield _finding("error", "qrels-as-run", file, text, scan.rows)
+    yield from _about_queries(file, meeting)
+    if returned == 0:
         yield nothing_judged(affix_of(qrels, run), "error", file)
-    elif share < _FEW_RETURNED:
-        yield _finding(
-            "warning",
-            "few-judged-returned",
-            file,
-            f"of the judged documents that could stand in the lists, {share:.1%} do "
-            f"({len(hits.rank):,} of {possible:,}): were documents cut or numbered anew since they "
-            "were judged?",
-            len(hits.rank),
+        return
+    possible = int(np.minimum(np.diff(qrels.starts), meeting.judged.n_retrieved[:, 0]).sum())
+    if returned / possible < _FEW_RETURNED:
+        text = (
+            f"of the judged documents that could stand in the lists, {returned / possible:.1%} do "
+            f"({returned:,} of {possible:,}): were documents cut or numbered anew since they were "
+            "judged?"
         )
-    if len(hits.rank) and judged_at < _FEW_JUDGED:
-        yield _finding(
-            "warning",
-            "unjudged",
-            file,
-            f"{1 - judged_at:.1%} of the first {k} documents carry no "
-            "judgment, and count as not relevant: the numbers are lower bounds, more or less",
+        yield _finding("warning", "few-judged-returned", file, text, returned)
+    if judged_at < _FEW_JUDGED:
+        text = (
+            f"{1 - judged_at:.1%} of the first {k} documents carry no judgment, and count as not "
+            "relevant: the numbers are lower bounds, more or less"
         )
+        yield _finding("warning", "unjudged", file, text)
+
+
+def _about_queries(file: str, meeting: Meeting) -> Iterator[Note]:
+    """Say which queries are on one side only."""
+    counts = meeting.counts
+    if counts.without_results:
+        missing = compress(meeting.query_ids, (~meeting.in_run).tolist())
+        example = "".join(f"; for instance {query!r}" for query in islice(missing, 1))
+        text = f"{queries_of(counts.without_results)} of the qrels without results: they score 0"
+        n = counts.without_results
+        yield _finding("warning", "queries-without-results", file, text + example, n)
+    if counts.without_judgments:
+        n = counts.without_judgments
+        text = f"{queries_of(n)} of the run without judgments: not scored"
+        yield _finding("info", "queries-without-judgments", file, text, n)
 
 
 def _judged_at(meeting: Meeting, k: int) -> float:

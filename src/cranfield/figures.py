@@ -20,14 +20,14 @@ from cranfield.errors import (
     printable,
 )
 from cranfield.evaluation import MeasuresLike, evaluate, measures_of
-from cranfield.formats.objects import is_id, is_number
+from cranfield.formats.objects import is_id
 from cranfield.formats.source import written
 from cranfield.ids import encode
 from cranfield.judge import judge
 from cranfield.judged import Judged
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, Plan
-from cranfield.options import refuse_others, takes
+from cranfield.options import checked, finite, refuse_others, takes, whole
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.runs import Run, RunLike, as_run
 
@@ -83,7 +83,7 @@ class Figure:
         """Return the picture as PNG, `scale` times as large: above 0, 10 at most."""
         import vl_convert
 
-        if not is_number(scale) or not 0 < scale <= _LARGEST_SCALE:
+        if not 0 < (finite(scale) or 0) <= _LARGEST_SCALE:
             raise OptionError(
                 f"scale={scale!r:.40}: expected a number above 0, {_LARGEST_SCALE} at most"
             )
@@ -324,9 +324,7 @@ def precision_recall(
 
 def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
     """Return what each measure gives to the only relevant document, at every rank down to depth."""
-    if not isinstance(depth, int) or not 2 <= depth <= _DEEPEST:
-        raise OptionError(f"depth={depth!r:.40}: expected a whole number from 2 to {_DEEPEST}")
-    ranks = range(1, depth + 1)
+    ranks = range(1, checked("depth", depth, whole(2, _DEEPEST)) + 1)
     rankings = {
         str(rank): ["relevant" if here == rank else f"other {here}" for here in ranks]
         for rank in ranks

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.objects import documents_of, is_list, listed, with_text_ids
 from cranfield.notes import Note
+from cranfield.options import is_whole
 from cranfield.qrels import Qrels
 from cranfield.runs import Run
 
@@ -99,8 +98,7 @@ def grades(
     run = Run(rankings, "grades")
     qrels.form = run.form = "lists of grades"
     if top is not None:
-        whole = isinstance(top, int | np.integer) and not isinstance(top, bool)
-        if not whole or not qrels.top_grade <= top <= LARGEST_GRADE:
+        if not is_whole(top) or not qrels.top_grade <= top <= LARGEST_GRADE:
             raise OptionError(
                 f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a whole "
                 f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"

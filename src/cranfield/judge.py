@@ -5,7 +5,7 @@ scores 0 (`queries="judged"`, as `trec_eval -c`). Or only those in both (`querie
 that only the run has cannot be scored. All are counted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
 
@@ -264,16 +264,6 @@ def _dealt_by_grade(
     return dealt
 
 
-# How equal scores were ranked, as it is said under a table.
-_TIES: Mapping[Ties, str] = {
-    "document": "ranked by document id",
-    "ascending": "ranked by document id, ascending",
-    "expected": "averaged over all their orders",
-    "best": "ranked by grade, the highest first",
-    "worst": "ranked by grade, the lowest first",
-}
-
-
 def _hinting(note: Note) -> Note:
     if not note.is_grave:
         return note
@@ -317,7 +307,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
     if match.n_tied:
-        what, how = "rank" if by == "rank" else "score", _TIES[met.judging.ties]
+        what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
         text = f"{match.n_tied:,} documents share their {what} with another: {how}."
         yield Note("ties", "info", text, count=match.n_tied)
     if match.regrouped:

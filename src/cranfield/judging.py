@@ -72,6 +72,18 @@ class Judging(Options):
         """Whether document ids decide between equal scores, and not the grades."""
         return self.ties in ("document", "ascending")
 
+    @property
+    def tie_rule(self) -> str:
+        """How equal scores are ranked, in words."""
+        rules = {
+            "document": "ranked by document id",
+            "ascending": "ranked by document id, ascending",
+            "expected": "averaged over all their orders",
+            "best": "ranked by grade, the highest first",
+            "worst": "ranked by grade, the lowest first",
+        }
+        return rules[self.ties]
+
 
 # ---- made from the families by scripts/make_docs.py
 

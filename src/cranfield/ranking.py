@@ -326,8 +326,7 @@ def placed(
         suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
         wrong = scores[suspect + 1] > scores[suspect]
         ties = suspect[~wrong]
-        compared = block.block.doc.compare(ties, block.block.doc, ties + 1)
-        tied_wrong = compared > 0 if judging.ties == "ascending" else compared < 0
+        tied_wrong = astray_ties(block.block.doc, ties, judging)
         unsorted = np.zeros(len(block.starts) - 1, np.bool_)
         unsorted[block.group[suspect[wrong]]] = True
         counts = np.diff(block.starts)
@@ -387,6 +386,12 @@ def _sorted_rows(block: Grouped, scores: Floats, rows: Ints, judging: Judging) -
 def _narrow(groups: Ints) -> Ints:
     """Return the groups' numbers in sixteen bits if they fit: these are sorted in one pass."""
     return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
+
+
+def astray_ties(docs: Ids, upper: Ints, judging: Judging) -> Bools:
+    """Tell which rows of the same score as the next one should be below it: see `tie_order`."""
+    compared = docs.compare(upper, docs, upper + 1)
+    return compared > 0 if judging.ties == "ascending" else compared < 0
 
 
 def tie_order(docs: Ids, judging: Judging) -> Ints:

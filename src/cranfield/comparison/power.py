@@ -13,7 +13,7 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from cranfield.comparison.settings import Design, DesignOptions, count
+from cranfield.comparison.settings import Design, DesignOptions, count_from
 from cranfield.errors import OptionError
 from cranfield.options import checked, number, refuse_others, share, takes
 
@@ -36,7 +36,7 @@ def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[
 
     """
     effect = checked("effect", effect, number())
-    n_queries = checked("n_queries", n_queries, count(2))
+    n_queries = checked("n_queries", n_queries, count_from(2))
     alpha = checked("alpha", alpha, share(below=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
@@ -56,7 +56,7 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     0.4042
 
     """
-    n_queries = checked("n_queries", n_queries, count(2))
+    n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design(power=power, alpha=alpha)
     design.check_power()
     power, alpha = design.power, design.alpha

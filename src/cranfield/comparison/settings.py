@@ -32,14 +32,14 @@ def _alpha() -> Any:
 
 def _flips() -> Any:
     sentence = "How many flips of signs to draw, or resamples; up to 20 queries, all are tried."
-    return option(FLIPS, sentence, count(1))
+    return option(FLIPS, sentence, count_from(1))
 
 
 def _seed() -> Any:
-    return option(SEED, "The same seed draws the same by chance.", count(0))
+    return option(SEED, "The same seed draws the same by chance.", count_from(0))
 
 
-def count(least: int) -> Check:
+def count_from(least: int) -> Check:
     """Return a check for counts: of a type of whole numbers, which 2.0 is not."""
     check = whole(least)
     return lambda value: check(value if is_whole(value) else None)
@@ -210,7 +210,7 @@ class GateSettings(Options):
         None,
         "How many of the queries that changed to keep for each verdict, the worst first. [default: "
         "5 where it is not PASS; all where fewer than 10 changed]",
-        count(0),
+        count_from(0),
     )
 
 
@@ -219,7 +219,7 @@ class CorrelationSettings(SignFlips):
     """How orderings of systems are compared."""
 
     resamples: int = option(
-        1_000, "How many resamples of the queries the interval of tau-b comes from.", count(1)
+        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
     )
     rbo_p: float = option(
         0.9, "p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.", share()
@@ -230,7 +230,9 @@ class CorrelationSettings(SignFlips):
         "queries disagree.",
     )
     splits: int = option(
-        SPLITS, "How many splits of the queries into halves the swap rate comes from.", count(1)
+        SPLITS,
+        "How many splits of the queries into halves the swap rate comes from.",
+        count_from(1),
     )
 
 
@@ -238,7 +240,9 @@ class CorrelationSettings(SignFlips):
 class SwapSettings(Options):
     """How often two halves of the queries are drawn, and how differences are sorted by size."""
 
-    splits: int = option(SPLITS, "How many splits of the queries into halves to draw.", count(1))
+    splits: int = option(
+        SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
+    )
     seed: int = _seed()
     bins: Sequence[float] = option(
         BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
@@ -252,12 +256,12 @@ class AgreementSettings(Options):
     rel: int = option(
         1,
         "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
-        count(0),
+        count_from(0),
     )
     mixtures: int = option(
         1_000,
         "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
-        count(1),
+        count_from(1),
     )
     seed: int = _seed()
     alpha: float = _alpha()

@@ -25,6 +25,7 @@ from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, work
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, gravest_first
+from cranfield.options import is_whole
 from cranfield.render import Formulas, Table, delimited, paragraphs, text, to_html
 from cranfield.scores import shown
 
@@ -396,7 +397,7 @@ class Explanation:
 
 def check_rows(rows: int) -> None:
     """Raise OptionError unless it is a number of rows that a table may show."""
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+    if not is_whole(rows) or rows < 1:
         raise OptionError(f"rows={rows!r:.40}: expected a number of rows, 1 or more")
 
 

@@ -12,6 +12,7 @@ from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
 from cranfield.measures.registry import Bounded, Linear, expected, if_whole, measure
+from cranfield.options import is_whole
 from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -29,8 +30,7 @@ def check_gain(value: Any) -> str | Gains:
 
 
 def _is_whole(value: Any) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and abs(int(value)) <= LARGEST_GRADE
+    return is_whole(value) and abs(int(value)) <= LARGEST_GRADE
 
 
 def _is_gain(value: Any) -> bool:

@@ -1,15 +1,16 @@
 """Parameters of measures: what they mean, which values they take, how they are written; cutoffs."""
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield import options
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
+from cranfield.options import Check, finite
 from cranfield.ranked import Ints
 
 Parameters = Mapping[str, Any]
@@ -27,39 +28,20 @@ class Parameter:
     """
 
     meaning: str
-    check: Callable[[Any], Any]
+    check: Check
 
 
-def whole(at_least: int, at_most: int = LARGEST_GRADE) -> Callable[[Any], int]:
-    """Return a check for whole numbers."""
-    expected = f"a whole number, {at_least} or more"
-    if at_most < LARGEST_GRADE:
-        expected = f"a whole number from {at_least} to {at_most:,}"
-
-    def check(value: Any) -> int:
-        number = finite(value)
-        if number is None or number != int(number) or not at_least <= number <= at_most:
-            raise ValueError(expected)
-        return int(number)
-
-    return check
+def whole(at_least: int, at_most: int = LARGEST_GRADE) -> Check:
+    """Return a check for whole numbers, no greater than grades may be."""
+    return options.whole(at_least, at_most)
 
 
-def or_none(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def or_none(check: Check) -> Check:
     """Return a check that lets None pass, too."""
     return lambda value: None if value is None else check(value)
 
 
-def between(low: float, high: float) -> Callable[[Any], float]:
-    """Return a check for numbers from low to high."""
-
-    def check(value: Any) -> float:
-        number = finite(value)
-        if number is None or not low <= number <= high:
-            raise ValueError(f"a number from {low:g} to {high:g}")
-        return float(number)
-
-    return check
+between = options.number
 
 
 def above_zero(value: Any) -> float:
@@ -74,18 +56,6 @@ def is_number(value: Any, limit: float) -> bool:
     """Tell whether the value is a number, and no further from 0 than the limit."""
     number = finite(value)
     return number is not None and abs(number) <= limit
-
-
-def finite(value: Any) -> int | float | None:
-    """Return the value if it is a number, neither infinite nor a truth value; else None."""
-    if isinstance(value, np.floating):
-        value = float(value)  # 16 bits do not hold the limits that it is compared with
-    if isinstance(value, int | float | np.integer) and not isinstance(value, bool):
-        try:
-            return value if math.isfinite(value) else None  # type: ignore[return-value] # numpy's
-        except OverflowError:
-            return None
-    return None
 
 
 Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]

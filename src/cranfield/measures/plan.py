@@ -14,7 +14,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.formats.objects import by_position, documents_of, graded_one, is_list, is_whole
 from cranfield.judge import judge
 from cranfield.judged import ENDLESS, Judged
-from cranfield.measures.parameters import NUMBER, Depth, Gains, finite, written
+from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
     DEFINITIONS,
@@ -26,6 +26,7 @@ from cranfield.measures.registry import (
     nearest,
     unknown_measure,
 )
+from cranfield.options import finite
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints
 from cranfield.runs import Run

@@ -10,6 +10,7 @@ from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
 from cranfield.measures.registry import expected, measure
+from cranfield.options import finite
 from cranfield.ranked import Floats, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -22,7 +23,7 @@ Multiple = Annotated[
 
 
 def _version(value: Any) -> int:
-    if isinstance(value, bool) or value not in (9, 10):
+    if finite(value) not in (9, 10):
         raise ValueError("9 or 10")
     return int(value)
 

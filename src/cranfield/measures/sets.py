@@ -11,6 +11,7 @@ from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
 from cranfield.measures.precision import Beta
 from cranfield.measures.registry import expected, if_whole, measure
+from cranfield.options import finite
 from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
@@ -37,7 +38,7 @@ def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    square = isinstance(x, int | float | np.number) and not isinstance(x, bool) and 0 < x < 1e9
+    square = 0 < (finite(x) or 0) < 1e9
     beta = math.sqrt(x) if square else 0
     if square and beta * beta == x and beta == round(beta, 3):
         return name, {**parameters, "beta": beta, "x": None}

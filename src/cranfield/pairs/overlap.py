@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.objects import as_text, scores_of
 from cranfield.ids import encode
+from cranfield.options import finite
 from cranfield.ranked import Floats, Ints, mean, powers, ratio, total
 from cranfield.runs import Run, as_run
 
@@ -86,7 +87,7 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     1.0
     """
     one_of("ties", ties, get_args(TiedRanks))
-    if isinstance(p, bool) or not isinstance(p, int | float) or not 0 < p < 1:
+    if not 0 < (finite(p) or 0) < 1:
         raise OptionError(f"p={p!r:.40}: expected a number between 0 and 1, neither of which it is")
     if not (_is_run(a) or _is_run(b)):
         return _of_lists(
