@@ -1,6 +1,6 @@
 """One calling convention: qrels, runs, measures; and what is said of arguments out of place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +136,10 @@ def test_a_file_may_have_the_name_of_a_measure(
 
 
 def test_the_other_verbs_have_the_same_order() -> None:
-    for verb in (explain, check):
+    verbs: tuple[Callable[..., Any], ...] = (explain, check)
+    for verb in verbs:
         with pytest.raises(InputError, match="The order is: qrels, runs, measures"):
-            verb(QRELS, Qrels(QRELS))  # type: ignore[operator]
+            verb(QRELS, Qrels(QRELS))
     with pytest.raises(InputError, match="The order is: qrels, runs, measures"):
         agreement(QRELS, QRELS, "AP")
 
@@ -152,7 +153,7 @@ def test_joint_bounds_are_of_two_runs(runs: Any) -> None:
 def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
     import inspect
 
-    found: dict[str, Sequence[str]] = {}
+    found: dict[str, list[str]] = {}
     for name in cranfield.__all__:
         one = getattr(cranfield, name)
         if inspect.isfunction(one) and "qrels" in (names := [*inspect.signature(one).parameters]):

@@ -26,7 +26,7 @@ from markdown_it import MarkdownIt
 from scipy.special import fdtrc
 
 from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
-from cranfield.comparison import comparing
+from cranfield.comparison import cells
 from cranfield.comparison.anova import Anova, randomised_tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -890,7 +890,7 @@ def test_no_geometric_mean_is_where_none_can_be(monkeypatch: pytest.MonkeyPatch)
     given = by_gmap(old=[0.0, 0.9, 0.0, 1.0], new=[1.0, 0.0, 0.8, 1.0])
     for one in compare(given, test="t")["GMAP"].systems:
         assert one.low == math.exp(math.log(1e-5))  # t's is far below: 4 queries
-    monkeypatch.setattr(comparing, "range_of", lambda measure, values: (0.0, 1.0))
+    monkeypatch.setattr(cells, "range_of", lambda measure, values: (0.0, 1.0))
     result = compare(given, test="t")["GMAP"]
     assert [one.high for one in result.systems] == [1.0, 1.0]
     pair = result["new"]

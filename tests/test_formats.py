@@ -453,7 +453,7 @@ def test_a_stated_format_that_it_is_not_is_refused(form: Any, content: str, writ
 
 def test_a_format_that_does_not_exist_is_refused(write: Any) -> None:
     with pytest.raises(OptionError, match="'xml' is not known; choose one of 'trec'"):
-        read_run(write("run", STATED["trec"]), format="xml")  # type: ignore[arg-type]
+        read_run(write("run", STATED["trec"]), format="xml")
 
 
 def test_ranks_of_three_columns_need_not_count_where_it_is_stated(write: Any) -> None:

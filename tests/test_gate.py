@@ -20,7 +20,8 @@ from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, ga
 from cranfield.cli import cli
 from cranfield.comparison.bounded import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
-from cranfield.comparison.noninferiority import Asked, GateTest, Question, hold
+from cranfield.comparison.noninferiority import Asked, Question, hold
+from cranfield.comparison.settings import GateTest
 from cranfield.errors import CranfieldWarning
 
 # What is said of a verdict is asserted by its code, where it matters.
@@ -496,7 +497,7 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
         ("--effect nan", "--effect=nan: expected a number"),
         ("--effect 1 --power 0.05", "--power=0.05: expected more than --alpha=0.05"),
         ("--n-queries 9 --power 0.01", "--power=0.01: expected more than --alpha=0.05"),
-        ("--n-queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 1"),
+        ("--n-queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 0.5"),
         ("--n-queries 1", "--n-queries=1: expected a whole number of at least 2"),
     ],
 )

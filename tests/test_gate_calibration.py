@@ -20,7 +20,8 @@ from scipy.stats import binom
 
 from cranfield.comparison.bounded import Reach, wealth
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.noninferiority import Asked, GateTest, Question, hold, outcome_of
+from cranfield.comparison.noninferiority import Asked, Question, hold, outcome_of
+from cranfield.comparison.settings import GateTest
 from cranfield.ranked import Floats
 
 pytestmark = pytest.mark.slow

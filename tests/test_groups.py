@@ -195,7 +195,7 @@ def test_the_formats_hold_the_same(write: Write) -> None:
     jg = write("jg", "# judgments\n\n" + "".join(f"{q}\t{g} {d} {n}\r\n" for q, g, d, n in rows))
     prefs = write("prefs", "".join(f"{q} {g} s {d} {n}.0\n" for q, g, d, n in rows))
     for path, form in ((jg, "qrels_jg"), (jg, "qrels_prefs"), (prefs, "prefs")):
-        assert read_qrels(path, form).to_dict() == data  # type: ignore[arg-type] # one of them
+        assert read_qrels(path, form).to_dict() == data
     assert repr(Qrels(data)) == "Qrels(2 queries, 4 judgments in 3 groups)"
     assert Qrels(data).query_ids == ["q0", "q1"]
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cranfield import compare, gate, parse
-from cranfield.comparison.noninferiority import GateTest
 from cranfield.comparison.ranges import cut, range_of, size_of
-from cranfield.comparison.result import Test
+from cranfield.comparison.settings import GateTest, Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
 

@@ -88,7 +88,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "swap rate": lambda: swap_rate(SCORES, splits=10)["AP"],
     "joint bounds": lambda: joint_bounds(QRELS, TWO, "P@2 nDCG@5"),
     "overlap of lists": lambda: rbo(["=1+1", "|"], ["|", "</td>"]),
-    "overlap of runs": lambda: rbo(*TWO.values()),
+    "overlap of runs": lambda: rbo(RUNS[NAMES[0]], RUNS[NAMES[1]]),
     "nuggets": lambda: nugget_recall(NUGGETS),
     "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
     "check": lambda: check(QRELS, RUNS),
@@ -120,6 +120,7 @@ def test_every_result_of_the_package_is_here() -> None:
 
 
 def _below(one: type) -> Iterator[type]:
+    each: type
     for each in one.__subclasses__():
         yield each
         yield from _below(each)

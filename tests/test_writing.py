@@ -259,7 +259,7 @@ def test_a_stated_format_beats_the_suffix(form: Any, tmp_path: Path) -> None:
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="'xml' is not known"):
-        Run({"q": {"d": 1}}).write(tmp_path / "a", format="xml")  # type: ignore[arg-type]
+        Run({"q": {"d": 1}}).write(tmp_path / "a", format="xml")
     with pytest.raises(OptionError, match="is for judgments"):
         Run({"q": {"d": 1}}).write(tmp_path / "a", format="beir")
 

@@ -1,22 +1,17 @@
 """`cranfield agreement QRELS_A QRELS_B [RUN...]`."""
 
-from typing import Any
-
 import click
 
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.flags import family_options
 from cranfield.cli.report import (
-    alpha_option,
     format_option,
     measure_option,
     measures_of,
-    number_option,
-    rel_option,
-    seed_option,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison import options
-from cranfield.comparison.assessors import MIXTURES, agreement
+from cranfield.comparison.assessors import agreement
+from cranfield.comparison.settings import AgreementSettings
 from cranfield.formats.small.rates import rate_rows
 
 
@@ -25,23 +20,13 @@ from cranfield.formats.small.rates import rate_rows
 @click.argument("files", nargs=-1, metavar="QRELS_B [RUN]...")
 @measure_option("By what the systems are ordered", "nDCG@10")
 @click.option("-q", "--per-query", is_flag=True, help="Show every query's agreement, too.")
-@rel_option("for kappa and overlap, and for measures that state none", 1)
-@number_option(
-    "--mixtures",
-    check=options.whole,
-    bounds={"least": 1},
-    default=MIXTURES,
-    show_default=True,
-    help="How many mixtures of both qrels, or, with --confusion, generated qrels.",
-)
+@family_options(AgreementSettings, "settings", rel={"names": ("-l", "--rel")})
 @click.option(
     "--confusion",
     metavar="FILE",
     help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with the "
     'header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
 )
-@seed_option
-@alpha_option()
 @data_options
 @format_option
 def command(
@@ -49,11 +34,10 @@ def command(
     files: tuple[str, ...],
     names: tuple[str, ...],
     per_query: bool,
-    rel: int,
+    settings: AgreementSettings,
     confusion: str | None,
     data: DataOptions,
     form: Format,
-    **more: Any,
 ) -> None:
     """See how far two assessors agree, and what it does to the ordering of systems.
 
@@ -75,9 +59,8 @@ def command(
         data.read_qrels(qrels_a),
         data.read_qrels(files[0]) if n_qrels else None,
         data.read_runs(files[n_qrels:]) or None,
-        measures_of(names, "nDCG@10", rel),
-        rel=rel,
+        measures_of(names, "nDCG@10", settings.rel),
         confusion=None if confusion is None else rate_rows(confusion),
-        **more,
+        **settings.unusual(),
     )
     show(found, form, per_query=per_query)

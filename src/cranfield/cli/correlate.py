@@ -6,24 +6,19 @@ from typing import Any
 import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.flags import family_options
 from cranfield.cli.report import (
-    alpha_option,
     check_inputs,
-    flips_option,
     format_option,
     measure_option,
     measures_of,
-    missing_option,
-    number_option,
     rel_option,
     saved_options,
-    seed_option,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison import Missing, options
-from cranfield.comparison.correlating import RESAMPLES, correlate
+from cranfield.comparison.correlating import correlate
+from cranfield.comparison.settings import Alignment, CorrelationSettings
 from cranfield.errors import InputError
-from cranfield.formats.small.scores import Layout
 from cranfield.judging import Judging
 
 
@@ -49,24 +44,7 @@ from cranfield.judging import Judging
     help="Compare all others with this measure, or with these judgments (by the file's name).  "
     "[default: every two]",
 )
-@click.option(
-    "--discrimination",
-    is_flag=True,
-    help="Add how many pairs of runs each measure tells apart, and how often two halves of the "
-    "queries disagree.",
-)
-@alpha_option()
-@flips_option
-@number_option(
-    "--resamples",
-    check=options.whole,
-    bounds={"least": 1},
-    default=RESAMPLES,
-    show_default=True,
-    help="How many resamples of the queries the interval comes from.",
-)
-@seed_option
-@missing_option
+@family_options(CorrelationSettings, "settings")
 @rel_option()
 @judging_options
 @data_options
@@ -76,16 +54,14 @@ def command(
     runs: tuple[str, ...],
     names: tuple[str, ...],
     saved: bool,
-    layout: Layout,
+    alignment: Alignment,
     others: tuple[str, ...],
     reference: str | None,
-    discrimination: bool,
-    missing: Missing | None,
+    settings: CorrelationSettings,
     rel: int | None,
     judging: Judging,
     data: DataOptions,
     form: Format,
-    **more: Any,
 ) -> None:
     """Say how alike measures, or judgments, order the same systems.
 
@@ -101,7 +77,8 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     check_inputs(saved, runs)
     refuse_two_inputs(qrels, *others, *runs)
-    content: Any = ([qrels, *runs], None)
+    judgments: Any = [qrels, *runs]
+    opened: Any = None
     measures: Any = list(names) or None
     if not saved:
         if others and "-" in runs:
@@ -115,15 +92,11 @@ def command(
             path if files.count(file) > 1 else file: data.read_qrels(path)
             for path, file in zip(paths, files, strict=True)
         }
-        content = (judgments, data.read_runs(runs))
-    options_of_data: dict[str, Any] = {"layout": layout} if saved else judging.unusual()
-    found = correlate(
-        *content,
-        measures,
-        reference=reference,
-        discrimination=discrimination,
-        missing=missing,
-        **more,
-        **options_of_data,
-    )
-    show(found, form)
+        opened = data.read_runs(runs)
+    chosen: Any = {
+        **settings.unusual(),
+        **alignment.unusual(),
+        **judging.unusual(),
+        "reference": reference,
+    }
+    show(correlate(judgments, opened, measures, **chosen), form)

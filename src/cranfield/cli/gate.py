@@ -1,32 +1,26 @@
 """`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.flags import family_options
 from cranfield.cli.report import (
-    alpha_option,
     check_inputs,
-    flips_option,
     format_option,
     is_file,
     measure_option,
     measures_of,
-    missing_option,
-    number_option,
     place_of,
     rel_option,
     saved_options,
     saved_system,
-    seed_option,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison import Missing, options
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
-from cranfield.comparison.noninferiority import GateTest
-from cranfield.formats.small.scores import Layout
+from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.judging import Judging
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
@@ -66,34 +60,13 @@ def _ends(
     "What to judge by; every one must pass", f"{DEFAULT_MEASURES}, or all that were saved"
 )
 @saved_options
-@click.option("--equivalence", is_flag=True, help="A run may not be better by the margin, either.")
-@alpha_option()
-@click.option(
-    "--test",
-    type=click.Choice(get_args(GateTest)),
-    default="randomization",
-    show_default=True,
-    help="Flip the signs of the queries' differences; the paired t test; or bounded, which holds "
-    "for any number of queries, however rare a loss is, and as often as one looks, but needs two "
-    "to three times as many.",
-)
+@family_options(GateSettings, "settings", without=("range",), changes={"metavar": "N"})
 @click.option(
     "--range",
     callback=_ends,
     metavar="LOW,HIGH",
     help="The least and the greatest score that a query may have.  [default: the measure's own]",
 )
-@number_option(
-    "--changes",
-    check=options.whole,
-    bounds={"least": 0},
-    metavar="N",
-    help="Show the N queries that changed for the worse most.  [default: 5 where it is no PASS; "
-    "all where fewer than 10 changed]",
-)
-@flips_option
-@seed_option
-@missing_option
 @rel_option()
 @click.option(
     "--undecided",
@@ -110,14 +83,14 @@ def command(
     margin: str,
     names: tuple[str, ...],
     saved: bool,
-    layout: Layout,
-    missing: Missing | None,
+    settings: GateSettings,
+    range: tuple[float, float] | None,  # noqa: A002 - the option's name
+    alignment: Alignment,
     rel: int | None,
     undecided: Literal["pass", "fail"] | None,
     judging: Judging,
     data: DataOptions,
     form: Format,
-    **more: Any,
 ) -> None:
     """Fail if a run is worse than the baseline by a margin.
 
@@ -142,21 +115,27 @@ def command(
         if len(files) == 1:  # a run beside itself: whether the gate works at all
             files = [baseline, baseline]
     measures: Any
-    content: Any
-    options: dict[str, Any]
+    judgments: Any
+    opened: Any
     if saved:
-        measures, content, options = list(names) or None, (files, None), {"layout": layout}
+        measures, judgments, opened = list(names) or None, files, None
         if not named:
             refuse_two_inputs(*files, baseline)  # for its name, and for its scores
-            baseline = saved_system(baseline, measures, layout)
+            baseline = saved_system(baseline, measures, alignment)
     else:
         refuse_two_inputs(qrels, *files)
-        measures, options = measures_of(names, DEFAULT_MEASURES, rel), judging.unusual()
-        opened = data.read_runs(files)
-        content, baseline = (data.read_qrels(qrels), opened), opened[0].name
-    found = gate(
-        *content, measures, baseline=baseline, margin=margin, missing=missing, **more, **options
-    )
+        measures = measures_of(names, DEFAULT_MEASURES, rel)
+        judgments, opened = data.read_qrels(qrels), data.read_runs(files)
+        baseline = opened[0].name
+    chosen: Any = {
+        **settings.unusual(),
+        **alignment.unusual(),
+        **judging.unusual(),
+        "baseline": baseline,
+        "margin": margin,
+        "range": range,
+    }
+    found = gate(judgments, opened, measures, **chosen)
     show(found, form)
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]

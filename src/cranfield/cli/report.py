@@ -3,73 +3,28 @@
 import glob
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from cranfield.cli.data import DATA_NAMES, JUDGING_NAMES
+from cranfield.cli.flags import family_options, number_option
 from cranfield.cli.terminal import (
     format_options,
 )
-from cranfield.comparison import options
-from cranfield.comparison.alignment import Missing, align
-from cranfield.comparison.flips import FLIPS, SEED
+from cranfield.comparison.alignment import align
+from cranfield.comparison.settings import Alignment
 from cranfield.errors import OptionError
-from cranfield.formats.small.scores import Layout
 from cranfield.formats.source import Source
 from cranfield.measures import Measure, parse_all
+from cranfield.options import whole
 
 _Option = Callable[[Any], Any]
 
 
-def number_option(
-    *names: str, check: Callable[..., float], bounds: dict[str, float], **more: Any
-) -> _Option:
-    """Return an option of a number, checked as the functions check it, under its own name."""
-
-    def checked(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
-        return None if value is None else check(option.opts[-1], value, **bounds)
-
-    kind = int if check is options.whole else float
-    return click.option(*names, type=kind, callback=checked, **more)
-
-
 format_option = format_options()
-seed_option = number_option(
-    "--seed",
-    check=options.whole,
-    bounds={"least": 0},
-    default=SEED,
-    show_default=True,
-    help="The same seed draws the same by chance.",
-)
-flips_option = number_option(
-    "--flips",
-    check=options.whole,
-    bounds={"least": 1},
-    default=FLIPS,
-    show_default=True,
-    help="How many flips of signs to draw; up to 20 queries, all are tried.",
-)
-missing_option = click.option(
-    "--missing",
-    type=click.Choice(get_args(Missing)),
-    help="What to do with a query that a system has no score for: refuse it, count it as 0, "
-    "or drop it for all.  [default: zero; with --saved error]",
-)
-
-
-def alpha_option(below: float = 0.5) -> _Option:
-    """Return the option of the level of tests."""
-    return number_option(
-        "--alpha",
-        check=options.share,
-        bounds={"below": below},
-        default=0.05,
-        show_default=True,
-        help=f"The level of the tests, above 0 and below {below:g}; intervals are 1 - alpha.",
-    )
 
 
 def measure_option(what: str, default: str) -> _Option:
@@ -89,8 +44,8 @@ def rel_option(what: str = "for measures that state none", default: int | None =
     return number_option(
         "-l",
         "--rel",
-        check=options.whole,
-        bounds={"least": 0},
+        kind=int,
+        check=whole(0),
         default=default,
         show_default=default is not None,
         help=f"The lowest grade that counts as relevant, {what}.",
@@ -98,20 +53,13 @@ def rel_option(what: str = "for measures that state none", default: int | None =
 
 
 def saved_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--saved` and `--layout`; it is to call `check_inputs`."""
-    layout = click.option(
-        "--layout",
-        type=click.Choice(get_args(Layout)),
-        default="measures",
-        show_default=True,
-        help="What the columns of a table of saved scores are.",
-    )
+    """Give a command `--saved` and the options of `Alignment`; it is to call `check_inputs`."""
     saved = click.option(
         "--saved",
         is_flag=True,
         help="The files are saved scores of every query, of any tool: no judgments, no runs.",
     )
-    return saved(layout(command))
+    return saved(family_options(Alignment, "alignment")(command))
 
 
 _NOT_OF_SAVED = DATA_NAMES | JUDGING_NAMES | {"rel", "bounds", "others"}
@@ -151,12 +99,12 @@ def is_file(path: str) -> bool:
     return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
 
 
-def saved_system(path: str, measures: Sequence[str] | None, layout: Layout) -> str:
+def saved_system(path: str, measures: Sequence[str] | None, alignment: Alignment) -> str:
     """Return the name of the one system that a file has saved scores of.
 
     It has this name among others, too, if the file is the first of them.
     """
-    names = align([path], None, measures, missing="zero", layout=layout).names
+    names = align([path], None, measures, replace(alignment, missing="zero")).names
     if len(names) > 1:
         raise OptionError(
             f"--baseline {path}: holds the scores of several systems; name the one that is meant: "

@@ -1,10 +1,10 @@
 """Comparing systems: alignment, tests, corrections, effect sizes, correlation of orderings."""
 
-from cranfield.comparison.alignment import Missing
 from cranfield.comparison.compared import Comparison
 from cranfield.comparison.comparing import compare
 from cranfield.comparison.flips import FLIPS, SEED
-from cranfield.comparison.result import Correction, Family, Pair, Result, Settings, System, Test
+from cranfield.comparison.result import Pair, Result, System
+from cranfield.comparison.settings import Correction, Family, Missing, Settings, Test
 from cranfield.comparison.significance import TIE
 
 __all__ = [

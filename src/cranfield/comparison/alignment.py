@@ -8,28 +8,28 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from numbers import Real
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any
 
 import numpy as np
 
 from cranfield.arguments import check_judged, check_scores
-from cranfield.errors import (
-    DuplicateError,
-    InputError,
-    MeasureError,
-    NothingSharedError,
-    OptionError,
-    one_of,
+from cranfield.comparison.score_columns import (
+    GREATEST,
+    ScoreColumn,
+    is_measure,
+    known_measure,
+    measure_columns,
+    nested_columns,
+    no_score,
 )
+from cranfield.comparison.settings import Alignment, Missing
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
-from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.scores import SUMMARIES, Layout, file_name_of, score_rows
+from cranfield.formats.small.scores import Layout, file_name_of, score_rows
 from cranfield.ids import encode
-from cranfield.judging import Judging, JudgingOptions
-from cranfield.measures import Measure, parse, parse_all
+from cranfield.judging import Judging
+from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
 from cranfield.pairs.joint_bounds import judged_measure
 from cranfield.qrels import Qrels, QrelsLike, as_qrels
@@ -38,9 +38,7 @@ from cranfield.runs import Run, as_run, numbering, several_runs
 from cranfield.scores import Scores, Systems
 from cranfield.version import __version__
 
-Missing = Literal["error", "zero", "drop"]
 DEFAULT_MEASURES = "nDCG@10"
-_GREATEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +74,12 @@ class Aligned:
 
     def known(self, measure: str) -> Measure | None:
         """Return a measure by its text, None if only its name is known."""
-        return _known(measure)
+        return known_measure(measure)
 
     @property
     def rising(self) -> tuple[bool, ...]:
         """Whether more is better, for each measure; so it is taken to be if that is not known."""
-        every = map(_known, self.measures)
+        every = map(known_measure, self.measures)
         return tuple(one is None or one.definition.higher_is_better is not False for one in every)
 
     def column(self, measure: str) -> Floats:
@@ -95,23 +93,12 @@ def hash_of(query_ids: Iterable[str]) -> str:
     return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
-class _Column(NamedTuple):
-    """One system's scores under one measure."""
-
-    system: str
-    measure: str
-    query_ids: Sequence[str]
-    values: Floats
-
-
 def align(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *,
-    missing: Missing | None = None,
-    layout: Layout = "measures",
-    **judging: Unpack[JudgingOptions],
+    alignment: Alignment = Alignment(),
+    judging: Judging = Judging(),
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -122,29 +109,25 @@ def align(
             table.
         runs: as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
-        missing: what to do with a query that some system has no score for: "error", "zero", or
-            "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        layout: what the columns of a table of saved scores are: "measures" or "systems".
-        judging: options of `evaluate`, of qrels and runs.
+        alignment: what to do with missing scores, and what columns of saved ones are.
+        judging: how runs are judged; not which queries count, which `alignment` says.
 
     Raises:
         InputError: a score that is missing or is no number, no system, no query.
         MeasureError: a measure that there are no scores for, or one of texts.
-        OptionError: an option with a value that it does not know.
+        OptionError: options of judging, of scores that were made already.
 
     """
-    if missing is not None:
-        one_of("missing", missing, get_args(Missing))
-    one_of("layout", layout, get_args(Layout))
+    missing = alignment.missing
     if runs is not None:
         check_judged(qrels, runs)
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(qrels, runs, wanted, missing or "zero", judging)
     check_scores(qrels)
-    if judging:
-        raise OptionError(f"{', '.join(judging)}: an option of judgments and runs, not of scores")
+    if given := judging.unusual():
+        raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
     try:
-        found, notes, recipe = _given(qrels, layout)
+        found, notes, recipe = _given(qrels, alignment.layout)
     except InputError as error:
         if error.line is None:
             raise
@@ -154,11 +137,9 @@ def align(
 
 
 def _evaluated(
-    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: JudgingOptions
+    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: Judging
 ) -> Aligned:
-    if "queries" in judging:
-        raise OptionError("queries: systems are compared over the same ones; state missing instead")
-    how = replace(Judging.of(judging), queries="both" if missing == "drop" else "judged")
+    how = replace(judging, queries="both" if missing == "drop" else "judged")
     judgments = as_qrels(qrels, "strict")
     named = several_runs(runs, "strict")
     if named is None:
@@ -204,7 +185,7 @@ def _without_number(notes: Iterable[Note]) -> list[Note]:
     return [one for one in notes if one.code != "queries"]
 
 
-def _given(data: Any, layout: Layout) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
+def _given(data: Any, layout: Layout) -> tuple[Iterator[ScoreColumn], list[Note], dict[str, Any]]:
     """Return the columns of scores that are given, what to know of them, and where from."""
     if isinstance(data, Scores | Systems):
         data = [data]
@@ -215,7 +196,7 @@ def _given(data: Any, layout: Layout) -> tuple[Iterator[_Column], list[Note], di
         if all(isinstance(one, str | os.PathLike) for one in values):
             return _saved(list(map(str, data)), values, layout)
         notes: list[Note] = []
-        return iter(list(_nested(data, notes))), notes, {"scores": "dict"}
+        return iter(list(nested_columns(data, notes))), notes, {"scores": "dict"}
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
         numbered = numbering()
         several = [
@@ -240,106 +221,23 @@ def _systems(data: Any) -> list[tuple[str, Scores]]:
     return list(data.items())
 
 
-def _of_systems(systems: Systems) -> Iterator[_Column]:
+def _of_systems(systems: Systems) -> Iterator[ScoreColumn]:
     for system, scores in systems.items():
         for measure in scores.measures:
             if not measure.definition.is_text:
                 values = scores.columns[str(measure)][1]
-                yield _Column(system, str(measure), scores.query_ids, np.asarray(values, float))
-
-
-def _nested(data: Mapping[Any, Any], notes: list[Note]) -> Iterator[_Column]:
-    """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system.
-
-    As in files, `all` is no query, but the value over all: it is left out, and noted.
-    """
-    names = [as_text(name, "the systems") for name in data]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DuplicateError(f"the system {twice!r} stands twice")
-    inner = [
-        one for of_system in data.values() if isinstance(of_system, Mapping) for one in of_system
-    ]
-    if all(map(_is_measure, names[:5])) or (inner and all(map(_is_measure, inner[:5]))):
-        one_level = all(
-            isinstance(of_system, Mapping)
-            and not any(isinstance(one, Mapping) for one in of_system.values())
-            for of_system in data.values()
-        )
-        if one_level:
-            raise InputError(
-                "these are scores of one system, by measure and query",
-                hint="Name the systems: {'old': scores, 'new': others}.",
-            )
-    for name, of_system in zip(names, data.values(), strict=True):
-        if not isinstance(of_system, Mapping) or not of_system:
-            raise InputError(
-                f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
-                f"{{query_id: value}}}}, got {of_system!r:.60}"
-            )
-        nested = any(isinstance(one, Mapping) for one in of_system.values())
-        columns = _by_measure(name, of_system) if nested else {None: of_system}
-        kept = {
-            measure: {query: value for query, value in of_one.items() if query not in SUMMARIES}
-            for measure, of_one in columns.items()
-        }
-        over_all = sum(map(len, columns.values())) - sum(map(len, kept.values()))
-        if over_all:
-            text = f"{over_all:,} of 'all' left out: the value over all queries."
-            notes.append(Note("over-all", "info", text, source=name, count=over_all))
-        yield from _of_measures(name, kept)
-
-
-def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return {measure: {query: value}}, also of {query: {measure: value}} of known measures."""
-    for one in values.values():
-        if not isinstance(one, Mapping):
-            raise InputError(
-                f"{system}: expected {{measure: {{query_id: value}}}}, got {one!r:.60}"
-            )
-    inner = next(iter(values.values()))
-    if any(map(_is_measure, islice(values, 5))) or not any(map(_is_measure, islice(inner, 5))):
-        return values
-    turned: dict[Any, dict[Any, Any]] = {}
-    for query, of_query in values.items():
-        for measure, value in of_query.items():
-            turned.setdefault(measure, {})[query] = value
-    return turned
-
-
-def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> _Column:
-    query_ids = [as_text(query, system) for query, _ in pairs]
-    if len(set(query_ids)) < len(query_ids):
-        twice = next(query for query in query_ids if query_ids.count(query) > 1)
-        raise DuplicateError(f"{system}: the query {twice!r} stands twice")
-    values: list[Any] = [value for _, value in pairs]
-    for query, value in zip(query_ids, values, strict=True):
-        of_type: object = value
-        if isinstance(of_type, bool) or not isinstance(of_type, Real):
-            raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
-        if isinstance(value, np.floating):
-            value = float(value)  # 16 bits do not hold the limit
-        if not -_GREATEST <= value <= _GREATEST:
-            raise _no_score(system, measure, query, value)
-    return _Column(system, measure, query_ids, np.array(values, np.float64))
-
-
-def _no_score(system: str, measure: str, query: str, value: object) -> InputError:
-    return InputError(
-        f"{system}: {measure} of query {query!r} is {value!r:.40}: expected a number of at most "
-        f"{_GREATEST:g}"
-    )
+                yield ScoreColumn(system, str(measure), scores.query_ids, np.asarray(values, float))
 
 
 def _saved(
     names: Sequence[str | None], files: Sequence[Any], layout: Layout
-) -> tuple[Iterator[_Column], list[Note], dict[str, Any]]:
+) -> tuple[Iterator[ScoreColumn], list[Note], dict[str, Any]]:
     """Return the columns of saved scores; a system is named by its file if that names none."""
-    found: list[_Column] = []
+    found: list[ScoreColumn] = []
     notes: list[Note] = []
     numbered = numbering()
     for name, file in zip(names, files, strict=True):
-        rows = score_rows(file, _is_measure, layout)
+        rows = score_rows(file, is_measure, layout)
         is_path = isinstance(file, str | os.PathLike)
         of_file = name or (file_name_of(file) if is_path else "scores")
         cells: dict[str | None, dict[str | None, Mapping[str, float]]] = {}
@@ -347,37 +245,9 @@ def _saved(
             cells.setdefault(system, {})[measure] = values
         for own, of_system in cells.items():
             named = own if own is not None and (name is None or len(cells) > 1) else of_file
-            found += _of_measures(numbered(named), of_system)
+            found += measure_columns(numbered(named), of_system)
         notes += [replace(note, source=of_file) for note in rows.notes()]
     return iter(found), notes, {"scores": [str(one) for one in files if not is_table(one)]}
-
-
-def _of_measures(system: str, values: Mapping[Any, Mapping[str, float]]) -> Iterator[_Column]:
-    """Yield a system's columns, by the canonical names of its measures."""
-    taken: dict[str, Any] = {}
-    for measure, of_measure in values.items():
-        name = "score" if measure is None else _canonical(str(measure))
-        if name in taken:
-            raise InputError(
-                f"{system}: {taken[name]!r} and {measure!r} are the same measure, {name}"
-            )
-        taken[name] = measure
-        yield _column(system, name, list(of_measure.items()))
-
-
-def _is_measure(text: Any) -> bool:
-    return _known(str(text)) is not None
-
-
-def _known(text: str) -> Measure | None:
-    try:
-        return parse(text)
-    except MeasureError:
-        return None
-
-
-def _canonical(text: str) -> str:
-    return str(_known(text) or text)
 
 
 def _texts_of(measures: MeasuresLike) -> list[str]:
@@ -407,13 +277,13 @@ _MISSING_HINT = (
 
 
 def _aligned(
-    columns: Iterable[_Column],
+    columns: Iterable[ScoreColumn],
     wanted: Sequence[str] | None,
     missing: Missing,
     notes: Sequence[Note],
     recipe: Mapping[str, Any],
 ) -> Aligned:
-    cells: dict[str, dict[str, _Column]] = {}  # measure -> system -> its column
+    cells: dict[str, dict[str, ScoreColumn]] = {}  # measure -> system -> its column
     names: dict[str, None] = {}
     for column in columns:
         names[column.system] = None
@@ -446,15 +316,14 @@ def _aligned(
             kept = [i for i, query in enumerate(column.query_ids) if query in row]
             rows = [row[column.query_ids[i]] for i in kept]
             values[m, rows, s] = column.values[kept]
-    # Beyond, squares would not be numbers any more.
-    for m, q, s in np.argwhere(~(np.abs(values) <= _GREATEST))[:1].tolist():
-        raise _no_score(list(names)[s], measures[m], query_ids[q], float(values[m, q, s]))
+    for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST))[:1].tolist():
+        raise no_score(list(names)[s], measures[m], query_ids[q], float(values[m, q, s]))
     made = {"cranfield": __version__, "missing": missing, **recipe}
     return Aligned(tuple(names), tuple(measures), query_ids, values, tuple(notes), made)
 
 
 def _queries(
-    columns: Sequence[_Column], missing: Missing, notes: list[Note]
+    columns: Sequence[ScoreColumn], missing: Missing, notes: list[Note]
 ) -> tuple[tuple[str, ...], list[Note]]:
     """Return the queries to compare on, and what to know of the others."""
     if not any(len(one.query_ids) for one in columns):

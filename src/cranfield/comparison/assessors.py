@@ -1,19 +1,19 @@
 """Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Union, Unpack
 
 import numpy as np
 
 from cranfield.arguments import check_judged
-from cranfield.comparison import options
 from cranfield.comparison.agreement import Agreement
-from cranfield.comparison.flips import SEED
+from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
 from cranfield.comparison.stability import Stability, stabilities
 from cranfield.errors import MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
+from cranfield.options import finite, is_whole, refuse_others, takes
 from cranfield.pairs.judgments import (
     agreed,
     agreed_of_matrix,
@@ -29,25 +29,21 @@ from cranfield.scores import Systems
 from cranfield.variants import blocks
 from cranfield.version import __version__
 
-MIXTURES = 1_000
-
 # {(true grade, given grade): rate}, or {true grade: {given grade: rate}}
 Rates = Union[  # noqa: UP007
     Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
 ]
 
 
+@takes(AgreementSettings)
 def agreement(
     qrels_a: QrelsLike,
     qrels_b: QrelsLike | None = None,
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = "nDCG@10",
     *,
-    rel: int = 1,
-    mixtures: int = MIXTURES,
-    seed: int = SEED,
     confusion: Rates | None = None,
-    alpha: float = 0.05,
+    **options: Unpack[AgreementSettingsOptions],
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 
@@ -67,14 +63,12 @@ def agreement(
         qrels_b: B's.
         runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
         measures: by which the systems are ordered; those whose value over all is a mean or a sum.
-        rel: the lowest grade that is relevant, for kappa and overlap (a measure states its own).
-        mixtures: how many mixtures, or, with `confusion`, how many qrels are made.
-        seed: of everything that is drawn.
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
             rate}}; rates or counts: those of each true grade are divided by their sum.
-        alpha: a difference is significant if p is not above it; below 0.5. p is that of the t test
-            in every mixture, under A and under B, as M sign-flip tests of each pair would take too
-            long.
+        **options: each option of `AgreementSettings`.
+
+    A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
+    and under B, as as many sign-flip tests of each pair would take too long.
 
     Raises:
         NothingSharedError: qrels without a common query, or document.
@@ -89,22 +83,17 @@ def agreement(
     -1.0
 
     """
+    refuse_others(agreement, options)
     if (qrels_b is None) == (confusion is None):
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
-    alpha = options.share("alpha", alpha, below=0.5)
-    seed = options.whole("seed", seed, least=0)
-    mixtures = options.whole("mixtures", mixtures, least=1)
-    rel = options.whole("rel", rel, least=0)
+    settings = AgreementSettings.of(options)
     if runs is not None:
         check_judged(qrels_a, runs)
     first = as_qrels(qrels_a)
     several = None if runs is None else _several(runs)
     recipe: dict[str, Any] = {
         "cranfield": __version__,
-        "rel": rel,
-        "mixtures": mixtures,
-        "seed": int(seed),
-        "alpha": alpha,
+        **settings.to_dict(),
         "confusion": None,
     }
     if qrels_b is not None:
@@ -223,9 +212,9 @@ def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
                 "{given grade: rate}"
             )
         for given, rate in cells.items():
-            if not all(_is_number(one, int) for one in (true, given)):
+            if not (is_whole(true) and is_whole(given)):
                 raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
-            if not _is_number(rate, float) or not 0 <= rate < np.inf:
+            if (finite(rate) or 0) < 0 or finite(rate) is None:
                 raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
             found.setdefault(int(true), {})[int(given)] = float(rate)
     for true in there:
@@ -239,11 +228,6 @@ def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
         for true, row in found.items()
         if sum(row.values()) > 0
     }
-
-
-def _is_number(value: object, kind: type) -> bool:
-    allowed = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
-    return isinstance(value, allowed) and not isinstance(value, bool)
 
 
 def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:

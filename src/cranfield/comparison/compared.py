@@ -1,14 +1,15 @@
 """Comparison: what compare returns, and the forms that it goes out in."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.geometric import logs
-from cranfield.comparison.result import Pair, Result, Settings
+from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
 from cranfield.errors import one_of
@@ -174,7 +175,7 @@ class Comparison(Shown):
         `scores` are in the order of `query_ids`.
         """
         return {
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
             "systems": list(self.aligned.names),
             "query_ids": list(self.aligned.query_ids),

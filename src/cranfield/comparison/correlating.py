@@ -6,8 +6,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison import options
-from cranfield.comparison.alignment import Missing
 from cranfield.comparison.correlation import (
     kendall,
     rounded,
@@ -17,41 +15,45 @@ from cranfield.comparison.correlation import (
     tau_ap_b,
     weighted_tau,
 )
-from cranfield.comparison.discrimination import SPLITS, Discrimination
-from cranfield.comparison.flips import FLIPS, SEED
+from cranfield.comparison.discrimination import Discrimination
 from cranfield.comparison.ordering_pairs import Correlation, OrderingPair, Swapped
-from cranfield.comparison.orderings import Ordering, Orderings
+from cranfield.comparison.orderings import (
+    Ordering,
+    Orderings,
+)
 from cranfield.comparison.products import product
+from cranfield.comparison.settings import (
+    Alignment,
+    AlignmentOptions,
+    CorrelationSettings,
+    CorrelationSettingsOptions,
+    SignFlips,
+)
 from cranfield.comparison.significance import resampled
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.evaluation import MeasuresLike
-from cranfield.formats.small.scores import Layout
-from cranfield.judging import JudgingOptions
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
+from cranfield.options import refuse_others, takes
 from cranfield.pairs.overlap import rbo
 from cranfield.ranked import Floats, Ints
 
-RESAMPLES = 1_000
 _HOLDS_AT = 97  # queries: measured of so many, the interval holds as often as it says
 
 
+class CorrelateOptions(CorrelationSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+    """The options of `correlate`, as keywords."""
+
+
+@takes(CorrelationSettings, Alignment, Judging, without=("queries",))
 def correlate(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
     reference: str | Measure | None = None,
-    alpha: float = 0.05,
-    flips: int = FLIPS,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    rbo_p: float = 0.9,
-    discrimination: bool = False,
-    splits: int = SPLITS,
-    missing: Missing | None = None,
-    layout: Layout = "measures",
-    **judging: Unpack[JudgingOptions],
+    **options: Unpack[CorrelateOptions],
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
 
@@ -64,17 +66,8 @@ def correlate(
         measures: which to compare. [default: all there are; nDCG@10 of runs]
         reference: a measure, or the label of the judgments, with which each other one is compared.
             [default: every two are compared, and the earlier one is the reference]
-        alpha: the level of the tests, below 0.5; intervals are 1 - alpha.
-        flips: how many are drawn; up to 20 queries have all their flips tried.
-        resamples: of the queries, from which the interval of tau-b comes.
-        seed: of flips, resamples and splits.
-        rbo_p: p of RBO, between 0 and 1: the greater, the deeper it looks.
-        discrimination: add discriminative power and swap rate of each ordering.
-        splits: of the queries into halves, from which the swap rate comes.
-        missing: what to do with a query that some system has no score for: "error", "zero", or
-            "drop" it for all. [default: of runs "zero", which is to retrieve nothing; else "error"]
-        layout: what the columns of a table of saved scores are: "measures" or "systems".
-        judging: options of `evaluate`, of judgments and runs.
+        **options: each option of `CorrelationSettings` and `Alignment`; of judgments and runs, of
+            `Judging`, too.
 
     Measures of which less is better are turned: the first of an ordering is always the best. Where
     the mean is geometric, intervals and tests are of logarithms of the queries' values. The
@@ -93,12 +86,9 @@ def correlate(
     (-1.0, 'new')
 
     """
-    alpha = options.share("alpha", alpha, below=0.5)
-    seed = options.whole("seed", seed, least=0)
-    flips = options.whole("flips", flips, least=1)
-    resamples = options.whole("resamples", resamples, least=1)
-    splits = options.whole("splits", splits, least=1)
-    every = Orderings.of(qrels, runs, measures, missing, layout, **judging)
+    refuse_others(correlate, options)
+    settings = CorrelationSettings.of(options)
+    every = Orderings.of(qrels, runs, measures, Alignment.of(options), Judging.of(options))
     orderings = every.orderings
     if len(orderings) < 2:
         raise InputError(
@@ -106,13 +96,21 @@ def correlate(
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _pair(every.systems, one, other, alpha, flips, resamples, seed, rbo_p)
-        for one, other in _compared(orderings, reference)
+        _pair(every.systems, one, other, settings) for one, other in _compared(orderings, reference)
     )
     notes = (*_on_intervals(pairs, orderings), *every.notes)
-    more = Discrimination.of(orderings, alpha, flips, seed, splits) if discrimination else None
+    more = Discrimination.of(orderings, settings) if settings.discrimination else None
     return Correlation(
-        every.systems, orderings, pairs, notes, alpha, flips, resamples, seed, rbo_p, more
+        every.systems,
+        orderings,
+        pairs,
+        notes,
+        settings.alpha,
+        settings.flips,
+        settings.resamples,
+        settings.seed,
+        settings.rbo_p,
+        more,
     )
 
 
@@ -161,14 +159,7 @@ def _canonical(name: str) -> str:
 
 
 def _pair(
-    systems: Sequence[str],
-    one: Ordering,
-    other: Ordering,
-    alpha: float,
-    flips: int,
-    resamples: int,
-    seed: int,
-    rbo_p: float,
+    systems: Sequence[str], one: Ordering, other: Ordering, settings: CorrelationSettings
 ) -> OrderingPair:
     x, y = one.merits, other.merits
     tied_x, tied_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
@@ -176,13 +167,13 @@ def _pair(
     enough = len(one.query_ids) > 1 and len(other.query_ids) > 1
     taus: Floats = np.zeros(0)
     if same_queries and enough:
-        taus = _taus(one.values, other.values, resamples, seed)
+        taus = _taus(one.values, other.values, settings.resamples, settings.seed)
     ends = None
     if len(taus):
-        low, high = (np.quantile(taus, [alpha / 2, 1 - alpha / 2]) + 0.0).tolist()
+        low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
         ends = low, high
     x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
-    swapped = _swapped(systems, one, other, flips, seed)
+    swapped = _swapped(systems, one, other, settings)
     return OrderingPair(
         one.label,
         other.label,
@@ -192,17 +183,17 @@ def _pair(
         tau_ap_b(x, y),
         weighted_tau(x, y),
         spearman(x, y),
-        rbo(x_listed, y_listed, rbo_p),
+        rbo(x_listed, y_listed, settings.rbo_p),
         same_queries,
         ends,
         len(taus),
         swapped,
-        sum(pair.sure(alpha) for pair in swapped) if enough else None,
+        sum(pair.sure(settings.alpha) for pair in swapped) if enough else None,
     )
 
 
 def _swapped(
-    systems: Sequence[str], one: Ordering, other: Ordering, flips: int, seed: int
+    systems: Sequence[str], one: Ordering, other: Ordering, settings: SignFlips
 ) -> tuple[Swapped, ...]:
     """Return the pairs that are ordered differently: only of these are p-values needed."""
     x, y = one.merits, other.merits
@@ -211,7 +202,7 @@ def _swapped(
         return ()
     found = []
     for ordering in one, other:
-        p = ordering.p_values(better, worse, flips, seed)
+        p = ordering.p_values(better, worse, settings)
         found.append([None] * len(better) if p is None else p.tolist())
     rows = zip(better.tolist(), worse.tolist(), *found, strict=True)
     return tuple(Swapped(systems[i], systems[j], *p) for i, j, *p in rows)

@@ -7,29 +7,34 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison import options
-from cranfield.comparison.alignment import Missing
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.correlation import rounded
-from cranfield.comparison.flips import FLIPS, SEED, Flips
+from cranfield.comparison.flips import Flips
 from cranfield.comparison.orderings import (
     Ordering,
     Orderings,
     shown_flips,
 )
 from cranfield.comparison.products import product
-from cranfield.errors import OptionError
+from cranfield.comparison.settings import (
+    BINS,
+    Alignment,
+    AlignmentOptions,
+    CorrelationSettings,
+    SignFlips,
+    SignFlipsOptions,
+    SwapSettings,
+    SwapSettingsOptions,
+)
 from cranfield.evaluation import MeasuresLike
-from cranfield.formats.small.scores import Layout
-from cranfield.judging import JudgingOptions
+from cranfield.judging import Judging, JudgingOptions
+from cranfield.options import refuse_others, takes
 from cranfield.ranked import Floats, Ints
 from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
-SPLITS = 1_000
 _CELLS = 1_000_000  # of a matrix at once
-BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 
 
@@ -139,78 +144,88 @@ class SwapRate(Shown):
         return {**asdict(self), "rate": self.rate, "rates": self.rates}
 
 
+class PowerOptions(SignFlipsOptions, AlignmentOptions, JudgingOptions, total=False):
+    """The options of `discriminative_power`, as keywords."""
+
+
+class SwapOptions(SwapSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+    """The options of `swap_rate`, as keywords."""
+
+
+@takes(SignFlips, Alignment, Judging, without=("queries",))
 def discriminative_power(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *,
-    alpha: float = 0.05,
-    flips: int = FLIPS,
-    seed: int = SEED,
-    missing: Missing | None = None,
-    layout: Layout = "measures",
-    **judging: Unpack[JudgingOptions],
+    **options: Unpack[PowerOptions],
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
 
     The same test, with the same flips, for each; the family that is corrected is all pairs of one
-    measure. With one query, no pair is told apart. Qrels, runs, measures and their
-    options are as `correlate` takes them.
+    measure. With one query, no pair is told apart.
+
+    Args:
+        qrels: judgments or scores, as `correlate` takes them.
+        runs: several runs, as `correlate` takes them.
+        measures: as `correlate` takes them.
+        **options: each option of `SignFlips`, `Alignment` and `Judging`.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
     >>> discriminative_power({"old": old, "new": new})["score"].share  # 4 of 64 flips are as large
     0.0
+
     """
-    alpha = options.share("alpha", alpha, below=0.5)
-    flips = options.whole("flips", flips, least=1)
-    seed = options.whole("seed", seed, least=0)
-    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
-    return {one.label: power_of(one, alpha, flips, seed) for one in every}
+    refuse_others(discriminative_power, options)
+    settings = SignFlips.of(options)
+    alignment, judging = Alignment.of(options), Judging.of(options)
+    every = Orderings.of(qrels, runs, measures, alignment, judging).orderings
+    return {one.label: power_of(one, settings) for one in every}
 
 
+@takes(SwapSettings, Alignment, Judging, without=("queries",))
 def swap_rate(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *,
-    splits: int = SPLITS,
-    seed: int = SEED,
-    bins: Sequence[float] = BINS,
-    missing: Missing | None = None,
-    layout: Layout = "measures",
-    **judging: Unpack[JudgingOptions],
+    **options: Unpack[SwapOptions],
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
 
     Queries are split by chance into two halves, again and again; of an odd number, one is left
     out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
     Buckley, SIGIR 2002). Differences are of the queries' values, so of their logarithms where a
-    mean is geometric. Qrels, runs, measures and their options are as `correlate` takes them.
+    mean is geometric.
+
+    Args:
+        qrels: judgments or scores, as `correlate` takes them.
+        runs: several runs, as `correlate` takes them.
+        measures: as `correlate` takes them.
+        **options: each option of `SwapSettings`, `Alignment` and `Judging`.
 
     >>> old = {f"q{i}": 0.1 for i in range(6)}
     >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
     >>> swap_rate({"old": old, "new": new})["score"].rate
     0.0
+
     """
-    splits = options.whole("splits", splits, least=1)
-    seed = options.whole("seed", seed, least=0)
-    ends = tuple(map(float, bins))
-    if not ends or list(ends) != sorted(set(ends)) or not ends[0] > 0:
-        raise OptionError(f"bins={bins!r:.60}: expected rising numbers above 0")
-    every = Orderings.of(qrels, runs, measures, missing, layout, **judging).orderings
-    return {one.label: swaps_of(one, splits, seed, ends) for one in every}
+    refuse_others(swap_rate, options)
+    settings = SwapSettings.of(options)
+    alignment, judging = Alignment.of(options), Judging.of(options)
+    every = Orderings.of(qrels, runs, measures, alignment, judging).orderings
+    return {one.label: swaps_of(one, settings) for one in every}
 
 
-def power_of(one: Ordering, alpha: float, flips: int, seed: int) -> DiscriminativePower:
+def power_of(one: Ordering, settings: SignFlips) -> DiscriminativePower:
     """Return the discriminative power of one ordering."""
     left, right = np.triu_indices(len(one.scores), 1)
     n_pairs = len(left)
-    p = one.p_values(left, right, flips, seed) if n_pairs else None
+    p = one.p_values(left, right, settings) if n_pairs else None
     if p is None:
         return DiscriminativePower(n_pairs, 0, 0, None)
+    alpha = settings.alpha
     needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
-    enough = Flips(len(one.query_ids)).exact or needed <= flips
+    enough = Flips(len(one.query_ids)).exact or needed <= settings.flips
     return DiscriminativePower(
         n_pairs,
         int(np.count_nonzero(p <= alpha)),
@@ -219,13 +234,13 @@ def power_of(one: Ordering, alpha: float, flips: int, seed: int) -> Discriminati
     )
 
 
-def swaps_of(one: Ordering, splits: int, seed: int, bins: tuple[float, ...]) -> SwapRate:
+def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
     """Return the swap rate of one ordering."""
-    n = len(one.query_ids)
+    n, splits, bins = len(one.query_ids), settings.splits, tuple(settings.bins)
     left, right = np.triu_indices(len(one.scores), 1)
     half = n // 2
     seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
-    chance = np.random.Generator(np.random.PCG64(seed))
+    chance = np.random.Generator(np.random.PCG64(settings.seed))
     step = max(1, _CELLS // max(n, len(left)))
     for begin in range(0, splits if half else 0, step):
         rows = min(step, splits - begin)
@@ -256,14 +271,13 @@ class Discrimination:
     splits: int
 
     @classmethod
-    def of(
-        cls, orderings: Sequence[Ordering], alpha: float, flips: int, seed: int, splits: int
-    ) -> "Discrimination":
+    def of(cls, orderings: Sequence[Ordering], settings: CorrelationSettings) -> "Discrimination":
         """Return both, for each ordering."""
+        halves = SwapSettings(splits=settings.splits, seed=settings.seed)
         return cls(
-            {one.label: power_of(one, alpha, flips, seed) for one in orderings},
-            {one.label: swaps_of(one, splits, seed, BINS) for one in orderings},
-            splits,
+            {one.label: power_of(one, settings) for one in orderings},
+            {one.label: swaps_of(one, halves) for one in orderings},
+            settings.splits,
         )
 
     def table(self, orderings: Sequence[Ordering], alpha: float, flips: int, seed: int) -> Table:

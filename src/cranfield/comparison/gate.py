@@ -15,16 +15,15 @@ exist, takes those of new - 0.98 * old.
 import math
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison import options
-from cranfield.comparison.alignment import Aligned, Missing, align, hash_of
+from cranfield.comparison.alignment import Aligned, align, hash_of
 from cranfield.comparison.bounded import BETS
 from cranfield.comparison.doubts import FEW, doubt_of
 from cranfield.comparison.effects import skewness
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
+from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.geometric import is_geometric
 from cranfield.comparison.margins import (
     Contrast,
@@ -32,11 +31,9 @@ from cranfield.comparison.margins import (
     contrast_of,
     exceeds,
     over_all,
-    range_given,
 )
 from cranfield.comparison.noninferiority import (
     Asked,
-    GateTest,
     Held,
     Outcome,
     hold,
@@ -44,18 +41,29 @@ from cranfield.comparison.noninferiority import (
 )
 from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.settings import (
+    Alignment,
+    AlignmentOptions,
+    GateSettings,
+    GateSettingsOptions,
+)
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.verdicts import Change, Gate, Verdict
-from cranfield.errors import InputError, one_of
+from cranfield.errors import InputError
 from cranfield.evaluation import MeasuresLike
-from cranfield.formats.small.scores import Layout
-from cranfield.judging import JudgingOptions
+from cranfield.judging import Judging, JudgingOptions
 from cranfield.notes import Note, warn_of
+from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
 
 _WORST = 5  # queries to show of a system that did not pass
 
 
+class GateOptions(GateSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+    """The options of `gate`, as keywords."""
+
+
+@takes(GateSettings, Alignment, Judging, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -63,16 +71,7 @@ def gate(
     *,
     baseline: str,
     margin: float | str,
-    equivalence: bool = False,
-    alpha: float = 0.05,
-    test: GateTest = "randomization",
-    flips: int = FLIPS,
-    seed: int = SEED,
-    range: tuple[float, float] | None = None,  # noqa: A002 - the word for it
-    changes: int | None = None,
-    missing: Missing | None = None,
-    layout: Layout = "measures",
-    **judging: Unpack[JudgingOptions],
+    **options: Unpack[GateOptions],
 ) -> Gate:
     """Judge whether systems are not worse than the baseline by more than a margin.
 
@@ -98,20 +97,8 @@ def gate(
         baseline: the name of the system that the others are held against.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        equivalence: also refuse a system that may be better by the margin.
-        alpha: how likely a system exactly at the margin may be to pass, below 0.5.
-        test: "randomization" flips the signs of the differences (all of them up to 20 queries);
-            "t" is the paired t test; "bounded" holds for any number of queries, however rare the
-            losses are, and as often as one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs
-            two to three times as many queries.
-        flips: how many flips to draw, above 20 queries.
-        seed: what they are drawn from.
-        range: the least and the greatest score that a query may have. [default: the measure's own]
-        changes: how many of the queries that changed to keep, the worst first, for each verdict.
-            [default: 5 where it is not PASS] Where fewer than 10 changed, all are kept.
-        missing: as `compare` takes it: "error", "zero" or "drop".
-        layout: what the columns of a table of saved scores are: "measures" or "systems".
-        judging: options of `evaluate`, of qrels and runs.
+        **options: each option of `GateSettings` and `Alignment`; of judgments and runs, of
+            `Judging`, too.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -134,49 +121,54 @@ def gate(
     ('PASS, better', 10, True)
 
     """
-    options.flag("equivalence", equivalence)
-    alpha = options.share("alpha", alpha, below=0.5)
-    one_of("test", test, get_args(GateTest))
-    flips = options.whole("flips", flips, least=1)
-    seed = options.whole("seed", seed, least=0)
-    if changes is not None:
-        changes = options.whole("changes", changes, least=0)
-    stated = Margin.of(margin)
-    ends = None if range is None else range_given(range)
-    aligned = align(qrels, runs, measures, missing=missing, layout=layout, **judging)
+    refuse_others(gate, options)
+    settings, stated = GateSettings.of(options), Margin.of(margin)
+    aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
     if baseline not in aligned.names:
         raise _no_baseline(baseline, aligned.names)
-    if len(aligned.names) == 1:
+    others = [name for name in aligned.names if name != baseline]
+    if not others:
         raise InputError(f"there is no system but the baseline, {baseline}")
-    drawn = Flips(len(aligned.query_ids), flips, seed) if test == "randomization" else None
-    asked = Asked(equivalence, alpha, test, drawn)
+    drawn = None
+    if settings.test == "randomization":
+        drawn = Flips(len(aligned.query_ids), settings.flips, settings.seed)
+    asked = Asked(settings.equivalence, settings.alpha, settings.test, drawn)
     contrasts = [
-        contrast_of(aligned, measure, baseline, stated, ends, test) for measure in aligned.measures
+        contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
+        for measure in aligned.measures
     ]
     tested = [hold(one.question, asked) for one in contrasts]
-    others = [name for name in aligned.names if name != baseline]
     verdicts = [
-        _verdict(of_measure, contrast, i, system, asked, aligned.query_ids, changes)
+        _verdict(of_measure, contrast, i, system, asked, aligned.query_ids, settings.changes)
         for i, system in enumerate(others)
         for of_measure, contrast in zip(tested, contrasts, strict=True)
     ]
-    recipe: dict[str, Any] = {
-        "margin": margin,
-        "equivalence": equivalence,
-        "alpha": alpha,
-        "test": test,
-        "flips": (drawn.looked_at if drawn.exact else flips) if drawn else None,
-        "exact": drawn.exact if drawn else None,
-        "seed": seed,
-        "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
-        "bets": BETS if test == "bounded" else None,
-        "n_queries": len(aligned.query_ids),
-        "queries_sha256": hash_of(aligned.query_ids),
-        **aligned.recipe,
-    }
     notes = tuple(_notes(verdicts, baseline, contrasts, asked, aligned))
     warn_of(notes)
+    recipe = {"margin": margin, **_recipe(settings, drawn, contrasts), **_data(aligned)}
     return Gate(tuple(verdicts), baseline, notes, recipe)
+
+
+def _recipe(
+    settings: GateSettings, drawn: Flips | None, contrasts: Sequence[Contrast]
+) -> dict[str, Any]:
+    """Return how the verdicts were found."""
+    return {
+        "equivalence": settings.equivalence,
+        "alpha": settings.alpha,
+        "test": settings.test,
+        "flips": (drawn.looked_at if drawn.exact else settings.flips) if drawn else None,
+        "exact": drawn.exact if drawn else None,
+        "seed": settings.seed,
+        "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
+        "bets": BETS if settings.test == "bounded" else None,
+    }
+
+
+def _data(aligned: Aligned) -> dict[str, Any]:
+    """Return what the verdicts are about: the queries, and where the scores come from."""
+    ids = aligned.query_ids
+    return {"n_queries": len(ids), "queries_sha256": hash_of(ids), **aligned.recipe}
 
 
 def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:

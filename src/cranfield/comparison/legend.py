@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from cranfield.comparison.result import Pair, Result, Settings
+from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.settings import Settings
 from cranfield.measures import parse
 from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.comparison import options
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.bounded import Reach
 from cranfield.comparison.geometric import is_geometric, logs
-from cranfield.comparison.noninferiority import GateTest, Question
+from cranfield.comparison.noninferiority import Question
 from cranfield.comparison.ranges import outside, possible, size_of
+from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.measures import Measure
 from cranfield.ranked import Floats, mean
@@ -52,20 +52,6 @@ class Margin(NamedTuple):
                 "expected less than 100%, as in '2%'"
             )
         return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
-
-
-def range_given(stated: object) -> tuple[float, float]:
-    """Read the least and the greatest score."""
-    try:
-        low, high = (options.number("range", one) for one in stated)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not low < high:
-        raise OptionError(
-            f"range={stated!r:.40}: expected two numbers, the least and the greatest score that a "
-            "query may have, as in (0, 1)"
-        )
-    return low, high
 
 
 @dataclass(frozen=True, eq=False)

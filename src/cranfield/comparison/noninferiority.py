@@ -10,10 +10,10 @@ from cranfield.comparison.bounded import Reach, bounded, wealth
 from cranfield.comparison.doubts import FEW
 from cranfield.comparison.flips import Flips, Paired, one_sided
 from cranfield.comparison.power import queries_needed
+from cranfield.comparison.settings import GateTest
 from cranfield.comparison.significance import TIE, Moments, student
 from cranfield.ranked import Bools, Floats, Ints
 
-GateTest = Literal["randomization", "t", "bounded"]
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _POWER = 0.8
 

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from cranfield.cached import cached_property
-from cranfield.comparison.alignment import Aligned, Missing, align
+from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.correlation import rounded
 from cranfield.comparison.flips import Flips, Paired, sign_flip
 from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.settings import Alignment, SignFlips
 from cranfield.errors import InputError
 from cranfield.evaluation import MeasuresLike
-from cranfield.formats.small.scores import Layout
-from cranfield.judging import JudgingOptions
+from cranfield.judging import Judging
 from cranfield.notes import Note, merged
 from cranfield.qrels import Qrels
 from cranfield.ranked import Floats, Ints, mean
@@ -45,14 +45,14 @@ class Ordering:
         """The scores, rounded, and turned where less is better: (n_systems,)."""
         return rounded(self.scores if self.rising else -self.scores)
 
-    def p_values(self, left: Ints, right: Ints, flips: int, seed: int) -> Floats | None:
+    def p_values(self, left: Ints, right: Ints, settings: SignFlips) -> Floats | None:
         """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
 
         The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
         """
         if len(self.query_ids) < 2:
             return None
-        drawn = Flips(len(self.query_ids), flips, seed)
+        drawn = Flips(len(self.query_ids), settings.flips, settings.seed)
         return sign_flip(Paired(self.values, left, right), drawn)
 
 
@@ -68,11 +68,10 @@ class Orderings:
     def of(
         cls,
         qrels: Any,
-        runs: Any = None,
-        measures: MeasuresLike | None = None,
-        missing: Missing | None = None,
-        layout: Layout = "measures",
-        **judging: Unpack[JudgingOptions],
+        runs: Any,
+        measures: MeasuresLike | None,
+        alignment: Alignment,
+        judging: Judging,
     ) -> "Orderings":
         """Return an ordering for each measure; for several judgments, for each of these, too.
 
@@ -85,7 +84,7 @@ class Orderings:
         notes: list[tuple[str, Note]] = []
         sources = _sources(qrels, runs)
         for source, one in sources.items():
-            aligned = align(*one, measures, missing=missing, layout=layout, **judging)
+            aligned = align(*one, measures, alignment, judging)
             names = names or aligned.names
             if set(aligned.names) != set(names):
                 odd = min(set(aligned.names) ^ set(names))

@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.comparison import options
+from cranfield.comparison.settings import Design, DesignOptions, count_from
 from cranfield.errors import OptionError
 from cranfield.notes import Note
+from cranfield.options import checked, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -80,9 +81,9 @@ def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[
     0.5477
 
     """
-    effect = options.number("effect", effect)
-    n_queries = options.whole("n_queries", n_queries, least=2)
-    alpha = options.share("alpha", alpha, below=0.5)
+    effect = checked("effect", effect, number())
+    n_queries = checked("n_queries", n_queries, count_from(2))
+    alpha = checked("alpha", alpha, share(below=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     return _chance(effect, n_queries, alpha, sides)
@@ -101,8 +102,10 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     0.4042
 
     """
-    n_queries = options.whole("n_queries", n_queries, least=2)
-    power, alpha = _levels(power, alpha)
+    n_queries = checked("n_queries", n_queries, count_from(2))
+    design = Design(power=power, alpha=alpha)
+    design.check_power()
+    power, alpha = design.power, design.alpha
     low, high = 0.0, 1.0
     while _chance(high, n_queries, alpha, 2) < power:
         low, high = high, 2 * high
@@ -113,31 +116,14 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     return high
 
 
-def queries_needed(
-    *,
-    effect: float | None = None,
-    difference: float | None = None,
-    width: float | None = None,
-    margin: float | None = None,
-    sd: float | None = None,
-    power: float = 0.8,
-    alpha: float = 0.05,
-) -> int:
+@takes(Design)
+def queries_needed(**options: Unpack[DesignOptions]) -> int:
     """Return the least number of queries for what is asked, at least 2.
 
     Ask for one of the first four; the last three need `sd`.
 
     Args:
-        effect: that a two-sided paired t test finds this effect, with the power stated.
-        difference: the same for a mean difference.
-        width: that the 1 - alpha confidence interval of the mean difference is expected to be at
-            most so wide, from end to end (Sakai 2016).
-        margin: that a system as good as the baseline is shown not to be worse by this margin, with
-            the power stated: a one-sided test at alpha.
-        sd: the standard deviation of the queries' differences, from earlier experiments. It is
-            the square root of twice the residual variance of Sakai's two-way analysis.
-        power: how likely that is to be.
-        alpha: the level of the test, or what the interval leaves out; below 0.5.
+        **options: each option of `Design`.
 
     Raises:
         OptionError: none or several of the four, a missing `sd`, or a value out of its range.
@@ -150,34 +136,34 @@ def queries_needed(
     79
 
     """
-    asked = {"effect": effect, "difference": difference, "width": width, "margin": margin}
-    given = [name for name, value in asked.items() if value is not None]
-    if len(given) != 1:
-        named = f", not {' and '.join(given)}" if given else ""
+    refuse_others(queries_needed, options)
+    design = Design.of(options)
+    if len(design.sizes) != 1:
+        named = f", not {' and '.join(design.sizes)}" if design.sizes else ""
         raise OptionError(f"say one of effect, difference, width or margin{named}")
-    power, alpha = _levels(power, alpha)
-    size = abs(options.number(given[0], asked[given[0]]))
+    design.check_power()
+    [(name, stated)] = design.sizes.items()
+    size, alpha = abs(stated), design.alpha
     if size == 0:
-        raise OptionError(f"{given[0]}=0: no number of queries is enough for it")
-    if effect is not None and sd is not None:
+        raise OptionError(f"{name}=0: no number of queries is enough for it")
+    if name == "effect" and design.sd is not None:
         raise OptionError("effect goes without sd: it has been divided by it")
-    if effect is None:
-        if sd is None:
-            raise OptionError(f"{given[0]} needs sd, the standard deviation of the differences")
-        sd = options.number("sd", sd, least=0)
-        if sd == 0:
+    if name != "effect":
+        if design.sd is None:
+            raise OptionError(f"{name} needs sd, the standard deviation of the differences")
+        if design.sd == 0:
             return 2
-        size /= sd
+        size /= design.sd
     if not 1e-100 < size < 1e100:
-        raise OptionError(f"{given[0]}={asked[given[0]]!r} is out of all proportion to sd={sd!r}")
+        raise OptionError(f"{name}={stated!r} is out of all proportion to sd={design.sd!r}")
     from scipy.special import ndtri
 
-    sides: Literal[1, 2] = 2 if margin is None else 1
+    sides: Literal[1, 2] = 1 if name == "margin" else 2
     far = -float(ndtri(alpha / sides))
-    if width is not None:
+    if name == "width":
         return _least(lambda n: _width(n, alpha) <= size, (2 * far / size) ** 2)
-    start = ((far + float(ndtri(power))) / size) ** 2 + far**2 / 2
-    return _least(lambda n: _chance(size, n, alpha, sides) >= power, start)
+    start = ((far + float(ndtri(design.power))) / size) ** 2 + far**2 / 2
+    return _least(lambda n: _chance(size, n, alpha, sides) >= design.power, start)
 
 
 def _least(enough: Callable[[int], bool], start: float) -> int:
@@ -227,11 +213,3 @@ def _width(n: int, alpha: float) -> float:
 
     c4 = math.sqrt(2 / (n - 1)) * float(poch((n - 1) / 2, 0.5))  # E[s] is c4 standard deviations
     return 2 * float(stdtrit(n - 1, 1 - alpha / 2)) * c4 / math.sqrt(n)
-
-
-def _levels(power: float, alpha: float) -> tuple[float, float]:
-    alpha = options.share("alpha", alpha, below=0.5)
-    power = options.share("power", power)
-    if power <= alpha:
-        raise OptionError(f"power={power!r}: expected more than alpha={alpha!r}, which chance has")
-    return power, alpha

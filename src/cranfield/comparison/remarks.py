@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from cranfield.comparison.doubts import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.result import Pair, Settings
+from cranfield.comparison.result import Pair
+from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of, probability, some

@@ -7,37 +7,8 @@ from typing import Any, Literal
 from cranfield.cached import cached_property
 from cranfield.notes import Note
 
-Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
-Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
-Family = Literal["measure", "all"]
 Outcome = Literal["better", "worse"]
 Scale = Literal["difference", "ratio"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How systems were compared: all that it takes to do so again, with the same scores."""
-
-    baseline: str | None  # None: all pairs
-    test: Test
-    correction: Correction
-    family: Family
-    alpha: float
-    flips: int  # or resamples, of the bootstrap
-    seed: int
-    tie: float
-    rope: float | None
-    permutations: int | None  # of randomised Tukey
-    cranfield: str
-
-    @property
-    def sure(self) -> float:
-        """How probable it has to be that a system is better to be marked, with test="bayes".
-
-        Without a rope either side counts as half of alpha: of equal systems, a share of alpha is
-        marked, as it is by a test.
-        """
-        return 1 - self.alpha if self.rope else 1 - self.alpha / 2
 
 
 @dataclass(frozen=True)

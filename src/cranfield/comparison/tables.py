@@ -15,7 +15,8 @@ from cranfield.comparison.legend import (
     title_of,
     told_by,
 )
-from cranfield.comparison.result import Outcome, Pair, Result, Settings, System
+from cranfield.comparison.result import Outcome, Pair, Result, System
+from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, merged

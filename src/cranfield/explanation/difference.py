@@ -109,8 +109,11 @@ class Difference(Shown):
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
 
-        def part(doc: str, *numbers: float | None) -> Part:
-            return Part(doc, left.grades.get(doc), *(of.get(doc) for of in ranks), *numbers)
+        def part(
+            doc: str, mine: float | None, theirs: float | None, moved: float | None, change: float
+        ) -> Part:
+            at = ranks[0].get(doc), ranks[1].get(doc)
+            return Part(doc, left.grades.get(doc), *at, mine, theirs, moved, change)
 
         if reason:
             cost = right.judged.cost

@@ -1,0 +1,402 @@
+"""The options of the statistics: each with its default, its check and one sentence, said once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from cranfield.comparison.anova import PERMUTATIONS
+from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED
+from cranfield.comparison.significance import TIE
+from cranfield.errors import OptionError
+from cranfield.formats.small.scores import Layout
+from cranfield.options import Check, Options, is_whole, number, option, share, whole
+from cranfield.version import __version__
+
+Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
+Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
+Family = Literal["measure", "all"]
+GateTest = Literal["randomization", "t", "bounded"]
+Missing = Literal["error", "zero", "drop"]
+
+SPLITS = 1_000
+BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+# ---- shared by several families -----------------------------------------------------------------
+
+
+def _alpha() -> Any:
+    sentence = "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha."
+    return option(0.05, sentence, share(below=0.5))
+
+
+def _flips() -> Any:
+    sentence = "How many flips of signs to draw, or resamples; up to 20 queries, all are tried."
+    return option(FLIPS, sentence, count_from(1))
+
+
+def _seed() -> Any:
+    return option(SEED, "The same seed draws the same by chance.", count_from(0))
+
+
+def count_from(least: int) -> Check:
+    """Return a check for counts: of a type of whole numbers, which 2.0 is not."""
+    check = whole(least)
+    return lambda value: check(value if is_whole(value) else None)
+
+
+def rising(value: Any) -> tuple[float, ...]:
+    """Check for numbers above 0, each greater than the one before."""
+    try:
+        found = tuple(map(float, value))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or list(found) != sorted(set(found)) or not found[0] > 0:
+        raise ValueError("rising numbers above 0")
+    return found
+
+
+def ends(value: Any) -> tuple[float, float]:
+    """Check for two numbers, the lower one first."""
+    try:
+        low, high = (number()(one) for one in value)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not low < high:
+        raise ValueError(
+            "two numbers, the least and the greatest score that a query may have, as in (0, 1)"
+        )
+    return low, high
+
+
+# ---- the families -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment(Options):
+    """How the scores of several systems are brought together, query by query."""
+
+    missing: Missing | None = option(
+        None,
+        'What to do with a query that a system has no score for: "error" refuses it, "zero" counts '
+        'it as 0, "drop" leaves it out for all. [default: "zero" of runs, which is to retrieve '
+        'nothing; "error" of saved scores]',
+    )
+    layout: Layout = option(
+        "measures", "What the columns of a table of saved scores are: measures, or systems."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignFlips(Options):
+    """A test by flipping the signs of queries' differences."""
+
+    alpha: float = _alpha()
+    flips: int = _flips()
+    seed: int = _seed()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """How systems are compared: all that it takes to do so again, with the same scores.
+
+    In the settings of a Comparison, `correction` is stated, and `baseline` is None only where all
+    pairs are compared.
+    """
+
+    baseline: str | None = option(
+        None, "The system that the others are compared with. [default: the first]"
+    )
+    all_pairs: bool = option(False, "Compare each system with each other, instead.")
+    test: Test = option(
+        "randomization",
+        '"randomization" flips the signs of queries\' differences; "t", "wilcoxon" and "sign" are '
+        'the classical tests (the latter two do not test the mean), "bootstrap" is Sakai\'s '
+        'studentised one; "bayes" says how probable it is that a system is better.',
+    )
+    correction: Correction = option(
+        None,
+        'Of p-values, for the number of comparisons: "holm", "maxt" (step-down, by the greatest t '
+        'of each flip), "tukey" (two-way analysis of variance), "rtukey" (randomised), '
+        '"bonferroni", "bh" and "by" (share of false alarms), "none". [default: "holm"]',
+    )
+    family: Family = option(
+        "measure",
+        'The comparisons that are corrected together: those of one "measure", or "all". A slice is '
+        "always a family of its own.",
+    )
+    alpha: float = _alpha()
+    flips: int = _flips()
+    seed: int = _seed()
+    tie: float = option(TIE, "A query is tied where two scores differ by no more.", number(0))
+    rope: float | None = option(
+        None,
+        "A mean difference below this is practically none: adds how probable it is that a system "
+        "is better, the same, worse.",
+        number(0),
+    )
+    bounds: bool = option(
+        False,
+        "Of judgments and runs, show how far each difference may be off, whatever the unjudged "
+        "documents are, for every measure that has bounds; those that are found quickly are found "
+        "without.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        test, correction = self.test, self.correction
+        if vars(self)["correction"] is None:
+            object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
+        if self.flips > MOST_FLIPS:
+            raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
+        if correction == "maxt" and test != "randomization":
+            raise OptionError("correction='maxt' corrects the randomization test, and no other")
+        if correction not in (None, "none") and test == "bayes":
+            raise OptionError("test='bayes' has no p-values to correct: leave correction out")
+        if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
+            raise OptionError(
+                f"correction={correction!r} is of mean differences, and test={test!r} is not: take "
+                "test='t' or 'randomization'"
+            )
+        if correction in ("tukey", "rtukey") and self.family == "all":
+            raise OptionError(
+                f"correction={correction!r} corrects the pairs of one measure: family='all' cannot "
+                "be"
+            )
+        if self.all_pairs and self.baseline is not None:
+            raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
+
+    @property
+    def permutations(self) -> int | None:
+        """How many permutations randomised Tukey draws; None for another correction."""
+        return PERMUTATIONS if self.correction == "rtukey" else None
+
+    @property
+    def sure(self) -> float:
+        """How probable it has to be that a system is better to be marked, with test="bayes".
+
+        Without a rope either side counts as half of alpha: of equal systems, a share of alpha is
+        marked, as it is by a test.
+        """
+        return 1 - self.alpha if self.rope else 1 - self.alpha / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {name: value}, with what follows from the options and the version."""
+        return {**vars(self), "permutations": self.permutations, "cranfield": __version__}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSettings(Options):
+    """How systems are held against a baseline."""
+
+    equivalence: bool = option(False, "Refuse a system that may be better by the margin, too.")
+    alpha: float = option(
+        0.05, "How likely a system exactly at the margin may be to pass, below 0.5.", share(0.5)
+    )
+    test: GateTest = option(
+        "randomization",
+        '"randomization" flips the signs of the differences; "t" is the paired t test; "bounded" '
+        "holds for any number of queries, however rare the losses are, and as often as one looks "
+        "(Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three times as many queries.",
+    )
+    flips: int = _flips()
+    seed: int = _seed()
+    range: tuple[float, float] | None = option(
+        None,
+        "The least and the greatest score that a query may have. [default: the measure's own]",
+        ends,
+    )
+    changes: int | None = option(
+        None,
+        "How many of the queries that changed to keep for each verdict, the worst first. [default: "
+        "5 where it is not PASS; all where fewer than 10 changed]",
+        count_from(0),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationSettings(SignFlips):
+    """How orderings of systems are compared."""
+
+    resamples: int = option(
+        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
+    )
+    rbo_p: float = option(
+        0.9, "p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.", share()
+    )
+    discrimination: bool = option(
+        False,
+        "Add how many pairs of systems each ordering tells apart, and how often two halves of the "
+        "queries disagree.",
+    )
+    splits: int = option(
+        SPLITS,
+        "How many splits of the queries into halves the swap rate comes from.",
+        count_from(1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapSettings(Options):
+    """How often two halves of the queries are drawn, and how differences are sorted by size."""
+
+    splits: int = option(
+        SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
+    )
+    seed: int = _seed()
+    bins: Sequence[float] = option(
+        BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings(Options):
+    """How two assessors are compared."""
+
+    rel: int = option(
+        1,
+        "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
+        count_from(0),
+    )
+    mixtures: int = option(
+        1_000,
+        "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
+        count_from(1),
+    )
+    seed: int = _seed()
+    alpha: float = _alpha()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Options):
+    """What an experiment is to show: one of effect, difference, width and margin."""
+
+    effect: float | None = option(
+        None, "The effect to be found: a mean difference divided by its sd.", number()
+    )
+    difference: float | None = option(None, "The mean difference to be found; needs sd.", number())
+    width: float | None = option(
+        None,
+        "How wide the confidence interval of the mean difference may be expected to be, from end "
+        "to end; needs sd (Sakai 2016).",
+        number(),
+    )
+    margin: float | None = option(
+        None,
+        "The margin by which a system as good as the baseline is to be shown not to be worse, by a "
+        "one-sided test; needs sd.",
+        number(),
+    )
+    sd: float | None = option(
+        None,
+        "The standard deviation of the queries' differences, from earlier experiments (the square "
+        "root of twice the residual variance of Sakai's two-way analysis).",
+        number(0),
+    )
+    power: float = option(
+        0.8, "How likely the difference is to be found, or the system to pass.", share()
+    )
+    alpha: float = _alpha()
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """What is to be shown, by name: effect, difference, width, margin, those that are given."""
+        names = ("effect", "difference", "width", "margin")
+        return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
+
+    def check_power(self) -> None:
+        """Raise OptionError for a power that is not above alpha, which chance has."""
+        if self.power <= self.alpha:
+            raise OptionError(
+                f"power={self.power!r}: expected more than alpha={self.alpha!r}, which chance has"
+            )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class AlignmentOptions(TypedDict, total=False):
+    """The options of Alignment, as keywords of a function."""
+
+    missing: Missing | None
+    layout: Layout
+
+
+class SignFlipsOptions(TypedDict, total=False):
+    """The options of SignFlips, as keywords of a function."""
+
+    alpha: float
+    flips: int
+    seed: int
+
+
+class SettingsOptions(TypedDict, total=False):
+    """The options of Settings, as keywords of a function."""
+
+    baseline: str | None
+    all_pairs: bool
+    test: Test
+    correction: Correction
+    family: Family
+    alpha: float
+    flips: int
+    seed: int
+    tie: float
+    rope: float | None
+    bounds: bool
+
+
+class GateSettingsOptions(TypedDict, total=False):
+    """The options of GateSettings, as keywords of a function."""
+
+    equivalence: bool
+    alpha: float
+    test: GateTest
+    flips: int
+    seed: int
+    range: tuple[float, float] | None
+    changes: int | None
+
+
+class CorrelationSettingsOptions(TypedDict, total=False):
+    """The options of CorrelationSettings, as keywords of a function."""
+
+    alpha: float
+    flips: int
+    seed: int
+    resamples: int
+    rbo_p: float
+    discrimination: bool
+    splits: int
+
+
+class SwapSettingsOptions(TypedDict, total=False):
+    """The options of SwapSettings, as keywords of a function."""
+
+    splits: int
+    seed: int
+    bins: Sequence[float]
+
+
+class AgreementSettingsOptions(TypedDict, total=False):
+    """The options of AgreementSettings, as keywords of a function."""
+
+    rel: int
+    mixtures: int
+    seed: int
+    alpha: float
+
+
+class DesignOptions(TypedDict, total=False):
+    """The options of Design, as keywords of a function."""
+
+    effect: float | None
+    difference: float | None
+    width: float | None
+    margin: float | None
+    sd: float | None
+    power: float
+    alpha: float
+
+
+# ---- end
