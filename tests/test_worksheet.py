@@ -1,7 +1,10 @@
 """Worksheets: the value to the bit, sums that add up, formulas that a reader can redo."""
 
 import random
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -16,21 +19,33 @@ from cranfield import (
     Measure,
     MeasureError,
     Qrels,
+    Rel,
     Run,
     definitions,
     evaluate,
     measure,
+    parse,
     read_qrels,
     read_run,
 )
+from cranfield.derivation import UNKNOWN
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.worksheet import Line, Sheet, Worksheet, worksheet
-from cranfield.judged import Judged
+from cranfield.explanation.worksheet import (
+    _BASES,
+    _SHORT,
+    _WORDS,
+    Line,
+    Sheet,
+    Worksheet,
+    worksheet,
+)
+from cranfield.judged import Groups, Judged, Places
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures.cwl import QUANTITIES
 from cranfield.measures.user_models import MODELS
-from cranfield.ranked import log2, ratio
+from cranfield.preferences import Counted, Preferences
+from cranfield.ranked import Ranked, log2, ratio
 
 QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
@@ -450,6 +465,80 @@ def test_arguments_may_have_keywords() -> None:
     assert any("documents retrieved, down to rank 2" in line for line in map(str, made[0].entries))
     assert made[0].result == made[1].result
     assert not made[0].lost
+
+
+# ---- words ----------------------------------------------------------------------------------
+
+
+def test_a_local_variable_is_the_word_for_what_it_holds() -> None:
+    def kernel(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Any:
+        """Precision with other words. Unjudged documents gain nothing."""
+        hits = judged.hits.relevant(rel).top(k)
+        gain_ = hits.grade / hits.rank
+        is_high = hits.grade > 1
+        n_others = k - hits.count()
+        mean_gain = ratio(hits.total(np.where(is_high, gain_, 0)), n_others + 1)
+        return mean_gain * n_others * helped(mean_gain)
+
+    def helped(given: Any) -> Any:
+        half = given / 2
+        return half + half
+
+    made = explained(declared(kernel) @ 40, plain(), "full0", {})
+    assert [column.header for column in tables(made)[0].columns] == [
+        "gain",
+        "gain if grade > 1, else 0",
+    ]
+    words = [entry.words.split(" = ")[0] for entry in made.entries if isinstance(entry, Line)]
+    assert words == ["number of others", "mean gain", "half"]
+    redo.check(made, [])
+
+
+def test_the_hook_that_names_leaves_no_trace() -> None:
+    seen: list[str] = []
+
+    def before(frame: Any, event: str, _: Any) -> None:
+        seen.append(event)
+
+    def failing(judged: Judged) -> Any:
+        """Fails. Unjudged documents gain nothing."""
+        raise MeasureError("on purpose")
+
+    one, scene = declared(failing), Scene.of(*plain(), "full0", {})
+    was = sys.getprofile()
+    sys.setprofile(before)
+    try:
+        follow(Measure("AP"), scene)
+        with pytest.raises(MeasureError, match="on purpose"):
+            follow(one, scene)
+        assert sys.getprofile() is before
+    finally:
+        sys.setprofile(was)
+    assert seen
+
+
+def test_threads_are_named_apart() -> None:
+    """The hook is that of the thread: what others compute meanwhile stays as it is."""
+    alone = {name: redo.form(explained(parse(name), plain(), "full0", {})) for name in SOME}
+    with ThreadPoolExecutor(4) as pool:
+        jobs = {
+            name: pool.submit(explained, parse(name), plain(), "full0", {}) for name in SOME * 5
+        }
+        assert {name: redo.form(job.result()) for name, job in jobs.items()} == alone
+
+
+SOME = ["AP", "nDCG@10", "ERR", "Bpref", "RBP", "Q"]
+
+
+def test_every_attribute_that_has_a_word_is_one() -> None:
+    """Methods are named by themselves; what is only held is named by a text."""
+    held = {
+        name
+        for kind in (Ranked, Judged, Groups, Places, Counted, Preferences)
+        for name in (*vars(kind), *(one.name for one in fields(kind)))
+    }
+    texts = {one for one in (*_WORDS, *_BASES, *_SHORT) if isinstance(one, str)}
+    assert texts - {UNKNOWN} <= held
 
 
 # ---- a public collection --------------------------------------------------------------------

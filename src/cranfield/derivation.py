@@ -6,10 +6,13 @@ step, whatever it does inside, is marked as a `step`: numpy's functions, a funct
 method of a `Recordable`. All other code simply runs, and is recorded by the steps that it takes.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
 from inspect import signature
+from types import FrameType
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -349,10 +352,52 @@ def step_of(rows_of: Literal["same", "other", "query"] = "same") -> Callable[[_M
     return mark
 
 
+# ---- the words for them ---------------------------------------------------------------------
+
+
 def named(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Say what some values are, for whoever explains the measure: its reader's word for them."""
+    """Give values the name under which `explain` shows them, where no local variable has it."""
     if isinstance(values, Derived):
         made = values.step
         renamed = Step(made.op, made.inputs, made.space, name)
         return Derived.of(values.values, renamed, values.record)
     return values
+
+
+@contextmanager
+def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
+    """Name what is recorded meanwhile after the local variables that hold it.
+
+    `average_gain = ...` is "average gain", `n_others` the "number of others"; a trailing _ is left
+    out, so that `gain_` may stand beside a parameter `gain`. Truth values get no name: the
+    condition itself is shown. `is_known` tells of which files the variables count. Python calls a
+    function at each return of this thread alone, and afterwards the one that it called before.
+    """
+
+    def name_locals(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "return" or not is_known(code.co_filename):
+            return
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        for name, value in list(frame.f_locals.items()):
+            if name in given or not isinstance(value, Derived) or value.dtype == np.bool_:
+                continue
+            if value.step.inputs and not value.step.name:
+                value.step = replace(value.step, name=_word(name))
+
+    before = sys.getprofile()
+    sys.setprofile(name_locals)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _word(variable: str) -> str:
+    """Return the words for what a variable holds.
+
+    >>> _word("n_others"), _word("average_gain"), _word("gain_")
+    ('number of others', 'average gain', 'gain')
+    """
+    word = variable.replace("_", " ").strip()
+    return f"number of {word[2:]}" if word.startswith("n ") else word

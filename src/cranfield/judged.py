@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.cached import cached_property
-from cranfield.derivation import Recordable, named, step_of
+from cranfield.derivation import Recordable, step_of
 from cranfield.errors import ContradictionError, MeasureError
 from cranfield.formats.values import whole_numbers
 from cranfield.ids import decode
@@ -173,8 +173,8 @@ class Places(Recordable):
 
     def so_far(self) -> Floats:
         """Return what stands down to each cutoff on average: (n_queries, n_cutoffs)."""
-        so_far = named("average so far", self.above + self.held * self.nth / self.size)
-        return self.ranked.maximum(so_far)
+        average_so_far = self.above + self.held * self.nth / self.size
+        return self.ranked.maximum(average_so_far)
 
     def missed(self) -> tuple[Floats, Floats]:
         """Return the chances that nothing stands here, and that something does: (rows,).
@@ -182,9 +182,10 @@ class Places(Recordable):
         If nothing stood above: then this place and those below it are left for the `held`
         documents, worth 1 each.
         """
-        left = named("places left", self.size - self.nth + 1)
-        missed = named("missed here", np.maximum(left - self.held, 0) / left)
-        return missed, named("met here", np.minimum(self.held / left, 1))
+        places_left = self.size - self.nth + 1
+        missed_here = np.maximum(places_left - self.held, 0) / places_left
+        met_here = np.minimum(self.held / places_left, 1)
+        return missed_here, met_here
 
 
 def tie_begins(query: Ints, tie_first: Ints) -> Bools:

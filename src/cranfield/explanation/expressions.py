@@ -59,6 +59,7 @@ class Nodes:
     ways: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
     keys: dict[int, int] = field(default_factory=dict)  # the id of a node -> its way's number
     uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
+    names: dict[int, str] = field(default_factory=dict)  # a way's number -> what it is called
     alive: list[Any] = field(default_factory=list)  # so that no id is given twice
 
     def key(self, node: Any) -> Any:
@@ -98,12 +99,18 @@ class Nodes:
         inputs = tuple(self.key(one) for one in made.inputs)
         space = self.key(made.space) if is_ranking(made.space) else id(made.space)
         values = b"" if made.inputs else node.values.tobytes()
-        return "array", made.op, made.name, inputs, space, values
+        return "array", made.op, inputs, space, values
+
+    def name(self, node: Derived) -> str:
+        """Return what the measure calls an array, wherever it was made in the same way."""
+        return self.names.get(self.key(node), node.step.name)
 
     def count_uses(self, node: Any) -> None:
         """Count how often each way is used."""
         key = self.key(node)
         self.uses[key] = self.uses.get(key, 0) + 1
+        if node.step.name:
+            self.names.setdefault(key, node.step.name)
         if self.uses[key] == 1:
             for one in node.step.inputs:
                 if isinstance(one, Derived):
@@ -136,8 +143,9 @@ class Expressions:
             return known
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
-            self.nodes.lost |= not node.step.name
-            return node.step.name or OF_UNKNOWN_ORIGIN, ATOM
+            name = self.nodes.name(node)
+            self.nodes.lost |= not name
+            return name or OF_UNKNOWN_ORIGIN, ATOM
         if op in SPREAD:  # the same number, elsewhere
             return self.written(inputs[-1], label)
         simpler = self._simpler(op, inputs, label)

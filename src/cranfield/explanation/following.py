@@ -1,14 +1,16 @@
 """A measure is run on a Judged that records what is asked of it; what is recorded, with names."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from cranfield.derivation import CONSTANT, Derived, Record, Recording, Step, plain, recorded
+from cranfield import judged
+from cranfield.derivation import CONSTANT, Derived, Record, Recording, Step, naming, plain, recorded
 from cranfield.explanation.scene import Scene
 from cranfield.judged import Groups, Judged
-from cranfield.measures import Measure
+from cranfield.measures import Measure, gain, parameters, plan
 from cranfield.measures.plan import Alike
 from cranfield.ranked import Ints, Ranked
 
@@ -33,9 +35,25 @@ def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     alike = Alike([measure])
     if record.is_strict and alike.k is not None:  # k + 1 is to be known, too
         alike.k = Derived.of(alike.k, Step(CONSTANT, (alike.k,)), record)
-    value = alike.values(recorded(scene.judged, Step("judged"), record))
+    recording = recorded(scene.judged, Step("judged"), record)
+    with naming(_files_of(measure)):
+        value = alike.values(recording)
     record.is_over = True
     return value
+
+
+def _files_of(measure: Measure) -> Callable[[str], bool]:
+    """Return what tells whether a file has the code of measures, or what stands beside this one."""
+    kernel = measure.definition.kernel
+    own = getattr(kernel, "__code__", _files_of.__code__).co_filename
+    folders = {os.path.dirname(own), os.path.dirname(gain.__file__)}
+    machinery = {plan.__file__, parameters.__file__}
+
+    def is_known(file: str) -> bool:
+        at_home = os.path.dirname(file) in folders and file not in machinery
+        return at_home or file == judged.__file__
+
+    return is_known
 
 
 def is_ranking(one: Any) -> TypeGuard[Recording]:

@@ -218,7 +218,7 @@ class _Writing:
             leaf = not any(isinstance(one, Derived) or _is_summed(one) for one in inputs)
             if inputs and _is_summed(inputs[0]):
                 self._aggregated(node, key)
-            elif leaf or node.step.name or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
+            elif leaf or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
                 self._line(node, key, leaf)
             else:
                 return None
@@ -249,9 +249,9 @@ class _Writing:
 
     def _words(self, node: Derived, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
-        made = node.step
+        made, name = node.step, self.nodes.name(node)
         if made.op in _GIVEN or not made.inputs:
-            return made.name or _GIVEN.get(made.op) or _WORDS.get(made.op, made.op)
+            return name or _GIVEN.get(made.op) or _WORDS.get(made.op, made.op)
         opened = False
 
         def inside(one: Derived) -> tuple[str, int] | None:
@@ -262,7 +262,7 @@ class _Writing:
             return label(one)
 
         text, _ = self.texts.written(node, inside)
-        return f"{made.name} = {text}" if made.name and text != made.name else text
+        return f"{name} = {text}" if name and text != name else text
 
     def _numbers(self, node: Derived, words: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
@@ -471,7 +471,13 @@ class _Writing:
             return self._added(sheet, node, rows)
         shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
         aggregated = rows is None and is_ranking(first)
-        if not made.inputs or made.name or made.op in _OWN_COLUMN or shared or aggregated:
+        if (
+            not made.inputs
+            or self.nodes.name(node)
+            or made.op in _OWN_COLUMN
+            or shared
+            or aggregated
+        ):
             return self._added(sheet, node, rows)
         return None
 
@@ -480,9 +486,12 @@ class _Writing:
         if node.step.op in (ITEM, np.where, CONSTANT) or is_bool(node):
             return True
         inputs = [one for one in node.step.inputs if isinstance(one, Derived)]
-        return node.step.op in BINARY and all(
-            one.step.name or not one.step.inputs or one.step.op in _OWN_COLUMN for one in inputs
-        )
+        return node.step.op in BINARY and all(map(self._is_closed, inputs))
+
+    def _is_closed(self, node: Derived) -> bool:
+        """Tell whether a node is shown by a word, however it was made."""
+        made = node.step
+        return bool(self.nodes.name(node)) or not made.inputs or made.op in _OWN_COLUMN
 
     def _added(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
@@ -492,19 +501,19 @@ class _Writing:
         return label
 
     def _column_of(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
-        made = node.step
+        made, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
         text, binds = self._spelled(sheet, node, rows)
         if rows is None and made.op in _GIVEN:
             sheet.title = f"the groups of the query; {_PAIRS}"
-        header, spelled = (made.name, text) if made.name else (text, "")
+        header, spelled = (name, text) if name else (text, "")
         if spelled == header:
             spelled = ""
         if any(header == column.header and values == column.values for column in sheet.columns):
-            label = header, ATOM if made.name else binds  # but for a factor of 1, say
+            label = header, ATOM if name else binds  # but for a factor of 1, say
         else:
             taken = {column.header for column in sheet.columns} | sheet.labels.keys()
-            if (len(header) > _LONGEST_HEADER and not made.name) or header in taken:
+            if (len(header) > _LONGEST_HEADER and not name) or header in taken:
                 letters = _letters(ascii_lowercase)
                 header, spelled = next(one for one in letters if one not in taken), text
             label = header, ATOM if spelled else binds

@@ -4,11 +4,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import BY_GRADE, measure
-from cranfield.ranked import Floats, Ints, looked_up, powers, ratio
+from cranfield.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
 
 
 def _flag(value: Any) -> bool:
@@ -44,10 +43,14 @@ def compatibility(
     # A document in both counts at every depth from the later of its two ranks on.
     weight = _weights_from(p, depth)
     words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
-    met = np.minimum(np.maximum(hits.rank, hits.places(ideal)), depth + 1)
-    best = ideal.total(named("worth", looked_up(words, weight, np.minimum(ideal.rank, depth + 1))))
+
+    def total(ranked: Ranked, met: Ints) -> Floats:
+        worth = looked_up(words, weight, np.minimum(met, depth + 1))
+        return ranked.total(worth)
+
+    best = total(ideal, ideal.rank)
     most = best if normalize else np.cumsum(powers(p, np.arange(depth)))[-1:, None]
-    return ratio(hits.total(named("worth", looked_up(words, weight, met))), most)
+    return ratio(total(hits, np.maximum(hits.rank, hits.places(ideal))), most)
 
 
 def _weights_from(p: float, depth: int) -> Floats:

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import (
@@ -72,22 +71,22 @@ def _chance(
         )
 
     def chance(ranked: Ranked) -> Numbers:
-        grade = np.maximum(ranked.grade, 0)
         if isinstance(stop, Mapping):
-            result = np.zeros(len(grade))
+            stops = np.zeros(len(ranked.grade))
             for each, value in stop.items():
-                result = np.where(ranked.grade == each, value, result)
-            return result
-        if stop == "linear":
-            return grade / (top + 1)
-        if top > _LARGEST_TOP:
+                stops = np.where(ranked.grade == each, value, stops)
+        elif stop == "linear":
+            stops = np.maximum(ranked.grade, 0) / (top + 1)
+        elif top > _LARGEST_TOP:
             raise MeasureError(
                 f"stop='exp2': 2^{top} is no number that a computer can divide by; rescale the "
                 "grades or use stop='linear'"
             )
-        return np.ldexp(np.ldexp(1.0, grade.astype(np.intc)) - 1, -top)
+        else:
+            stops = np.ldexp(np.ldexp(1.0, np.maximum(ranked.grade, 0).astype(np.intc)) - 1, -top)
+        return stops
 
-    return lambda ranked: named("stops", chance(ranked))
+    return chance
 
 
 def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
@@ -108,7 +107,7 @@ def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> s
 def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbers]) -> Floats:
     ranked = ranked.top(k)
     stops = chance(ranked)
-    reached = named("reached", ranked.before(1 - stops))
+    reached = ranked.before(1 - stops)
     return ranked.total(reached * stops / ranked.rank)
 
 
@@ -201,12 +200,17 @@ def graded_average_precision(
         s) / sum over s of share_s * (documents of grade >= s)
     Source: Robertson, Kanoulas & Yilmaz, SIGIR 2010
     """
-    found, possible = np.zeros((1, 1)), np.zeros((1, 1))
-    for grade, part in _parts(judged, share):
+
+    def found(grade: int) -> Floats:
         hits = judged.hits.relevant(grade).top(k)
-        found = found + part * hits.total(named("precision", hits.ordinal / hits.rank))
-        possible = possible + part * judged.n_relevant(grade)
-    return ratio(found, possible)
+        precision = hits.ordinal / hits.rank
+        return hits.total(precision)
+
+    parts, nothing = _parts(judged, share), np.zeros((1, 1))
+    return ratio(
+        sum((part * found(grade) for grade, part in parts), nothing),
+        sum((part * judged.n_relevant(grade) for grade, part in parts), nothing),
+    )
 
 
 def _parts(judged: Judged, share: str | Mapping[int, float]) -> list[tuple[int, float]]:

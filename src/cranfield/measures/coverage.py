@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff
 from cranfield.measures.registry import NOT_OF_GRADES, Names, expected, measure
@@ -73,6 +72,7 @@ def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     Source: trec_eval relstring
     """
     every = judged.every(k)
-    characters = np.where(every.grade > 9, ">", every.grade.astype("U1"))
-    characters = np.where(every.grade < 0, ".", characters)
-    return every.joined(named("character", np.where(every.judged, characters, "-")))
+    character = np.where(every.grade > 9, ">", every.grade.astype("U1"))
+    character = np.where(every.grade < 0, ".", character)
+    character = np.where(every.judged, character, "-")
+    return every.joined(character)

@@ -9,12 +9,11 @@ Azzopardi, Thomas & Craswell, SIGIR 2018). A user model is one function under `@
 import inspect
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.gain import check_gain, worth
@@ -220,36 +219,36 @@ def cwl(
         _check_within(int(k.max()), depth)
     every = judged.every(np.array([[depth]]), padded=True)
     top = judged.top_grade if top is None else top
-    gained = named("gain", np.where(every.judged, _gains(every, gain, top), unjudged))
+    gain_ = np.where(every.judged, _gains(every, gain, top), unjudged)
     n_gaining = judged.ideal.where(_gains(judged.ideal, gain, top) > 0).count()
     if unjudged:
-        n_gaining = np.maximum(n_gaining, every.where(gained > 0).count())
+        n_gaining = np.maximum(n_gaining, every.where(gain_ > 0).count())
     user, parameters = _understood(model)
     cuts = [None] if k is None else [column(every, cut) for cut in np.hsplit(k, k.shape[1])]
-    seen = [Seen(every, gained, every.costs, n_gaining, cut) for cut in cuts]
+    seen = [Seen(every, gain_, every.costs, n_gaining, cut) for cut in cuts]
     return np.hstack([_quantity(value, one, user, parameters) for one in seen])
 
 
 def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
     every = seen.every
     if user.gives_weights:
-        weight = named("weight", user.function(seen, **parameters))
-        reached = named("reached", weight / every.spread(every.first(weight)))
-        last = named("stops", reached - every.below(reached))
+        weight = user.function(seen, **parameters)
+        reached = weight / every.spread(every.first(weight))
+        stops = reached - every.below(reached)
     else:
-        going_on = named("goes on", user.function(seen, **parameters))
-        reached = named("reached", every.before(going_on))
-        weight = named("weight", reached / every.spread(every.total(reached)))
-        last = named("stops", reached * (1 - going_on))
+        goes_on = user.function(seen, **parameters)
+        reached = every.before(goes_on)
+        weight = reached / every.spread(every.total(reached))
+        stops = reached * (1 - goes_on)
     match value:
         case "EU":
             return every.total(weight * seen.gain)
         case "ETU":
-            return every.total(last * seen.gained)
+            return every.total(stops * seen.gained)
         case "EC":
             return every.total(weight * seen.cost)
         case "ETC":
-            return every.total(last * seen.spent)
+            return every.total(stops * seen.spent)
         case _:
             return 1 / every.first(weight)
 
@@ -259,10 +258,11 @@ def _gains(ranked: Ranked, gain: str | Mapping[int, float], top: int) -> Floats:
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
     most = worth(np.full(len(ranked.grade), top), kind, top)
-    result = ratio(worth(np.minimum(ranked.grade, top), kind, top), most)
-    for grade, gained in own.items():
-        result = np.where(ranked.grade == grade, gained, result)
-    return result
+    return reduce(
+        lambda others, one: np.where(ranked.grade == one[0], one[1], others),
+        own.items(),
+        ratio(worth(np.minimum(ranked.grade, top), kind, top), most),
+    )
 
 
 cwl.__doc__ = "\n\n".join(

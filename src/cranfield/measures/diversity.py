@@ -10,7 +10,6 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
@@ -35,12 +34,14 @@ Discount = Callable[[Ints], Ints | Floats]  # of ranks
 
 
 def _logarithmic(rank: Ints) -> Floats:
-    return named("discount", log2(rank + 1))
+    discount = log2(rank + 1)
+    return discount
 
 
 def _novelty(found: Ranked, alpha: float) -> Floats:
     """Return what each relevant document is worth to its subtopic: (rows,)."""
-    return named("novelty", powers(1 - alpha, found.ordinal - 1))
+    novelty = powers(1 - alpha, found.ordinal - 1)
+    return novelty
 
 
 def _discounted(
@@ -167,8 +168,8 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
 
 
 def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
-    weights = named("weight", powers(beta, found.rank - 1))
-    return groups.expected(found.total(_novelty(found, alpha) * weights), rel)
+    weight = powers(beta, found.rank - 1)
+    return groups.expected(found.total(_novelty(found, alpha) * weight), rel)
 
 
 @measure("nNRBP", traits=SUBTOPICS, range=(0, None))
@@ -223,9 +224,8 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     Source: Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009; ndeval MAP-IA
     """
     groups = judged.subtopics
-    return groups.expected(
-        named("AP", average_precision(groups.judged, groups.spread(k), rel=rel)), rel
-    )
+    AP = average_precision(groups.judged, groups.spread(k), rel=rel)  # noqa: N806 - its name
+    return groups.expected(AP, rel)
 
 
 @measure(
@@ -243,9 +243,8 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Source: Agrawal, Gollapudi, Halverson & Ieong, WSDM 2009; ndeval P-IA
     """
     groups = judged.subtopics
-    return groups.expected(
-        named("precision", precision(groups.judged, groups.spread(k), rel=rel)), rel
-    )
+    precision_ = precision(groups.judged, groups.spread(k), rel=rel)
+    return groups.expected(precision_, rel)
 
 
 @measure(

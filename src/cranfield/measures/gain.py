@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.judged import Judged
@@ -110,27 +109,25 @@ _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
 def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
-    return named("gain", worth(ranked.grade, gain, top_grade))
+    gain_ = worth(ranked.grade, gain, top_grade)
+    return gain_
 
 
 def worth(grades: Ints, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
     """Return what grades are worth: as grades."""
-    linear = np.maximum(grades, 0)
-    if gain == "linear":
-        return linear
     if gain == "exp2":
         if top_grade > _LARGEST_EXP2:
             raise MeasureError(
                 f"gain='exp2': 2^{top_grade} is no number that a computer can add up; "
                 "rescale the grades or use gain='linear'"
             )
-        return np.ldexp(1.0, linear.astype(np.intc)) - 1
+        return np.ldexp(1.0, np.maximum(grades, 0).astype(np.intc)) - 1
     if isinstance(gain, Mapping):
-        result = linear * 1.0
+        gain_ = np.maximum(grades, 0) * 1.0
         for grade, value in gain.items():
-            result = np.where(grades == grade, value, result)
-        return result
-    return linear
+            gain_ = np.where(grades == grade, value, gain_)
+        return gain_
+    return np.maximum(grades, 0)
 
 
 def _discounted(
@@ -159,14 +156,16 @@ def _divisors(rank: Ints, discount: str | tuple[str, float]) -> Numbers:
     """Return what a gain is divided by at each rank."""
     name, number = discount if isinstance(discount, tuple) else (discount, _BASE)
     if name == "jk":
-        return named("discount", np.where(rank < number, 1, log2(rank) / math.log2(number)))
-    if name == "ln":
-        return named("discount", np.where(rank == 1, 1, log(rank)))
-    if name == "zipf":
-        return rank
-    if name == "power":
-        return named("discount", raised(rank, number))
-    return np.ones(len(rank)) if name == "none" else named("discount", log2(rank + 1))
+        discount_ = np.where(rank < number, 1, log2(rank) / math.log2(number))
+    elif name == "ln":
+        discount_ = np.where(rank == 1, 1, log(rank))
+    elif name == "zipf":
+        discount_ = rank
+    elif name == "power":
+        discount_ = raised(rank, number)
+    else:
+        discount_ = np.ones(len(rank)) if name == "none" else log2(rank + 1)
+    return discount_
 
 
 def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], ideal: str) -> Ranked:
@@ -345,8 +344,8 @@ def expected_dcg(
     end = judged.down_to(k)
     gained = gains(judged.hits, gain, judged.top_grade)
     places = judged.places(gained, end if discount == "linear" else k)
-    gained = named("average gain", places.held / places.size)
-    return _added(places.ranked, gained, end, discount)
+    average_gain = places.held / places.size
+    return _added(places.ranked, average_gain, end, discount)
 
 
 @expected("IDCG")
@@ -401,14 +400,18 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     Source: trec_eval ndcg_rel
     """
     hits, ideal = judged.hits, best_first(judged, gain)
-    gained = gains(hits, gain, judged.top_grade)
-    dcg_so_far = named("DCG so far", hits.running(gained / _divisors(hits.rank, "log2")))
-    best = gains(ideal, gain, judged.top_grade) / _divisors(ideal.rank, "log2")
-    best_so_far = ideal.at(hits, named("DCG so far", ideal.running(best)))
-    found = named("nDCG here", np.where(gained > 0, ratio(dcg_so_far, best_so_far), 0))
-    n_missing = ideal.count() - hits.where(gained > 0).count()
+    mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
+    ndcg_here = ratio(hits.running(mine), ideal.at(hits, ideal.running(best)))
+    gaining = gains(hits, gain, judged.top_grade) > 0
+    n_missing = ideal.count() - hits.where(gaining).count()
     missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
-    return ratio(hits.total(found) + missing, ideal.count())
+    return ratio(hits.total(np.where(gaining, ndcg_here, 0)) + missing, ideal.count())
+
+
+def _discounted_gain(judged: Judged, ranked: Ranked, gain: str | Mapping[int, float]) -> Floats:
+    """Return what each row adds to the DCG of a ranking: (rows,)."""
+    discounted_gain = gains(ranked, gain, judged.top_grade) / _divisors(ranked.rank, "log2")
+    return discounted_gain
 
 
 @measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=by_gain))
@@ -425,15 +428,13 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     Source: trec_eval Rndcg
     """
     hits, ideal = judged.hits, best_first(judged, gain)
-    gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
-    dcg_so_far = named("DCG so far", hits.running(gained / _divisors(hits.rank, "log2")))
-    best_so_far = named("DCG so far", ideal.running(best / _divisors(ideal.rank, "log2")))
-    points = named("nDCG here", ratio(hits.at(ideal, dcg_so_far), best_so_far))
+    mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
+    ndcg_here = ratio(hits.at(ideal, hits.running(mine)), ideal.running(best))
+    steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2
-    end = np.where(at_end, ndcg(judged, gain=gain), 0)
-    steps = ideal.steps(best)
-    value = ratio(ideal.total(np.where(steps, points, 0)) + end, ideal.total(steps) + at_end)
-    return np.where(judged.n_relevant(rel) > 0, value, 0)
+    points = ideal.total(np.where(steps, ndcg_here, 0)) + at_end * ndcg(judged, gain=gain)
+    mean = ratio(points, ideal.total(steps) + at_end)
+    return np.where(judged.n_relevant(rel) > 0, mean, 0)
 
 
 @measure("G", names=Names(translate=_translate))
@@ -452,9 +453,10 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     hits, ideal = judged.hits, best_first(judged, gain)
     gained, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
     # Beyond the ideal's end, each rank costs 1.
-    cost = ideal.at(hits, named("cost so far", ideal.running(np.maximum(best, 1))))
-    cost = named("cost so far", cost + np.maximum(hits.rank - hits.spread(ideal.count()), 0))
+    cost_so_far = ideal.running(np.maximum(best, 1))
+    beyond = np.maximum(hits.rank - hits.spread(ideal.count()), 0)
+    cost = ideal.at(hits, cost_so_far) + beyond
     # Never less than 2, but for the rounding of gains beyond 2^53.
-    behind = named("behind", np.maximum(2 + cost - hits.running(gained), 2))
-    discount = named("discount", log2(behind))
+    behind = np.maximum(2 + cost - hits.running(gained), 2)
+    discount = log2(behind)
     return ratio(hits.total(gained / discount), ideal.total(best))

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Rel
@@ -45,7 +44,8 @@ def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel
     Formula: mean over judgment groups of AP
     Source: trec_eval map_avgjg
     """
-    return judged.groups.mean(named("AP", average_precision(judged.groups.judged, k, rel=rel)))
+    AP = average_precision(judged.groups.judged, k, rel=rel)  # noqa: N806 - its name
+    return judged.groups.mean(AP)
 
 
 @measure(
@@ -62,7 +62,8 @@ def group_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Formula: mean over judgment groups of P@k
     Source: trec_eval P_avgjg
     """
-    return judged.groups.mean(named("precision", precision(judged.groups.judged, k, rel=rel)))
+    precision_ = precision(judged.groups.judged, k, rel=rel)
+    return judged.groups.mean(precision_)
 
 
 @measure(
@@ -80,9 +81,8 @@ def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1)
     Formula: mean over judgment groups of Rprec
     Source: trec_eval Rprec_mult_avgjg
     """
-    return judged.groups.mean(
-        named("R-precision", r_precision(judged.groups.judged, multiple=multiple, rel=rel))
-    )
+    r_precision_ = r_precision(judged.groups.judged, multiple=multiple, rel=rel)
+    return judged.groups.mean(r_precision_)
 
 
 # ---- preferences ----------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     """
     preferences = judged.preferences
     counted = preferences.counted
-    share = named("share", ratio(counted.fulfilled(over), counted.possible(over)))
+    share = ratio(counted.fulfilled(over), counted.possible(over))
     return ratio(preferences.total(share), preferences.count())
 
 
@@ -270,22 +270,21 @@ def preferences_balanced(
         nonrelevant documents (level 0) as relevant ones
     Source: trec_eval prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret
     """
-    preferences = judged.preferences
+    groups, n_found = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        kept = preferences.fewer_retrieved
-        r, n = preferences.n_relevant_retrieved, preferences.n_nonrelevant_retrieved
+        counted, r, n = (
+            groups.fewer_retrieved,
+            groups.n_relevant_retrieved,
+            groups.n_nonrelevant_retrieved,
+        )
     else:
-        kept = preferences.fewer
-        r, n = preferences.n_relevant, preferences.n_nonrelevant
-    spare = named("missing", np.maximum(r - n, 0))
+        counted, r, n = groups.fewer, groups.n_relevant, groups.n_nonrelevant
+    missing = np.maximum(r - n, 0)
     # Each of the r kept is held against all n: those above it, retrieved, count as fulfilled.
-    crowded = named("crowded", (n > r) * preferences.is_ordered)
-    above = named("nonrelevant above", np.minimum(r, preferences.n_nonrelevant_retrieved))
-    agreed = named(
-        "held against them",
-        above * (above - 1) // 2 + (r - above) * preferences.n_nonrelevant_retrieved,
-    )
-    fulfilled = kept.fulfilled(over) + spare * preferences.n_relevant_retrieved + crowded * agreed
-    possible = kept.possible(over) + spare * preferences.n_relevant + crowded * r * n
-    share = named("share", ratio(fulfilled, possible))
-    return ratio(preferences.total(share), preferences.count())
+    crowded = (n > r) * groups.is_ordered
+    above = np.minimum(r, n_found)
+    held_against_them = above * (above - 1) // 2 + (r - above) * n_found
+    fulfilled = counted.fulfilled(over) + missing * groups.n_relevant_retrieved
+    possible = counted.possible(over) + missing * groups.n_relevant
+    share = ratio(fulfilled + crowded * held_against_them, possible + crowded * r * n)
+    return ratio(groups.total(share), groups.count())

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import Judged
-from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains
+from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains, worth
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
 from cranfield.measures.registry import Names, Traits, measure
 from cranfield.ranked import Floats, Ranked, powers, ratio
@@ -26,9 +25,10 @@ def _relevant(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
 def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta: float) -> Floats:
     """Return the blended ratio at each of the hits that gain something: (rows,)."""
     ideal = best_first(judged, gain)
-    gained = hits.running(gains(hits, gain, judged.top_grade))
-    best = ideal.at(hits, ideal.running(gains(ideal, gain, judged.top_grade)))
-    return named("blended ratio", (hits.ordinal + beta * gained) / (hits.rank + beta * best))
+    mine, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
+    ideally = hits.rank + beta * ideal.at(hits, ideal.running(best))
+    blended_ratio = (hits.ordinal + beta * hits.running(mine)) / ideally
+    return blended_ratio
 
 
 @measure(
@@ -167,11 +167,15 @@ def normalized_cumulative_utility(
         Q)
     Source: Sakai & Robertson, EVIA 2008; NTCIREVAL NCUgu,P NCUgu,BR NCUrb,P NCUrb,BR
     """
+
+    def weight_of(ranked: Ranked) -> Floats:
+        """Return how many users stop at each relevant document: (rows,)."""
+        if users == "gu":
+            weight = worth(ranked.grade, stops, judged.top_grade) * 1.0
+        else:
+            weight = powers(gamma if users == "rb" else 1.0, ranked.ordinal - 1)
+        return weight
+
     hits, ideal = _relevant(judged, gain), best_first(judged, gain)
-    if users == "gu":
-        weight, of_all = (gains(ranked, stops, judged.top_grade) for ranked in (hits, ideal))
-    else:
-        base = gamma if users == "rb" else 1.0
-        weight, of_all = (powers(base, ranked.ordinal - 1) for ranked in (hits, ideal))
-    found = hits.total(named("weight", weight) * _blended(judged, hits, gain, beta))
-    return ratio(found, ideal.total(named("weight", of_all)))
+    found = hits.total(weight_of(hits) * _blended(judged, hits, gain, beta))
+    return ratio(found, ideal.total(weight_of(ideal)))

@@ -11,7 +11,7 @@ from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
 from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
 from cranfield.options import finite
-from cranfield.ranked import Floats, log, log2, ratio
+from cranfield.ranked import Floats, Ints, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -95,17 +95,21 @@ def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> F
     Formula: (1 + beta^2) P R / (beta^2 P + R), of P@k and R@k
     Source: van Rijsbergen, Information Retrieval, 1979
     """
-    p = named("precision", precision(judged, k, rel=rel))
-    r = named("recall", recall(judged, k, rel=rel))
-    return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
+    precision_, recall_ = precision(judged, k, rel=rel), recall(judged, k, rel=rel)
+    return weighted_mean(precision_, recall_, beta * beta)
+
+
+def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
+    """Return the harmonic mean of precision and recall, which counts `weight` times as much."""
+    return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
 @expected("F")
 def expected_f(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F over the orders of ties: as (1 + beta^2) h / (beta^2 R + k) it is linear in h, the hits."""
-    p = named("precision", expected_precision(judged, k, rel=rel))
-    r = named("recall", expected_recall(judged, k, rel=rel))
-    return ratio((1 + beta * beta) * p * r, beta * beta * p + r)
+    precision_ = expected_precision(judged, k, rel=rel)
+    recall_ = expected_recall(judged, k, rel=rel)
+    return weighted_mean(precision_, recall_, beta * beta)
 
 
 @measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT)
@@ -147,8 +151,8 @@ def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success over the orders of ties: 1 less the chance to miss all, place after place."""
     places = judged.places(judged.hits.grade >= rel, k)
     missed, _ = places.missed()
-    found = named("found so far", 1 - places.ranked.before(missed) * missed)
-    return places.ranked.maximum(found)
+    found_so_far = 1 - places.ranked.before(missed) * missed
+    return places.ranked.maximum(found_so_far)
 
 
 @measure(
@@ -202,7 +206,7 @@ def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Re
     """RR over the orders of ties: 1 / rank of each place, if the first relevant one is there."""
     places = judged.places(judged.hits.grade >= rel, k)
     missed, met = places.missed()
-    first_here = named("first here", places.ranked.before(missed) * met)
+    first_here = places.ranked.before(missed) * met
     return places.ranked.total(first_here / places.ranked.rank)
 
 
@@ -225,8 +229,8 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
     """
     hits = judged.hits.relevant(rel).top(k)
-    precision_here = named("precision", hits.ordinal / hits.rank)
-    return ratio(hits.total(precision_here), judged.n_relevant(rel))
+    precision_ = hits.ordinal / hits.rank
+    return ratio(hits.total(precision_), judged.n_relevant(rel))
 
 
 @expected("AP")
@@ -237,10 +241,10 @@ def expected_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: 
     remaining ones are spread evenly over the remaining places.
     """
     places = judged.places(judged.hits.grade >= rel, k)
-    here = named("relevant here", places.held / places.size)
-    tied_above = named("tied above", ratio((places.held - 1) * (places.nth - 1), places.size - 1))
-    precision_here = named("precision", (places.above + 1 + tied_above) / places.ranked.rank)
-    return ratio(places.ranked.total(here * precision_here), judged.n_relevant(rel))
+    relevant_here = places.held / places.size
+    tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
+    precision_ = (places.above + 1 + tied_above) / places.ranked.rank
+    return ratio(places.ranked.total(relevant_here * precision_), judged.n_relevant(rel))
 
 
 @measure("GMAP", names=("gm_map", "geometric_map"), traits=SPLIT, aggregation="geometric")
@@ -270,11 +274,11 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """
     pool = judged.hits.relevant(0)
     n_relevant = judged.n_relevant(rel)
-    n_other = judged.n_relevant(0) - n_relevant
-    others = named("nonrelevant so far", pool.running(pool.grade < rel))
-    above = np.minimum(others, pool.spread(n_relevant))
-    most = pool.spread(np.minimum(n_other, n_relevant))
-    preferred = named("preferred", np.where(pool.grade >= rel, 1 - ratio(above, most), 0))
+    n_others = judged.n_relevant(0) - n_relevant
+    nonrelevant_so_far = pool.running(pool.grade < rel)
+    above = np.minimum(nonrelevant_so_far, pool.spread(n_relevant))
+    most = pool.spread(np.minimum(n_others, n_relevant))
+    preferred = np.where(pool.grade >= rel, 1 - ratio(above, most), 0)
     return ratio(pool.total(preferred), n_relevant)
 
 
@@ -306,22 +310,30 @@ def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
         above + e) / (judged above + 2 e), i = its rank, e = 0.00001
     Source: Yilmaz & Aslam, CIKM 2006; trec_eval infAP
     """
-    pool = judged.hits
-    is_relevant = pool.grade >= rel
-    relevant = named("relevant above", pool.running(is_relevant) - is_relevant)
-    # Above, too: this row is relevant wherever they count.
-    others = named("others so far", pool.running((pool.grade >= 0) & (pool.grade < rel)))
-    unjudged = named("not judged so far", pool.running(pool.grade < 0))
-    above = named("ranks above", pool.rank - 1.0)
-    sampled = named("judged above", relevant + others)
-    pooled = named("pooled above", ratio(sampled + unjudged, above))
-    precision_above = named("precision above", (relevant + SMOOTH) / (sampled + 2 * SMOOTH))
-    expected = named("precision", 1 / (above + 1) + above / (above + 1) * pooled * precision_above)
-    terms = np.where(is_relevant, expected, 0)
-    return ratio(pool.total(terms), judged.n_relevant(rel))
+    hits = judged.hits
+    relevant = hits.grade >= rel
+    relevant_above = hits.so_far(relevant)
+    # Above, too: only relevant rows are added up.
+    others_so_far = hits.running((hits.grade >= 0) & ~relevant)
+    unjudged_so_far = hits.running(hits.grade < 0)
+    judged_above = relevant_above + others_so_far
+    pooled_above = judged_above + unjudged_so_far
+    ranks_above = hits.rank - 1.0
+    precision_ = inferred_precision(ranks_above, pooled_above, relevant_above, judged_above)
+    return ratio(hits.total(np.where(relevant, precision_, 0)), judged.n_relevant(rel))
 
 
 SMOOTH = 1e-5
+
+
+def inferred_precision(above: Floats, pooled: Ints, relevant: Ints, judged: Ints) -> Floats:
+    """Return the precision expected at a relevant document: Yilmaz & Aslam 2006, equation 2.
+
+    Of the ranks above it, so many were pooled; of these so many were judged, so many relevant.
+    """
+    share = ratio(pooled, above)
+    precision_above = (relevant + SMOOTH) / (judged + 2 * SMOOTH)
+    return 1 / (above + 1) + above / (above + 1) * share * precision_above
 
 
 @measure("binG", traits=BY_GRADE)
@@ -336,7 +348,7 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     Source: trec_eval binG
     """
     hits = judged.hits.relevant(rel)
-    discount = named("discount", log2(2 + hits.rank - hits.ordinal))
+    discount = log2(2 + hits.rank - hits.ordinal)
     return ratio(hits.total(1 / discount), judged.n_relevant(rel))
 
 
@@ -359,7 +371,8 @@ def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     Source: Robertson, ECIR 2012; trec_eval yaap
     """
     hits = judged.hits.relevant(rel)
-    found = hits.total(named("precision", hits.ordinal / hits.rank))
+    precision_ = hits.ordinal / hits.rank
+    found = hits.total(precision_)
     return log((1 + found) / (1 + judged.n_relevant(rel) - found))
 
 
@@ -390,8 +403,8 @@ def interpolated_precision(
     hits = judged.hits.relevant(rel)
     needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
     reached = hits.ordinal >= hits.spread(needed)
-    precision_here = named("precision", hits.ordinal / hits.rank)
-    from_there = np.where(reached, precision_here, 0)
+    precision_ = hits.ordinal / hits.rank
+    from_there = np.where(reached, precision_, 0)
     return hits.maximum(named(f"from {recall:g}", from_there))
 
 

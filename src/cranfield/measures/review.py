@@ -4,7 +4,6 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
 from cranfield.measures.registry import BY_GRADE, Traits, if_whole, measure
@@ -39,7 +38,8 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     hits = judged.hits.relevant(rel).top(k)
     down_to = judged.n_retrieved if k is None else np.minimum(judged.n_retrieved, k)
     n_others = down_to - hits.count()
-    above = hits.total(named("nonrelevant above", hits.rank - hits.ordinal))
+    nonrelevant_above = hits.rank - hits.ordinal
+    above = hits.total(nonrelevant_above)
     return np.where(hits.count() > 0, 1 - ratio(above, hits.count() * n_others), 0)
 
 

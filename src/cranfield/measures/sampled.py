@@ -35,40 +35,32 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
         judged * size of the stratum, R = sum of R_s, e = 0.00001
     Source: Yilmaz, Kanoulas & Aslam, SIGIR 2008; sample_eval.pl
     """
-    pool, ideal = judged.hits, judged.ideal
+    hits, ideal = judged.hits, judged.ideal
+    relevant, ranks_above = hits.grade >= rel, hits.rank - 1.0
     strata = range(int(ideal.stratum.max(initial=0)) + 1)
-    is_relevant, above = pool.grade >= rel, named("ranks above", pool.rank - 1.0)
-    precision_above = np.zeros(len(above))
-    for stratum in strata:
-        mine = pool.stratum == stratum
-        there = f" in stratum {stratum}"
-        relevant = named("relevant above" + there, _above(pool, mine & is_relevant))
-        sampled = named("judged above" + there, _above(pool, mine & (pool.grade >= 0)))
-        pooled = named("share above" + there, ratio(_above(pool, mine), above))
-        precision = named("precision above" + there, (relevant + SMOOTH) / (sampled + 2 * SMOOTH))
-        precision_above = precision_above + above / (above + 1) * pooled * precision
-    expected = named("precision", 1 / (above + 1) + precision_above)
-    parts = []  # of each stratum: the estimated number of relevant documents, their mean precision
-    everywhere = np.zeros(judged.n_retrieved.shape)
-    for stratum in strata:
-        own = ideal.where(ideal.stratum == stratum)
-        n_relevant = own.relevant(rel).count()
-        estimated = named(
-            f"relevant in stratum {stratum}",
-            ratio(n_relevant, own.relevant(0).count()) * own.count(),
-        )
-        terms = np.where(is_relevant & (pool.stratum == stratum), expected, 0)
-        parts.append((estimated, ratio(pool.total(terms), n_relevant)))
-        everywhere = everywhere + estimated
-    value = np.zeros(everywhere.shape)
-    for estimated, mean in parts:
-        value = value + ratio(estimated, everywhere) * mean
-    return value
 
+    def precision_above(s: int) -> Floats:
+        """Return what a stratum adds to the precision at each row: (rows,)."""
+        mine, there = hits.stratum == s, f"in stratum {s}"
+        found = named(f"relevant above {there}", hits.so_far(mine & relevant))
+        sampled = named(f"judged above {there}", hits.so_far(mine & (hits.grade >= 0)))
+        share = named(f"share above {there}", ratio(hits.so_far(mine), ranks_above))
+        return ranks_above / (ranks_above + 1) * share * ((found + SMOOTH) / (sampled + 2 * SMOOTH))
 
-def _above(pool: Ranked, marked: Any) -> Any:
-    """Count the marked rows above each row."""
-    return pool.running(marked) - marked
+    def estimated(s: int) -> tuple[Floats, Floats]:
+        """Return the number of relevant documents of a stratum, and their mean precision."""
+        pool, here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
+        n_relevant = pool.relevant(rel).count()
+        size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
+        mean = ratio(hits.total(np.where(here, precision, 0)), n_relevant)
+        return named(f"relevant in stratum {s}", size), mean
+
+    precision = 1 / (ranks_above + 1) + sum(
+        map(precision_above, strata), np.zeros(len(ranks_above))
+    )
+    parts, nothing = list(map(estimated, strata)), np.zeros(judged.n_retrieved.shape)
+    n_relevant = sum((size for size, _ in parts), nothing)
+    return sum((ratio(size, n_relevant) * mean for size, mean in parts), nothing)
 
 
 def _itself(value: Any) -> str:
@@ -107,10 +99,12 @@ def statistical_ap(
         2007; Million Query tracks of TREC
     """
     hits, relevant = judged.hits.relevant(rel), judged.ideal.relevant(rel)
-    weight = named("weight", 1 / hits.probability)
-    above = hits.running(weight) - weight
-    found = named("found so far", above + (1 if itself == "once" else weight))
-    return ratio(
-        hits.total(weight * found / hits.rank),
-        relevant.total(named("weight", 1 / relevant.probability)),
-    )
+    weight = _weight(hits)
+    found_so_far = hits.so_far(weight) + (1 if itself == "once" else weight)
+    return ratio(hits.total(weight * found_so_far / hits.rank), relevant.total(_weight(relevant)))
+
+
+def _weight(ranked: Ranked) -> Floats:
+    """Return how many documents each row stands for: (rows,)."""
+    weight = 1 / ranked.probability
+    return weight

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.errors import MeasureError
 from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
-from cranfield.measures.precision import Beta
+from cranfield.measures.precision import Beta, weighted_mean
 from cranfield.measures.registry import (
     EXTREMES,
     LINEAR,
@@ -122,9 +121,8 @@ def set_f(
     Source: van Rijsbergen, Information Retrieval, 1979; trec_eval set_F
     """
     weight = beta * beta if x is None else x
-    p = named("precision", set_precision(judged, rel=rel))
-    r = named("recall", set_recall(judged, rel=rel))
-    return ratio((1 + weight) * p * r, weight * p + r)
+    precision, recall = set_precision(judged, rel=rel), set_recall(judged, rel=rel)
+    return weighted_mean(precision, recall, weight)
 
 
 @measure(
@@ -203,9 +201,12 @@ def utility(
     """
     found, retrieved = n_relevant_retrieved(judged, rel), judged.n_retrieved
     relevant = judged.n_relevant(rel)
-    value = weights[0] * found + weights[1] * (retrieved - found)
-    value = value + weights[2] * (relevant - found)
-    return value + weights[3] * (collection + found - retrieved - relevant)
+    return (
+        weights[0] * found
+        + weights[1] * (retrieved - found)
+        + weights[2] * (relevant - found)
+        + weights[3] * (collection + found - retrieved - relevant)
+    )
 
 
 @expected("NumQ")

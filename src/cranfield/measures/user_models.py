@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.cached import cached_property
-from cranfield.derivation import named
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
@@ -52,7 +51,8 @@ class Seen:
     @cached_property
     def spent_before(self) -> Numbers:
         """What was spent above this rank."""
-        return named("cost above", self.every.running(self.every.above(self.cost, 0.0)))
+        cost_above = self.every.running(self.every.above(self.cost, 0.0))
+        return cost_above
 
     @property
     def above_cutoff(self) -> Bools:
@@ -228,8 +228,8 @@ def recall_average_precision_user(seen: Seen) -> Numbers:
 
     The weights do not add up to 1. Above the first document that gains something, G_i counts as 1.
     """
-    so_far = np.where(seen.gained > 0, seen.gained, 1)
-    return so_far / (seen.spent * seen.every.spread(np.maximum(seen.n_gaining, 1)))
+    gained_or_1 = np.where(seen.gained > 0, seen.gained, 1)
+    return gained_or_1 / (seen.spent * seen.every.spread(np.maximum(seen.n_gaining, 1)))
 
 
 @user_model(
@@ -252,7 +252,7 @@ def scaled_dcg_user(seen: Seen) -> Numbers:
 )
 def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
     """Is the readier to go on the further down it is, and the more it looks for."""
-    share = named("share", (seen.rank + 2 * T - 1) / (seen.rank + 2 * T))
+    share = (seen.rank + 2 * T - 1) / (seen.rank + 2 * T)
     return share * share
 
 
@@ -267,8 +267,8 @@ def inst_user(
     T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
 ) -> Numbers:
     """Is the readier to stop the more it has found of what it looks for."""
-    missing = named("missing", T - seen.gained)
-    share = named("share", (seen.rank + T + missing - 1) / (seen.rank + T + missing))
+    missing = T - seen.gained
+    share = (seen.rank + T + missing - 1) / (seen.rank + T + missing)
     return share * share
 
 
@@ -285,7 +285,7 @@ def foraging_goal_user(
     R1: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it has found what it looks for, more or less sharply."""
-    return named("by goal", 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained))))
+    return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
 
 
 @user_model(
@@ -301,7 +301,7 @@ def foraging_rate_user(
     R2: Rationality = 1.0,
 ) -> Numbers:
     """Stops when it finds less for its cost than it expects, more or less sharply."""
-    return named("by rate", 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent))))
+    return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
 
 
 @user_model(
@@ -321,7 +321,8 @@ def foraging_user(
 ) -> Numbers:
     """Stops for either reason, the goal or the rate."""
     by_goal = foraging_goal_user(seen, T=T, b1=b1, R1=R1)
-    return by_goal * foraging_rate_user(seen, A=A, b2=b2, R2=R2)
+    by_rate = foraging_rate_user(seen, A=A, b2=b2, R2=R2)
+    return by_goal * by_rate
 
 
 _LARGEST_EXPONENT = 600.0  # 1 / (1 + e^600 b) is 0 to every digit, and no product overflows
@@ -366,9 +367,8 @@ def dynamic_bejeweled_user(
     every, surprise = seen.every, seen.gain - med
     budget = every.spread(column(every, seen.k if K is None else K))
     sought = every.running(np.where(seen.rank == 1, T, every.above(hb * surprise, 0.0)))
-    ready = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
-    sought, ready = named("sought", sought), named("ready to spend", ready)
-    return ((seen.gained < sought) & (seen.spent < ready)) * 1.0
+    to_spend = every.running(np.where(seen.rank == 1, budget, every.above(hc * surprise, 0.0)))
+    return ((seen.gained < sought) & (seen.spent < to_spend)) * 1.0
 
 
 @user_model(
@@ -431,8 +431,8 @@ def time_biased_user(
 
     Time-biased gain itself is not divided by that sum.
     """
-    decay = named("still there", exp(seen.spent_before * -(math.log(2) / h)))
-    return decay / seen.every.spread(seen.every.total(decay))
+    still_there = exp(seen.spent_before * -(math.log(2) / h))
+    return still_there / seen.every.spread(seen.every.total(still_there))
 
 
 @user_model(
@@ -451,8 +451,8 @@ def u_measure_user(
 
     The U-measure itself is not divided by that sum.
     """
-    left = named("still there", np.maximum(0, 1 - seen.spent_before / L))
-    return left / seen.every.spread(seen.every.total(left))
+    still_there = np.maximum(0, 1 - seen.spent_before / L)
+    return still_there / seen.every.spread(seen.every.total(still_there))
 
 
 def column(ranked: Ranked, value: Any) -> Numbers:

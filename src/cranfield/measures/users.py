@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
 from cranfield.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
@@ -72,7 +71,8 @@ def rank_biased_precision(
     else:
         hits = hits.relevant(0)
         gained = _scaled(judged, hits, gain)
-    return hits.total(gained * named("weight", powers(p, hits.rank - 1))) * (1 - p)
+    weight = powers(p, hits.rank - 1)
+    return hits.total(gained * weight) * (1 - p)
 
 
 def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
@@ -83,7 +83,8 @@ def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Fl
     lowest, highest = hits.spread(low), hits.spread(high)
     gained = gains(hits, gain, judged.top_grade)
     scaled = ratio(gained - lowest, highest - lowest)
-    return named("scaled gain", np.where((lowest < 0) | (highest > 1), scaled, gained))
+    scaled_gain = np.where((lowest < 0) | (highest > 1), scaled, gained)
+    return scaled_gain
 
 
 def _extremes(
@@ -103,10 +104,9 @@ def _extremes(
     for grade in sorted(gain, reverse=True):
         greatest = np.where(greatest == grade, grade - 1, greatest)
     low, high = min(gain.values()), max(gain.values())
-    return (
-        named("lowest gain", np.where(least <= top, np.minimum(least, low), low)),
-        named("highest gain", np.where(greatest >= 0, np.maximum(greatest, high), high)),
-    )
+    lowest_gain = np.where(least <= top, np.minimum(least, low), low)
+    highest_gain = np.where(greatest >= 0, np.maximum(greatest, high), high)
+    return lowest_gain, highest_gain
 
 
 def _tail(value: Any) -> str:
@@ -148,7 +148,7 @@ def rbp_residual(
     beyond = powers(p, judged.n_retrieved)
     if tail == "if unjudged":
         beyond = np.where(unjudged.count() > 0, beyond, 0)
-    weight = named("weight", powers(p, unjudged.rank - 1))
+    weight = powers(p, unjudged.rank - 1)
     return beyond + (1 - p) * unjudged.total(weight)
 
 
@@ -173,10 +173,10 @@ def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1
     Source: Diaz, Mitra, Ekstrand, Biega & Carterette, CIKM 2020
     """
     hits, n_relevant = judged.hits.relevant(rel), judged.n_relevant(rel)
-    target = named("target", ratio(_so_far(p, n_relevant), n_relevant))
-    exposure = named("exposure", powers(p, hits.rank - 1))
+    target = ratio(_so_far(p, n_relevant), n_relevant)
+    exposure = powers(p, hits.rank - 1)
     difference = (exposure - hits.spread(target)) ** 2 - exposure * exposure
-    found = hits.total(named("difference", difference))
+    found = hits.total(difference)
     missed = (n_relevant - hits.count()) * target * target
     return _so_far(p * p, judged.n_retrieved) + found + missed
 
