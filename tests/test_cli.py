@@ -158,6 +158,12 @@ MISTAKES = {
     ): "--depth=0: expected a whole number",
     ("evaluate", "{qrels}", "{run}", "--format", "xml"): "'xml' is not one of",
     ("evaluate", "{qrels}", "{run}", "--perquery"): "--per-query",
+    (
+        "evaluate",
+        "{qrels}",
+        "{run}",
+        *["--ties", "best", "--order", "given"],
+    ): "Error: --ties best has no effect with --order given: leave one out",
     ("evalute", "{qrels}", "{run}"): "Did you mean 'evaluate'?",
     ("measures", "nDGC"): "Did you mean nDCG",
 }

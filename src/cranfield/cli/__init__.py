@@ -8,6 +8,7 @@ import contextlib
 import gc
 import io
 import os
+import re
 import signal
 import sys
 import warnings
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from cranfield.errors import CranfieldError, CranfieldWarning, printable
+from cranfield.errors import CranfieldError, CranfieldWarning, OptionError, printable
 from cranfield.version import __version__
 
 _COMMANDS = {
@@ -93,6 +94,8 @@ class _Commands(click.Group):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
                 return super().invoke(ctx)
+        except OptionError as error:
+            raise _Refused(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
             raise _Refused(str(error)) from None
         except click.UsageError as error:
@@ -101,6 +104,17 @@ class _Commands(click.Group):
             raise _EndedError(signal.SIGINT) from None
         except BrokenPipeError:  # the reader of the output has left
             raise _EndedError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
+
+    def _as_typed(self, ctx: click.Context, text: str) -> str:
+        """Return a text with `name='value'` of the command's options as they are typed."""
+        command = self.get_command(ctx, str(ctx.invoked_subcommand))
+        for one in [] if command is None else command.params:
+            if isinstance(one, click.Option):
+                value, typed = r"(?:'(\w+)'|(?=[\w.]))", max(one.opts, key=len) + r" \1"
+                if one.is_flag:
+                    value, typed = "True", typed[:-3]
+                text = re.sub(rf"(?<![-\w]){one.name}={value}", typed, text)
+        return text
 
 
 @click.group(
