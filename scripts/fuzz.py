@@ -102,7 +102,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 def choices(reader: str, option: str) -> tuple[Any, ...]:
     """Return what a reader's option may be, its default first; nothing if there is no such option.
 
-    The library says so itself, in its annotations.
+    The library says so itself: the formats are in its register, the rest in its annotations.
     """
     function = getattr(cranfield, f"read_{reader}", None)
     if function is None:
@@ -110,7 +110,13 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
     parameter = inspect.signature(function).parameters.get(option)
     if parameter is None:
         return ()
-    literals = _literals(get_type_hints(function)[option])
+    if option == "format":
+        from cranfield.formats.columns import What
+        from cranfield.formats.register import names_of
+
+        literals: list[Any] = names_of(What.QRELS if reader == "qrels" else What.RUN)
+    else:
+        literals = _literals(get_type_hints(function)[option])
     if not literals:
         raise TypeError(f"read_{reader}: no Literal says what {option} may be")
     return tuple(dict.fromkeys([parameter.default, *literals]))

@@ -504,7 +504,7 @@ def test_the_hook_that_names_leaves_no_trace() -> None:
         """Fails. Unjudged documents gain nothing."""
         raise MeasureError("on purpose")
 
-    one, scene = declared(failing), Scene.of(*plain(), "full0", {})
+    one, scene = declared(failing), Scene.of(*plain(), "full0", Judging())
     was = sys.getprofile()
     sys.setprofile(before)
     try:

@@ -332,3 +332,11 @@ def test_many_rows_are_written_in_blocks(tmp_path: Path) -> None:
         path = tmp_path / f"a{suffix}"
         Run(run).write(path)
         assert evaluate(qrels, str(path), "nDCG@10 AP").to_dict() == expected
+
+
+def test_ranks_are_made_of_scores_that_the_format_has_no_place_for(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("query_id,doc_id,score\nq1,d1,0.5\nq1,d2,2.0\n")
+    written = read_run(path).write(tmp_path / "marco.tsv", "msmarco")
+    assert (tmp_path / "marco.tsv").read_text() == "q1\td2\t1\nq1\td1\t2\n"
+    assert written.lost == ["score"]

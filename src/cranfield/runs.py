@@ -92,11 +92,6 @@ class Ranking:
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
-def _of_query(block: Block, query: bytes) -> tuple[Block | None, LeftOut]:
-    """Return the rows of one query, None if there are none; and what was left out of all."""
-    return block.of(query), block.left_out
-
-
 class _ApartError(Exception):
     """The rows of a query stand apart."""
 
@@ -241,15 +236,13 @@ class Run:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
         docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
-        back, it is the same run: the rows stand in the same order,
-        scores are the same doubles. A TREC file has a rank column, too: the run's own, or the ranks
-        by score; and a score, where the run has but an order. JSON keeps scores, or, of a run
-        without, the order.
+        back, it is the same run: the rows stand in the same order, scores are the same doubles. A
+        TREC file has a rank column, too: the run's own, or the ranks by score; and a score, where
+        the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
-        held whole, and each query's rows are brought together. Raises InputError for what cannot be
-        read, or an id that the format cannot hold, OptionError for a suffix that names no format;
-        what stood there before is then left as it is.
+        held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
+        OptionError for a suffix that names no format; what stood there before is then left as it is.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -266,9 +259,9 @@ class Run:
         if room is None:
             raise OptionError(f"format={form.name!r} is for judgments")
         kept = room.kept(self.numbers)
-        wanted = in_order(kept)
         by = self.ranked_by("score")
         needs_rank = room.needs_rank or "score" not in self.numbers
+        wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
 
         parts: list[tuple[int, LeftOut]] = []
 
@@ -296,8 +289,7 @@ class Run:
         except _ApartError:
             write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
         left_out = sum((one for _, one in parts), LeftOut())
-        lost = in_order(self.numbers - kept)
-        return Written(sum(n for n, _ in parts), left_out, lost)
+        return Written(sum(n for n, _ in parts), left_out, in_order(self.numbers - kept))
 
     def of(
         self,
@@ -326,8 +318,12 @@ class Run:
     ) -> list[tuple[Block | None, LeftOut]]:
         """Return a query's rows, with the rank column beside the scores where it can be read."""
 
+        def rows(load: Load) -> tuple[Block | None, LeftOut]:
+            block = load()
+            return block.of(query), block.left_out
+
         def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
-            return list(in_threads(lambda load: _of_query(load(), query), loads))
+            return list(in_threads(rows, loads))
 
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
@@ -337,11 +333,10 @@ class Run:
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        none = Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
-        blocks = [load() for load in self.blocks(judging.order, costs=costs)]
-        blocks = [block for block in blocks if len(block)]
+        loads = self.blocks(judging.order, costs=costs)
+        blocks = [block for load in loads if len(block := load())]
         if not blocks:
-            return none
+            return Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
         block = grouped(joined(blocks), self.errors)
         by = sorting_scores(block.block, judging)
         every = np.arange(len(block.block))
@@ -441,7 +436,10 @@ def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
-        first = next((one for one in run.values() if is_sparse(one) or not _is_empty(one)), None)
+        some = (
+            one for one in run.values() if is_sparse(one) or getattr(one, "__len__", lambda: 1)()
+        )
+        first = next(some, None)
         nested = isinstance(first, Mapping) and any(
             isinstance(docs, Mapping | list | tuple) for docs in first.values()
         )
@@ -458,7 +456,3 @@ def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
                     made.name = str(name)
             return named
     return None
-
-
-def _is_empty(data: object) -> bool:
-    return hasattr(data, "__len__") and len(data) == 0

@@ -276,7 +276,7 @@ register(
         runs=Holds(
             "`query_id doc_id rank`; found without being named where the ranks of each query are "
             "1, 2, 3, ...",
-            ("score", "rank"),
+            ("rank",),
             needs_rank=True,
         ),
     )
