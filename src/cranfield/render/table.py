@@ -202,7 +202,7 @@ def _markdown(content: str) -> str:
     >>> print(_markdown("@someone #1 mailto:a@b.c nDCG@10"))
     `@`someone `#`1 mailto:a`@`b.c nDCG@10
     """
-    parts = _NOTIFYING.split(printable(content))
+    parts = re.split(_NOTIFYING, printable(content))
     shown = [re.sub(r"[\\`*_\[\]<>|#~&$]", r"\\\g<0>", part) for part in parts]
     shown[1::2] = [f"`{sign}`" for sign in parts[1::2]]
     return re.sub(r"(?<=www)\.|:(?=//)", r"\\\g<0>", "".join(shown), flags=re.IGNORECASE)
@@ -210,7 +210,7 @@ def _markdown(content: str) -> str:
 
 # The signs that make a mention (no letter or digit before them), an address of e-mail (a dot
 # behind), or the number of an issue.
-_NOTIFYING = re.compile(r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))")
+_NOTIFYING = r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))"
 
 
 def _paragraph(content: str) -> str:
@@ -239,7 +239,7 @@ def to_latex(table: Table) -> str:
     """
     rows = [[_latex(cell) for cell in row[: table.n_labels]] for row in table.rows]
     for row, shown in zip(table.rows, rows, strict=True):
-        shown += [_latex(_MINUS.sub("\N{MINUS SIGN}", cell)) for cell in row[table.n_labels :]]
+        shown += [_latex(re.sub(_MINUS, "\N{MINUS SIGN}", cell)) for cell in row[table.n_labels :]]
     for r, c in table.strong:
         rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
     lines = [" & ".join(row) + r" \\" for row in rows]
@@ -268,7 +268,7 @@ def to_latex(table: Table) -> str:
     )
 
 
-_MINUS = re.compile(r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)")
+_MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 
 
 def _latex(content: str) -> str:
@@ -285,11 +285,11 @@ def _latex(content: str) -> str:
 Formulas = Literal["plain", "quoted"]
 # What a spreadsheet may take for the start of a formula: the list of OWASP's page on "CSV
 # injection". A number that has a sign is none.
-_FORMULA = re.compile(
+_FORMULA = (
     "[=+\\-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
     "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]"
 )
-_SIGNED = re.compile(r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SIGNED = r"[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 def delimited(
@@ -326,6 +326,6 @@ def delimited(
 
 def _inert(cell: object) -> object:
     """Return a cell that no spreadsheet takes for a formula."""
-    if not isinstance(cell, str) or not _FORMULA.match(cell) or _SIGNED.fullmatch(cell):
+    if not isinstance(cell, str) or not re.match(_FORMULA, cell) or re.fullmatch(_SIGNED, cell):
         return cell
     return f"'{cell}"
