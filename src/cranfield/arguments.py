@@ -9,6 +9,7 @@ from cranfield.qrels import Qrels
 from cranfield.runs import Run
 from cranfield.scores import Scores, Systems
 
+_QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _ORDER = "The order is: qrels, runs, measures."
 _SCORES_ALONE = "Scores take the place of qrels and runs; say measures=... by name."
 
@@ -25,6 +26,8 @@ def check_judged(qrels: Any, runs: Any) -> None:
     The order is: qrels, runs, measures. Scores take the place of qrels and runs; say \
 measures=... by name.
     """
+    if type(runs) in _RUNS and type(qrels) in _QRELS:
+        return  # what is given most often, and must cost least
     if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
         raise InputError("qrels are scores, and runs are given, too", hint=_SCORES_ALONE)
     if isinstance(runs, Scores | Systems):

@@ -242,7 +242,7 @@ class Run:
 
         A file is read and written block by block; a run whose queries come back after others is
         held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
-        OptionError for a suffix that names no format; what stood there before is then left as it is.
+        OptionError for a suffix that names no format; what was there before is left as it is.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -334,7 +334,7 @@ class Run:
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         loads = self.blocks(judging.order, costs=costs)
-        blocks = [block for load in loads if len(block := load())]
+        blocks = [one for load in loads if len(one := load())]
         if not blocks:
             return Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
         block = grouped(joined(blocks), self.errors)

@@ -20,7 +20,15 @@ from cranfield.formats.small.rates import rate_rows
 @click.argument("files", nargs=-1, metavar="QRELS_B [RUN]...")
 @measure_option("By what the systems are ordered", "nDCG@10")
 @click.option("-q", "--per-query", is_flag=True, help="Show every query's agreement, too.")
-@family_options(AgreementSettings, "settings", rel={"names": ("-l", "--rel")})
+@family_options(
+    AgreementSettings,
+    "settings",
+    rel={
+        "names": ("-l", "--rel"),
+        "help": "The lowest grade that counts as relevant, for kappa and overlap, and for measures "
+        "that state none.",
+    },
+)
 @click.option(
     "--confusion",
     metavar="FILE",

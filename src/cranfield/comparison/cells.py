@@ -56,7 +56,7 @@ class Cell:
     p: Floats  # (n_pairs,)
     interval: tuple[Floats, Floats, str]  # (n_pairs,) each, infinite or NaN where there is none
 
-    @property
+    @cached_property
     def known(self) -> Measure | None:
         """The measure; None if only its name is known."""
         return self.aligned.known(self.measure)
