@@ -8,6 +8,7 @@ import pytest
 from cranfield import Measure, Qrels, Run, evaluate, parse_all
 from cranfield import variants as builder
 from cranfield.judge import judge
+from cranfield.judged import Judged
 from cranfield.variants import best_first, blocks, packed, rankings, repeated, values_of
 
 
@@ -39,7 +40,7 @@ def test_other_grades_are_other_judgments() -> None:
     rows = 5 - met.rank  # the run has e, d, c, b, a
     hits = repeated(met, 50, grades[:, rows])
     ideal = best_first(qrels.ideal, grades)
-    judged = builder.Judged(hits, ideal, np.full((50, 1), 5), 3)
+    judged = Judged(hits, ideal, np.full((50, 1), 5), 3)
     for one in parse_all("AP nDCG nDCG(gain='exp2')@3 bpref Rprec ERR"):
         expected = [
             evaluate({"q": dict(zip(docs, row, strict=False))}, run, one)[one]
@@ -51,9 +52,9 @@ def test_other_grades_are_other_judgments() -> None:
 def test_values_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     grades = np.random.default_rng(1).integers(0, 3, (40, 6))
 
-    def judged(some: slice) -> builder.Judged:
+    def judged(some: slice) -> Judged:
         ranked = rankings([grades[some]])
-        return builder.Judged(ranked, best_first(ranked, ranked.grade[None]), _sixes(some), 2)
+        return Judged(ranked, best_first(ranked, ranked.grade[None]), _sixes(some), 2)
 
     def found() -> list[float]:
         values: list[float] = values_of(Measure("nDCG"), 40, 12, judged).tolist()
