@@ -248,7 +248,7 @@ def _dealt_by_grade(
 ) -> Ints:
     """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.
 
-    Unjudged documents stand after all judged ones in the best order, before them in the worst.
+    Unjudged documents come after all judged ones in the best order, before them in the worst.
     """
     best = ties == "best"
     order = np.lexsort((rank, by_grade(ties, first, grade), query))
@@ -262,15 +262,14 @@ def _dealt_by_grade(
 
 
 def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
-    """Return numbers that rank the documents of a query, lowest first; equal ones stand as before.
+    """Return numbers that rank the documents of a query, lowest first; equal ones keep their order.
 
     `first` (..., documents) is the first rank of a document's score. Of equal scores, the "best"
     order has the highest grade first, the "worst" the lowest.
     """
     lowest, highest = int(grade.min(initial=0)), int(grade.max(initial=0))
-    better = highest - grade if ties == "best" else grade - lowest
-    keys: Ints = first * (highest - lowest + 1) + better
-    return keys
+    within: Ints = highest - grade if ties == "best" else grade - lowest
+    return first * (highest - lowest + 1) + within
 
 
 def _hinting(note: Note) -> Note:

@@ -100,7 +100,7 @@ def repeated(ranked: Ranked, n: int, grades: Ints | None = None) -> Ranked:
 def best_first(ideal: Ranked, grades: Ints) -> Ranked:
     """Return an ideal ranking n times over, of documents that have other `grades` (n, rows).
 
-    The documents of each query stand in its rows in any order.
+    Within a query, the grades may come in any order.
     """
     many = repeated(ideal, len(grades), grades)
     top = int(many.grade.max(initial=0))
@@ -159,7 +159,7 @@ def reranked(
     return Judged(
         *(hits, repeated(ideal, n), n_retrieved, max(judged.top_grade, added or 0)),
         *(judged.in_groups, parts, cost),
-        # All other equal scores stand in the order of the rankings.
+        # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",
         is_cut=judged.is_cut,
     )

@@ -109,23 +109,22 @@ class Difference(Shown):
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
 
-        def part(
-            doc: str, mine: float | None, theirs: float | None, moved: float | None, change: float
-        ) -> Part:
-            at = ranks[0].get(doc), ranks[1].get(doc)
-            return Part(doc, left.grades.get(doc), *at, mine, theirs, moved, change)
+        def part(doc: str, change: float, **numbers: float) -> Part:
+            known = {"left": None, "right": None, "value": None, **numbers}
+            here, there = (of.get(doc) for of in ranks)
+            return Part(doc, left.grades.get(doc), here, there, **known, change=change)
 
         if reason:
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
             moves = moved(left, right.docs, measure, costs)
-            parts = [part(one.doc, None, None, one.value, one.change) for one in moves]
+            parts = [part(one.doc, one.change, value=one.value) for one in moves]
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
             both = (
                 (d, mine.get(d, 0.0), theirs.get(d, 0.0)) for d in dict.fromkeys([*mine, *theirs])
             )
-            parts = [part(doc, ours, other, None, ours - other) for doc, ours, other in both]
+            parts = [part(doc, one - other, left=one, right=other) for doc, one, other in both]
             parts.sort(key=lambda part: -abs(part.change))
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
@@ -136,7 +135,7 @@ class Difference(Shown):
         return cls(
             *(left.query, pair, measure, ours, other, [one for one in parts if one.change]),
             *((len(left.docs), len(right.docs)), left.judging.unusual(), notes),
-            [part(doc, None, None, None, 0.0) for doc in _to_show(left, right)],
+            [part(doc, 0.0) for doc in _to_show(left, right)],
             reason,
         )
 
