@@ -11,11 +11,11 @@ from cranfield.derivation import ITEM, Derived
 from cranfield.errors import MeasureError
 from cranfield.evaluation import Judging, score_runs
 from cranfield.explanation.expressions import number
-from cranfield.explanation.following import base_of, documents_of, follow
+from cranfield.explanation.following import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_rows
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import moved
-from cranfield.explanation.worksheet import is_deep, is_ideal
+from cranfield.explanation.words import is_ideal
 from cranfield.judge import Queries
 from cranfield.judged import Judged
 from cranfield.measures import Measure
