@@ -1,11 +1,11 @@
 """The words for what a measure does: its steps, the numbers it is given, the rankings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.derivation import UNKNOWN, Recording
+from cranfield.derivation import UNKNOWN, Derived, Recording
 from cranfield.explanation.expressions import OF_UNKNOWN_ORIGIN
-from cranfield.explanation.following import base_of, subset_of
+from cranfield.explanation.following import base_of, documents_of, subset_of
 from cranfield.judged import Groups, Judged
 from cranfield.preferences import Counted, Preferences
 from cranfield.ranked import Ranked, exp, log, log2, looked_up, powers, raised
@@ -105,3 +105,41 @@ def is_reordered(rows: Recording) -> bool:
     """Tell whether a ranking was put in another order."""
     subset = subset_of(rows)
     return subset is not None and (subset.how is Ranked.reordered or is_reordered(subset.above))
+
+
+def described(
+    rows: Recording, written: Callable[[Any], str], condition: Callable[[Derived, Recording], str]
+) -> str:
+    """Return what the rows of a ranking are, in words.
+
+    `written` writes out a number of the query, `condition` what is asked of the rows of a ranking.
+    """
+    said: list[str] = []
+    one = rows
+    while (subset := subset_of(one)) is not None:
+        above, how, what = subset
+        if how is Ranked.relevant:
+            said.append(f"of grade {what} or more")
+        elif how is Ranked.top:
+            said.append(f"down to rank {written(what)}")
+        elif how is Ranked.reordered:
+            said.append(f"in the order of {condition(what, above)}")
+        elif said and said[-1].startswith("where "):
+            said[-1] = f"where {condition(what, above)} and {said[-1][6:]}"
+        else:
+            said.append(f"where {condition(what, above)}")
+        one = above
+    cutoff = cutoff_of(one)
+    if cutoff is not None:
+        said.append(f"down to rank {written(cutoff)}")
+    said = list(dict.fromkeys(reversed(said)))
+    base = base_words(rows).words
+    if one.step.op is Judged.every and None in documents_of(rows):
+        base = "every rank, with a document or without"
+    if "{}" in base:
+        grades = [one for one in said if one.startswith("of grade")]
+        said = [one for one in said if one not in grades]
+        base = base.format("".join(f" {one}" for one in grades))
+    if any(one.startswith("in the order") for one in said):
+        base = base.removesuffix(IN_ORDER)
+    return ", ".join([base, *said])

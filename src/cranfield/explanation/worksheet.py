@@ -46,8 +46,7 @@ from cranfield.explanation.words import (
     SHORT,
     TOTALS,
     WORDS,
-    base_words,
-    cutoff_of,
+    described,
 )
 from cranfield.judged import Judged
 from cranfield.ranked import Ranked
@@ -72,8 +71,6 @@ class _Writing:
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     made: Entries = field(default_factory=Entries)
-
-    # ---- the query's numbers --------------------------------------------------------------------
 
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
@@ -180,35 +177,7 @@ class _Writing:
 
     def described(self, rows: Recording) -> str:
         """Return what the rows of a ranking are, in words."""
-        said: list[str] = []
-        one = rows
-        while (subset := subset_of(one)) is not None:
-            above, how, what = subset
-            if how is Ranked.relevant:
-                said.append(f"of grade {what} or more")
-            elif how is Ranked.top:
-                said.append(f"down to rank {self.texts.written(what, self.symbol)[0]}")
-            elif how is Ranked.reordered:
-                said.append(f"in the order of {self._condition(what, above)}")
-            elif said and said[-1].startswith("where "):
-                said[-1] = f"where {self._condition(what, above)} and {said[-1][6:]}"
-            else:
-                said.append(f"where {self._condition(what, above)}")
-            one = above
-        cutoff = cutoff_of(one)
-        if cutoff is not None:
-            said.append(f"down to rank {self.texts.written(cutoff, self.symbol)[0]}")
-        said = list(dict.fromkeys(reversed(said)))
-        base = base_words(rows).words
-        if one.step.op is Judged.every and None in documents_of(rows):
-            base = "every rank, with a document or without"
-        if "{}" in base:
-            grades = [one for one in said if one.startswith("of grade")]
-            said = [one for one in said if one not in grades]
-            base = base.format("".join(f" {one}" for one in grades))
-        if any(one.startswith("in the order") for one in said):
-            base = base.removesuffix(IN_ORDER)
-        return ", ".join([base, *said])
+        return described(rows, lambda one: self.texts.written(one, self.symbol)[0], self._condition)
 
     def _condition(self, node: Derived, rows: Recording) -> str:
         """Write out what is asked of the rows of a ranking."""
@@ -226,8 +195,6 @@ class _Writing:
         for one in asked.columns if asked is not None else ():
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
             sheet.columns.append(Column(one.header, values, one.made))
-
-    # ---- sheets ---------------------------------------------------------------------------------
 
     def sheet(self, rows: Recording) -> Sheet:
         """Return the sheet of a ranking's rows."""
