@@ -94,6 +94,8 @@ FLOORS = [
     "explanation.scene",
     "explanation.following",
     "explanation.expressions",
+    "explanation.words",
+    "explanation.entries",
     "explanation.worksheet",
     "explanation.whatif",
     "explanation.query",

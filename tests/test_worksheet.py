@@ -29,17 +29,11 @@ from cranfield import (
     read_run,
 )
 from cranfield.derivation import UNKNOWN
+from cranfield.explanation.entries import Line, Sheet, Worksheet
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.worksheet import (
-    _BASES,
-    _SHORT,
-    _WORDS,
-    Line,
-    Sheet,
-    Worksheet,
-    worksheet,
-)
+from cranfield.explanation.words import BASES, SHORT, WORDS
+from cranfield.explanation.worksheet import worksheet
 from cranfield.judged import Groups, Judged, Places
 from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures.cwl import QUANTITIES
@@ -537,7 +531,7 @@ def test_every_attribute_that_has_a_word_is_one() -> None:
         for kind in (Ranked, Judged, Groups, Places, Counted, Preferences)
         for name in (*vars(kind), *(one.name for one in fields(kind)))
     }
-    texts = {one for one in (*_WORDS, *_BASES, *_SHORT) if isinstance(one, str)}
+    texts = {one for one in (*WORDS, *BASES, *SHORT) if isinstance(one, str)}
     assert texts - {UNKNOWN} <= held
 
 

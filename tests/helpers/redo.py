@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cranfield.explanation.worksheet import Line, Sheet, Total, Worksheet
+from cranfield.explanation.entries import Line, Sheet, Total, Worksheet
 
 # Columns that are given: what the judgments, the run and the measure's parameters say.
 LEAVES = frozenset(

@@ -11,11 +11,11 @@ from cranfield.derivation import ITEM, Derived
 from cranfield.errors import MeasureError
 from cranfield.evaluation import score_runs
 from cranfield.explanation.expressions import number
-from cranfield.explanation.following import base_of, documents_of, follow
+from cranfield.explanation.following import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_limit
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
-from cranfield.explanation.worksheet import is_deep, is_ideal
+from cranfield.explanation.words import is_ideal
 from cranfield.judged import Judged
 from cranfield.judging import Judging
 from cranfield.measures import Measure

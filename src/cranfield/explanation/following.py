@@ -14,6 +14,7 @@ from cranfield.measures import Measure, gain, parameters, plan
 from cranfield.measures.plan import Alike
 from cranfield.ranked import Ints, Ranked
 
+_DEEPEST = 120  # steps one after the other: Python's own stack ends not far beyond
 _SUBSETS = {Ranked.where, Ranked.relevant, Ranked.top, Ranked.reordered}
 
 
@@ -126,3 +127,24 @@ def _documents(base: Recording) -> Sequence[str | None]:
         at = {rank: doc for rank, doc in zip(order, docs, strict=True) if rank}
         return [at[k] for k in ranks]
     return [None] * len(ranks)
+
+
+def grades_of(rows: Recording) -> list[int | None]:
+    """Return the grade of each row, None where there is no judgment: (rows,)."""
+    judged = rows.plain.judged.tolist()
+    return [
+        grade if is_judged else None
+        for grade, is_judged in zip(rows.plain.grade.tolist(), judged, strict=True)
+    ]
+
+
+def is_deep(value: Derived) -> bool:
+    """Tell whether a value takes more steps one after the other than can be written out."""
+    layer, depth = [value], 0
+    while layer and depth <= _DEEPEST:
+        found = {
+            id(one): one for node in layer for one in node.step.inputs if isinstance(one, Derived)
+        }
+        layer = list(found.values())
+        depth += 1
+    return depth > _DEEPEST

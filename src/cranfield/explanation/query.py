@@ -8,6 +8,7 @@ from typing import Any
 
 from cranfield.errors import OptionError
 from cranfield.evaluation import ideals_of
+from cranfield.explanation.entries import Column, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.following import follow
 from cranfield.explanation.scene import Scene
@@ -24,7 +25,7 @@ from cranfield.explanation.whatif import (
     unjudged,
     untried,
 )
-from cranfield.explanation.worksheet import Column, Line, Sheet, Worksheet, worksheet
+from cranfield.explanation.worksheet import worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_of

@@ -1,19 +1,19 @@
 """Worksheet: the steps of a measure as tables and lines that a reader can redo by hand."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import CONSTANT, ITEM, UNKNOWN, Derived, Record, Recording, Step, plain
+from cranfield.derivation import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
+from cranfield.explanation.entries import Column, Entries, Line, Ordered, Sheet, Total, Worksheet
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
     LOOSE,
-    OF_UNKNOWN_ORIGIN,
     OR,
     SPREAD,
     SUM,
@@ -27,144 +27,31 @@ from cranfield.explanation.expressions import (
 from cranfield.explanation.following import (
     base_of,
     documents_of,
+    grades_of,
     group_names,
+    is_deep,
     is_home,
     is_ranking,
     rows_of_base,
     subset_of,
 )
-from cranfield.judged import Groups, Judged
-from cranfield.preferences import Counted, Preferences
-from cranfield.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+from cranfield.explanation.words import (
+    AGGREGATED,
+    COUNTS,
+    GIVEN,
+    IN_ORDER,
+    OTHER_ROWS,
+    OWN_COLUMN,
+    PAIRS,
+    SHORT,
+    TOTALS,
+    WORDS,
+    described,
+)
+from cranfield.judged import Judged
+from cranfield.ranked import Ranked
 
-_OTHER_ROWS: Mapping[Any, str] = {
-    Ranked.running: "{} so far",
-    Ranked.before: "product of {} above",
-    Ranked.above: "{} one above ({} in the first row)",
-    Ranked.below: "{} one below (0 in the last row)",
-    Ranked.remaining: "{} from here down",
-    Ranked.steps: "{} changes below",
-}
-# Columns of their own: what a calculator has no key for, or what comes from other rows.
-_OWN_COLUMN = _OTHER_ROWS.keys() | {
-    *(Ranked.at, Ranked.places, log2, log, exp, powers, raised, looked_up),
-    *(Counted.fulfilled, Counted.possible),
-}
-_WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
-    "ordinal": "nth",
-    "n_retrieved": "documents retrieved",
-    "costs": "cost",
-    "held": "worth of the tie",
-    "size": "size of the tie",
-    "nth": "nth of the tie",
-    "above": "worth above the tie",
-    "n_relevant": "relevant",
-    "n_relevant_retrieved": "relevant retrieved",
-    "n_nonrelevant": "nonrelevant",
-    "n_nonrelevant_retrieved": "nonrelevant retrieved",
-    "is_ordered": "in one order",
-    Counted.fulfilled: "preferences fulfilled",
-    Counted.possible: "preferences",
-    UNKNOWN: OF_UNKNOWN_ORIGIN,
-}
-_GIVEN: Mapping[Any, str] = {  # of all groups together
-    Counted.fulfilled: "given: the share of groups that the run agrees with, added up over all "
-    "pairs of documents",
-    Counted.possible: "given: pairs of documents of which a group prefers one",
-}
-_IN_ORDER = ", highest grade first"
-
-
-class _Base(NamedTuple):
-    """What a ranking is, before any subset was taken."""
-
-    words: str  # what stands before the grades, and what behind
-    is_ideal: bool = False
-    cutoff: int | None = None  # which argument of the method is
-
-
-_BASES: Mapping[Any, _Base] = {
-    "hits": _Base("judged documents retrieved"),
-    "ideal": _Base("judged documents{}, retrieved or not" + _IN_ORDER, is_ideal=True),
-    Judged.every: _Base("documents retrieved", cutoff=1),
-    Judged.filled: _Base("the top grade of the collection at every rank", is_ideal=True, cutoff=1),
-    Groups.novel_first: _Base(
-        "relevant documents, the one that adds most to what stands above it first", is_ideal=True
-    ),
-    Groups.most_first: _Base(
-        "relevant documents, the one worth most to all subtopics together first", is_ideal=True
-    ),
-    Judged.places: _Base("places that a document of value may take among equal scores", cutoff=2),
-}
-_SHORT = {"hits": "the ranking's", "ideal": "ideal"}
-_AGGREGATED: Mapping[Any, str] = {
-    Ranked.total: "sum of {}",
-    Groups.total: "sum of {}",
-    Preferences.total: "sum of {}",
-    Ranked.first: "{} in the first row, 0 if there is none",
-    Ranked.maximum: "highest {}",
-    Ranked.joined: "{}, one after the other",
-}
-_TOTALS = {Ranked.total, Groups.total, Preferences.total}
-_COUNTS = {Ranked.count, Groups.count, Preferences.count}
 _LONGEST_HEADER = 32
-_DEEPEST = 120  # steps one after the other: Python's own stack ends not far beyond
-_PAIRS = "preferences are given: counted over all pairs of the group's documents"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A number for each row; `made` says of what, where the header does not."""
-
-    header: str
-    values: Sequence[Any]
-    made: str = ""
-
-
-@dataclass(frozen=True)
-class Total:
-    """What becomes of a column: its sum, or its first or its highest value; or a count of rows."""
-
-    symbol: str
-    words: str
-    values: Sequence[float | str]  # one, or one for each group
-    column: str = ""  # the header
-    running: Sequence[float] | None = None  # of a sum: how it adds up, row by row
-
-
-@dataclass
-class Sheet:
-    """Rows of a ranking, or the groups of a query, with the columns that matter."""
-
-    title: str
-    labels: dict[str, Sequence[Any]]
-    columns: list[Column] = field(default_factory=list)
-    totals: list[Total] = field(default_factory=list)
-    is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
-
-
-@dataclass(frozen=True)
-class Line:
-    """A number and how it comes of others: in words or symbols, then in numbers."""
-
-    symbol: str
-    words: str
-    numbers: str
-    value: float | str
-
-
-@dataclass(frozen=True)
-class Worksheet:
-    """What a value was made of, in the order in which it is to be read.
-
-    `result` is the last line: the value itself. `lost` says that the measure lost some of it.
-    """
-
-    entries: Sequence[Sheet | Line]
-    result: Line
-    lost: bool = False
-    is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
-    divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
 @dataclass
@@ -176,37 +63,14 @@ class _Writing:
     texts: Expressions
     # The symbol of a number of the query, by the key of its node; and what it stands in.
     symbol_of: dict[int, str] = field(default_factory=dict)
-    entries: dict[str, Sheet | Line] = field(default_factory=dict)
-    # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
-    needs: dict[int, Any] = field(default_factory=dict)
-    refers: list[Any] = field(default_factory=lambda: [_Ordered()])
+    refers: list[Any] = field(default_factory=lambda: [Ordered()])
     # By the key of its rows; of groups by ("groups", the id of their space).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
     # How a sheet's columns refer to a node, by the id of the sheet and the key of the node.
     labels: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
-    # Of each sheet of rows, by its id: the sheet, its rows, and what its title refers to.
-    titles: dict[int, tuple[Sheet, Recording, dict[Any, Any]]] = field(default_factory=dict)
-    rankings: set[int] = field(default_factory=set)  # sheets of which more is used than a count
-
-    def ordered(self, refers: Mapping[Any, Any]) -> list[Sheet | Line]:
-        """Return the entries so that what one refers to stands above it, where that can be."""
-        found: list[Sheet | Line] = []
-        met: set[int] = set()
-
-        def visit(needed: Mapping[Any, Any]) -> None:
-            for one in needed.values():
-                entry = self.entries[one] if isinstance(one, str) else one
-                if id(entry) not in met:
-                    met.add(id(entry))
-                    visit(self.needs.get(id(entry), {}))
-                    found.append(entry)
-
-        visit(refers)
-        return found
-
-    # ---- the query's numbers --------------------------------------------------------------------
+    made: Entries = field(default_factory=Entries)
 
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
@@ -231,27 +95,27 @@ class _Writing:
         with self._referring() as refers, self.texts.dividing() as place:
             words = self._words(node, self.symbol)
             numbers = "" if leaf else self._numbers(node, words)
-            same = words in self.entries  # the same number, but for a factor of 1, say
+            same = words in self.made.entries  # the same number, but for a factor of 1, say
             symbol = self.symbol_of[key] = words if same else next(self.symbols)
             place.append(symbol)
         if same:
             return
         line = Line(symbol, words, numbers, node.values.flat[0].item())
-        self.entries[symbol] = line
-        self.needs[id(line)] = refers
+        self.made.entries[symbol] = line
+        self.made.needs[id(line)] = refers
 
     @contextmanager
     def _referring(self) -> Iterator[dict[str, None]]:
         """Note which symbols are referred to meanwhile."""
-        self.refers.append(_Ordered())
+        self.refers.append(Ordered())
         yield self.refers[-1]
         self.refers.pop()
 
     def _words(self, node: Derived, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
         made, name = node.step, self.nodes.name(node)
-        if made.op in _GIVEN or not made.inputs:
-            return name or _GIVEN.get(made.op) or _WORDS.get(made.op, made.op)
+        if made.op in GIVEN or not made.inputs:
+            return name or GIVEN.get(made.op) or WORDS.get(made.op, made.op)
         opened = False
 
         def inside(one: Derived) -> tuple[str, int] | None:
@@ -284,115 +148,40 @@ class _Writing:
         values = node.values.ravel().tolist()
         if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
-            words = f"number of {self.described(of).replace(_IN_ORDER, '')}"
-            self.entries[symbol] = Line(symbol, words, "", values[0])
+            words = f"number of {self.described(of).replace(IN_ORDER, '')}"
+            self.made.entries[symbol] = Line(symbol, words, "", values[0])
             return
         rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
-        if op in _COUNTS:
+        if op in COUNTS:
             words, header, running = "number of these" if rows else "number of groups", "", None
         else:
-            if op in _TOTALS and isinstance(inputs[0], Derived):
+            if op in TOTALS and isinstance(inputs[0], Derived):
                 inputs[0] = _counted(inputs[0])
             with self._referring() as refers:
                 header = self.column(sheet, inputs[0], rows)
-            self.rankings.add(id(sheet))
-            self.needs.setdefault(id(sheet), _Ordered()).update(refers)
+            self.made.rankings.add(id(sheet))
+            self.made.needs.setdefault(id(sheet), Ordered()).update(refers)
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
-            words = _AGGREGATED[op].format(shown)
-            if op in _TOTALS and is_bool(inputs[0]):
+            words = AGGREGATED[op].format(shown)
+            if op in TOTALS and is_bool(inputs[0]):
                 words = f"number of {'rows' if rows else 'groups'} where {header}"
-            elif op in _TOTALS:
+            elif op in TOTALS:
                 terms = plain(inputs[0]) * 1.0
                 summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
-        self.entries[symbol] = sheet
+        self.made.entries[symbol] = sheet
         sheet.totals.append(Total(symbol, words, values, header, running))
-
-    def title(self) -> None:
-        """Say of the tables of an ideal ranking that they are; a count alone has no order."""
-        for sheet, rows, _ in self.titles.values():
-            if is_ideal(rows) or _reordered(rows):
-                sheet.is_ideal = id(sheet) in self.rankings
-                if sheet.is_ideal:
-                    sheet.title = f"the ideal ranking: {sheet.title}"
-                else:
-                    sheet.title = sheet.title.replace(_IN_ORDER, "")
-
-    def part(self) -> None:
-        """Give what a title refers to a table of its own, if its table needs that of the title.
-
-        Else each would have to stand above the other.
-        """
-        for titled, _, refers in list(self.titles.values()):
-            for symbol in refers:
-                whole = self.entries[symbol] if isinstance(symbol, str) else None
-                if isinstance(whole, Sheet) and self._is_needed(titled, whole, set()):
-                    self._part(whole, symbol)
-
-    def _part(self, whole: Sheet, symbol: str) -> None:
-        """Move a total to a table of its own."""
-        total = next(one for one in whole.totals if one.symbol == symbol)
-        headers = [one.header for one in whole.columns]
-        last = headers.index(total.column) + 1 if total.column in headers else 0
-        own = Sheet(whole.title, whole.labels, whole.columns[:last], [total])
-        whole.totals.remove(total)
-        _, rows, refers = self.titles[id(whole)]
-        self.entries[symbol] = own
-        self.titles[id(own)] = own, rows, refers
-        self.needs[id(own)] = _Ordered(refers)
-        if id(whole) in self.rankings:
-            self.rankings.add(id(own))
-
-    def _is_needed(self, one: Sheet, by: Sheet | Line, met: set[int]) -> bool:
-        """Tell whether an entry refers to a table, or to one that does."""
-        met.add(id(by))
-        needed = self.needs.get(id(by), {})
-        entries = [
-            self.entries[name] if isinstance(name, str) else name for name in needed.values()
-        ]
-        return any(
-            entry is one or (id(entry) not in met and self._is_needed(one, entry, met))
-            for entry in entries
-        )
 
     def described(self, rows: Recording) -> str:
         """Return what the rows of a ranking are, in words."""
-        said: list[str] = []
-        one = rows
-        while (subset := subset_of(one)) is not None:
-            above, how, what = subset
-            if how is Ranked.relevant:
-                said.append(f"of grade {what} or more")
-            elif how is Ranked.top:
-                said.append(f"down to rank {self.texts.written(what, self.symbol)[0]}")
-            elif how is Ranked.reordered:
-                said.append(f"in the order of {self._condition(what, above)}")
-            elif said and said[-1].startswith("where "):
-                said[-1] = f"where {self._condition(what, above)} and {said[-1][6:]}"
-            else:
-                said.append(f"where {self._condition(what, above)}")
-            one = above
-        cutoff = _cutoff(one)
-        if cutoff is not None:
-            said.append(f"down to rank {self.texts.written(cutoff, self.symbol)[0]}")
-        said = list(dict.fromkeys(reversed(said)))
-        base = _base(rows).words
-        if one.step.op is Judged.every and None in documents_of(rows):
-            base = "every rank, with a document or without"
-        if "{}" in base:
-            grades = [one for one in said if one.startswith("of grade")]
-            said = [one for one in said if one not in grades]
-            base = base.format("".join(f" {one}" for one in grades))
-        if any(one.startswith("in the order") for one in said):
-            base = base.removesuffix(_IN_ORDER)
-        return ", ".join([base, *said])
+        return described(rows, lambda one: self.texts.written(one, self.symbol)[0], self._condition)
 
     def _condition(self, node: Derived, rows: Recording) -> str:
         """Write out what is asked of the rows of a ranking."""
-        labels = {"rank": rows.plain.rank.tolist(), "grade": _grades(rows)}
+        labels = {"rank": rows.plain.rank.tolist(), "grade": grades_of(rows)}
         sheet = self.asked[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
         return self.texts.written(node, lambda one: self._label(sheet, one, rows))[0]
 
@@ -407,8 +196,6 @@ class _Writing:
             values = [value for value, is_kept in zip(one.values, kept, strict=True) if is_kept]
             sheet.columns.append(Column(one.header, values, one.made))
 
-    # ---- sheets ---------------------------------------------------------------------------------
-
     def sheet(self, rows: Recording) -> Sheet:
         """Return the sheet of a ranking's rows."""
         key = self.nodes.key(rows)
@@ -422,11 +209,11 @@ class _Writing:
             if base not in (Judged.filled, "ranked"):
                 labels["document"] = documents_of(rows)
             if base != "ranked":
-                labels["grade"] = _grades(rows)
+                labels["grade"] = grades_of(rows)
             with self._referring() as refers:
                 self.sheets[key] = made = Sheet(self.described(rows), labels)
-            self.needs.setdefault(id(made), _Ordered()).update(refers)
-            self.titles[id(made)] = made, rows, dict(refers)
+            self.made.needs.setdefault(id(made), Ordered()).update(refers)
+            self.made.titles[id(made)] = made, rows, dict(refers)
             self._show_condition(made, rows)
         return self.sheets[key]
 
@@ -474,7 +261,7 @@ class _Writing:
         if (
             not made.inputs
             or self.nodes.name(node)
-            or made.op in _OWN_COLUMN
+            or made.op in OWN_COLUMN
             or shared
             or aggregated
         ):
@@ -491,7 +278,7 @@ class _Writing:
     def _is_closed(self, node: Derived) -> bool:
         """Tell whether a node is shown by a word, however it was made."""
         made = node.step
-        return bool(self.nodes.name(node)) or not made.inputs or made.op in _OWN_COLUMN
+        return bool(self.nodes.name(node)) or not made.inputs or made.op in OWN_COLUMN
 
     def _added(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
@@ -504,8 +291,8 @@ class _Writing:
         made, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
         text, binds = self._spelled(sheet, node, rows)
-        if rows is None and made.op in _GIVEN:
-            sheet.title = f"the groups of the query; {_PAIRS}"
+        if rows is None and made.op in GIVEN:
+            sheet.title = f"the groups of the query; {PAIRS}"
         header, spelled = (name, text) if name else (text, "")
         if spelled == header:
             spelled = ""
@@ -534,21 +321,21 @@ class _Writing:
         if made.op in SPREAD and is_ranking(first):
             home = self.group_sheet(inputs[1].step.space)
             return f"{self.column(home, inputs[1], None)} of the group", ATOM
-        if made.op in _OTHER_ROWS:
+        if made.op in OTHER_ROWS:
             return self._of_other_rows(sheet, node, rows)
         if made.op is Ranked.at:
             source, _, there = inputs
             other = self.sheet(source)
-            self.needs.setdefault(id(sheet), _Ordered())[id(other)] = other
-            self.rankings.add(id(other))
+            self.made.needs.setdefault(id(sheet), Ordered())[id(other)] = other
+            self.made.rankings.add(id(other))
             return (
-                f"{_SHORT.get(base_of(source).step.op, 'its')} {self.column(other, there, source)}",
+                f"{SHORT.get(base_of(source).step.op, 'its')} {self.column(other, there, source)}",
                 ATOM,
             )
         if made.op is Ranked.places:
             return "place in the ideal", ATOM
-        if made.op in _WORDS or not inputs:
-            return _WORDS.get(made.op, made.op), ATOM
+        if made.op in WORDS or not inputs:
+            return WORDS.get(made.op, made.op), ATOM
         opened = [node]
 
         def inside(one: Derived) -> tuple[str, int] | None:
@@ -567,14 +354,7 @@ class _Writing:
         )
         if is_counted:
             return f"rows so far with {text}", LOOSE
-        return _OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
-
-
-class _Ordered(dict[Any, Any]):
-    """A set that keeps the order."""
-
-    def add(self, one: Any) -> None:
-        self[one] = one
+        return OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
 
 
 def _has(sheet: Sheet, header: str) -> bool:
@@ -594,40 +374,8 @@ def _is_summed(one: Any) -> bool:
     return is_ranking(one) or is_home(one)
 
 
-def _base(rows: Recording) -> _Base:
-    """Return what a ranking is, before any subset was taken."""
-    step = base_of(rows).step
-    return _BASES[Judged.places if step.op == "ranked" else step.op]
-
-
-def is_ideal(rows: Recording) -> bool:
-    """Tell whether a ranking is, or came of, one that no run made: the best possible."""
-    return _base(rows).is_ideal
-
-
-def _cutoff(base: Recording) -> Any:
-    """Return the cutoff down to which a ranking was asked for; None if there is none."""
-    step = base.step.inputs[0].step if base.step.op == "ranked" else base.step
-    at = _base(base).cutoff
-    return None if at is None or len(step.inputs) <= at else step.inputs[at]
-
-
-def _reordered(rows: Recording) -> bool:
-    """Tell whether a ranking was put in another order."""
-    subset = subset_of(rows)
-    return subset is not None and (subset.how is Ranked.reordered or _reordered(subset.above))
-
-
 def _length(sheet: Sheet) -> int:
     return len(next(iter(sheet.labels.values())))
-
-
-def _grades(rows: Recording) -> list[int | None]:
-    judged = rows.plain.judged.tolist()
-    return [
-        grade if is_judged else None
-        for grade, is_judged in zip(rows.plain.grade.tolist(), judged, strict=True)
-    ]
 
 
 def _letters(every: str) -> Iterator[str]:
@@ -636,18 +384,6 @@ def _letters(every: str) -> Iterator[str]:
     while True:
         yield from (f"{letter}{n}" for letter in every)
         n += 1
-
-
-def is_deep(value: Derived) -> bool:
-    """Tell whether a value takes more steps one after the other than can be written out."""
-    layer, depth = [value], 0
-    while layer and depth <= _DEEPEST:
-        found = {
-            id(one): one for node in layer for one in node.step.inputs if isinstance(one, Derived)
-        }
-        layer = list(found.values())
-        depth += 1
-    return depth > _DEEPEST
 
 
 def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
@@ -672,9 +408,9 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
             words = writing._words(value, writing.symbol)
             numbers = writing._numbers(value, words)
     line = Line(name, words, numbers, shown)
-    writing.part()
-    entries = writing.ordered(refers)
-    writing.title()
+    writing.made.part()
+    entries = writing.made.ordered(refers)
+    writing.made.title()
     if texts.divides[0]:
         texts.divided["the choice of rows"] = None
     lost = nodes.lost or value.record.was_left

@@ -1,0 +1,145 @@
+"""The words for what a measure does: its steps, the numbers it is given, the rankings."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from cranfield.derivation import UNKNOWN, Derived, Recording
+from cranfield.explanation.expressions import OF_UNKNOWN_ORIGIN
+from cranfield.explanation.following import base_of, documents_of, subset_of
+from cranfield.judged import Groups, Judged
+from cranfield.preferences import Counted, Preferences
+from cranfield.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+
+OTHER_ROWS: Mapping[Any, str] = {
+    Ranked.running: "{} so far",
+    Ranked.before: "product of {} above",
+    Ranked.above: "{} one above ({} in the first row)",
+    Ranked.below: "{} one below (0 in the last row)",
+    Ranked.remaining: "{} from here down",
+    Ranked.steps: "{} changes below",
+}
+# Columns of their own: what a calculator has no key for, or what comes from other rows.
+OWN_COLUMN = OTHER_ROWS.keys() | {
+    *(Ranked.at, Ranked.places, log2, log, exp, powers, raised, looked_up),
+    *(Counted.fulfilled, Counted.possible),
+}
+WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
+    "ordinal": "nth",
+    "n_retrieved": "documents retrieved",
+    "costs": "cost",
+    "held": "worth of the tie",
+    "size": "size of the tie",
+    "nth": "nth of the tie",
+    "above": "worth above the tie",
+    "n_relevant": "relevant",
+    "n_relevant_retrieved": "relevant retrieved",
+    "n_nonrelevant": "nonrelevant",
+    "n_nonrelevant_retrieved": "nonrelevant retrieved",
+    "is_ordered": "in one order",
+    Counted.fulfilled: "preferences fulfilled",
+    Counted.possible: "preferences",
+    UNKNOWN: OF_UNKNOWN_ORIGIN,
+}
+GIVEN: Mapping[Any, str] = {  # of all groups together
+    Counted.fulfilled: "given: the share of groups that the run agrees with, added up over all "
+    "pairs of documents",
+    Counted.possible: "given: pairs of documents of which a group prefers one",
+}
+IN_ORDER = ", highest grade first"
+
+
+class Base(NamedTuple):
+    """What a ranking is, before any subset was taken."""
+
+    words: str  # what stands before the grades, and what behind
+    is_ideal: bool = False
+    cutoff: int | None = None  # which argument of the method is
+
+
+BASES: Mapping[Any, Base] = {
+    "hits": Base("judged documents retrieved"),
+    "ideal": Base("judged documents{}, retrieved or not" + IN_ORDER, is_ideal=True),
+    Judged.every: Base("documents retrieved", cutoff=1),
+    Judged.filled: Base("the top grade of the collection at every rank", is_ideal=True, cutoff=1),
+    Groups.novel_first: Base(
+        "relevant documents, the one that adds most to what stands above it first", is_ideal=True
+    ),
+    Groups.most_first: Base(
+        "relevant documents, the one worth most to all subtopics together first", is_ideal=True
+    ),
+    Judged.places: Base("places that a document of value may take among equal scores", cutoff=2),
+}
+SHORT = {"hits": "the ranking's", "ideal": "ideal"}
+AGGREGATED: Mapping[Any, str] = {
+    Ranked.total: "sum of {}",
+    Groups.total: "sum of {}",
+    Preferences.total: "sum of {}",
+    Ranked.first: "{} in the first row, 0 if there is none",
+    Ranked.maximum: "highest {}",
+    Ranked.joined: "{}, one after the other",
+}
+TOTALS = {Ranked.total, Groups.total, Preferences.total}
+COUNTS = {Ranked.count, Groups.count, Preferences.count}
+PAIRS = "preferences are given: counted over all pairs of the group's documents"
+
+
+def base_words(rows: Recording) -> Base:
+    """Return what a ranking is, before any subset was taken."""
+    step = base_of(rows).step
+    return BASES[Judged.places if step.op == "ranked" else step.op]
+
+
+def is_ideal(rows: Recording) -> bool:
+    """Tell whether a ranking is, or came of, one that no run made: the best possible."""
+    return base_words(rows).is_ideal
+
+
+def cutoff_of(base: Recording) -> Any:
+    """Return the cutoff down to which a ranking was asked for; None if there is none."""
+    step = base.step.inputs[0].step if base.step.op == "ranked" else base.step
+    at = base_words(base).cutoff
+    return None if at is None or len(step.inputs) <= at else step.inputs[at]
+
+
+def is_reordered(rows: Recording) -> bool:
+    """Tell whether a ranking was put in another order."""
+    subset = subset_of(rows)
+    return subset is not None and (subset.how is Ranked.reordered or is_reordered(subset.above))
+
+
+def described(
+    rows: Recording, written: Callable[[Any], str], condition: Callable[[Derived, Recording], str]
+) -> str:
+    """Return what the rows of a ranking are, in words.
+
+    `written` writes out a number of the query, `condition` what is asked of the rows of a ranking.
+    """
+    said: list[str] = []
+    one = rows
+    while (subset := subset_of(one)) is not None:
+        above, how, what = subset
+        if how is Ranked.relevant:
+            said.append(f"of grade {what} or more")
+        elif how is Ranked.top:
+            said.append(f"down to rank {written(what)}")
+        elif how is Ranked.reordered:
+            said.append(f"in the order of {condition(what, above)}")
+        elif said and said[-1].startswith("where "):
+            said[-1] = f"where {condition(what, above)} and {said[-1][6:]}"
+        else:
+            said.append(f"where {condition(what, above)}")
+        one = above
+    cutoff = cutoff_of(one)
+    if cutoff is not None:
+        said.append(f"down to rank {written(cutoff)}")
+    said = list(dict.fromkeys(reversed(said)))
+    base = base_words(rows).words
+    if one.step.op is Judged.every and None in documents_of(rows):
+        base = "every rank, with a document or without"
+    if "{}" in base:
+        grades = [one for one in said if one.startswith("of grade")]
+        said = [one for one in said if one not in grades]
+        base = base.format("".join(f" {one}" for one in grades))
+    if any(one.startswith("in the order") for one in said):
+        base = base.removesuffix(IN_ORDER)
+    return ", ".join([base, *said])
