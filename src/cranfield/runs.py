@@ -118,8 +118,7 @@ class Run:
         sources = self._rows.sources
         self.name = name if name is not None else sources[0].stem if sources else "run"
         self.errors: Errors = errors
-        # {query: {document: score}}, if it came as one.
-        self.nested: Nested | None = getattr(self._rows, "data", None)
+        self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
 
     def __repr__(self) -> str:
         size = self._size()
@@ -235,7 +234,7 @@ class Run:
 
         A file is read and written block by block; a run whose queries come back after others is
         held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
-        OptionError for a suffix that names no format; what stood there before is then left as it is.
+        OptionError for a suffix that names no format; what was there before then stays.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -328,7 +327,7 @@ class Run:
         self, order: Order = "score", scores: Precision = "double", ties: Ties = "document"
     ) -> "Ranking":
         """Return the ranking of a run of one query: see `of`."""
-        blocks = [block for load in self.blocks(order) if len(block := load())]
+        blocks = [part for load in self.blocks(order) if len(part := load())]
         if not blocks:
             return Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
         block = grouped(joined(blocks), self.errors)
