@@ -125,8 +125,7 @@ class Run:
         sources = self._rows.sources
         self.name = name if name is not None else sources[0].stem if sources else "run"
         self.errors: Errors = errors
-        # {query: {document: score}}, if it came as one.
-        self.nested: Nested | None = getattr(self._rows, "data", None)
+        self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
 
     def __repr__(self) -> str:
         size = self._size()
@@ -242,7 +241,7 @@ class Run:
 
         A file is read and written block by block; a run whose queries come back after others is
         held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
-        OptionError for a suffix that names no format; what was there before is left as it is.
+        OptionError for a suffix that names no format; what was there before then stays.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
