@@ -86,9 +86,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "qrels alone": lambda: agreement(QRELS, OTHERS),
     "discriminative power": lambda: discriminative_power(SCORES)["AP"],
     "swap rate": lambda: swap_rate(SCORES, splits=10)["AP"],
-    "joint bounds": lambda: joint_bounds(QRELS, *TWO.values(), "P@2 nDCG@5"),
+    "joint bounds": lambda: joint_bounds(QRELS, RUNS[NAMES[0]], RUNS[NAMES[1]], "P@2 nDCG@5"),
     "overlap of lists": lambda: rbo(["=1+1", "|"], ["|", "</td>"]),
-    "overlap of runs": lambda: rbo(*TWO.values()),
+    "overlap of runs": lambda: rbo(RUNS[NAMES[0]], RUNS[NAMES[1]]),
     "nuggets": lambda: nugget_recall(NUGGETS),
     "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
     "check": lambda: check(QRELS, RUNS),
@@ -119,8 +119,8 @@ def test_every_result_of_the_package_is_here() -> None:
     assert {one for one in _below(Shown) if one.__module__.startswith("cranfield.")} == seen
 
 
-def _below(one: type) -> Iterator[type]:
-    for each in one.__subclasses__():
+def _below(one: type[Any]) -> Iterator[type[Any]]:
+    for each in type.__subclasses__(one):
         yield each
         yield from _below(each)
 
