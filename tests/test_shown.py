@@ -119,9 +119,8 @@ def test_every_result_of_the_package_is_here() -> None:
     assert {one for one in _below(Shown) if one.__module__.startswith("cranfield.")} == seen
 
 
-def _below(one: type) -> Iterator[type]:
-    each: type
-    for each in one.__subclasses__():
+def _below(one: type[Any]) -> Iterator[type[Any]]:
+    for each in type.__subclasses__(one):
         yield each
         yield from _below(each)
 
