@@ -19,8 +19,8 @@ import numpy as np
 import pytrec_eval
 
 from cranfield import Measure, Qrels, Run, definitions, evaluate
-from cranfield.judge import judge_all
-from cranfield.judged import Judged
+from cranfield.data.judge import judge_all
+from cranfield.data.judged import Judged
 from cranfield.measures import Plan
 
 SEED = 20_261_121

@@ -60,7 +60,7 @@ ORDERS = ("score", "rank", "given")
 
 
 def _score_rows(path: Path, layout: Any) -> Any:
-    from cranfield.formats.small.scores import score_rows
+    from cranfield.formats.small.score_files import score_rows
 
     return score_rows(path, MEASURE_NAMES.__contains__, layout)
 

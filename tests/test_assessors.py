@@ -18,10 +18,10 @@ from scipy import stats
 
 import cranfield
 from cranfield import Agreement, InputError, MeasureError, OptionError, agreement, evaluate
+from cranfield.assessors.judgments import Agreed
 from cranfield.cli import cli
 from cranfield.errors import NothingSharedError
 from cranfield.measures import definitions, example_of
-from cranfield.pairs.judgments import Agreed
 
 Grades = dict[str, dict[str, int]]
 
@@ -346,7 +346,7 @@ def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) ->
         again = agreement(a, runs=runs, mixtures=50, seed=1, **way)
         other = agreement(a, runs=runs, mixtures=50, seed=2, **way)
         with monkeypatch.context() as patch:  # however many are looked at at once
-            patch.setattr("cranfield.variants.ROWS", 100)
+            patch.setattr("cranfield.scoring.variants.ROWS", 100)
             in_parts = agreement(a, runs=runs, mixtures=50, seed=1, **way)
         assert once.to_dict() == again.to_dict() == in_parts.to_dict()
         assert once.orderings[0].taus == in_parts.orderings[0].taus

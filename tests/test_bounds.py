@@ -16,16 +16,16 @@ from helpers.notes import codes, sentence
 from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, OptionError, Traits, definitions, evaluate, parse
-from cranfield.bounds import Bounds, bounds_of
-from cranfield.judge import judge
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ranked, ratio
+from cranfield.data.judge import judge
+from cranfield.data.judged import Judged
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.measures import Plan
 from cranfield.measures.gain import Gain, gains
 from cranfield.measures.parameters import Cutoff, Parameter, above_zero
 from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS, measure
-from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ranked, ratio
-from cranfield.runs import Run
+from cranfield.scoring.bounds import Bounds, bounds_of
 
 Small = tuple[dict[str, int], list[str]]  # judgments, ranking
 
@@ -328,7 +328,7 @@ def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.Monkey
     _, _, judged = brute(2)
     measures = [parse(name) for name in ("nDCG", "AP", "P@3", "R@2", "Bpref", "RnDCG")]
     once = bounds_of(measures, judged)
-    monkeypatch.setattr("cranfield.variants.ROWS", 1)
+    monkeypatch.setattr("cranfield.scoring.variants.ROWS", 1)
     parts = bounds_of(measures, judged)
     assert np.array_equal(once.low, parts.low)
     assert np.array_equal(once.high, parts.high)

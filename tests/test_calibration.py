@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.doubts import doubt_of
 from cranfield.comparison.effects import effects_of
@@ -27,7 +28,6 @@ from cranfield.comparison.flips import (
     step_down,
 )
 from cranfield.comparison.significance import TIE, Moments, t_interval
-from cranfield.ranked import Bools, Floats
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from cranfield import (
     read_run,
 )
 from cranfield import measure as measure_of
-from cranfield.judged import Judged
+from cranfield.data.judged import Judged
 from cranfield.measures import example_of
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison import flips as module
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import (
@@ -19,7 +20,6 @@ from cranfield.comparison.flips import (
     sign_flip,
     step_down,
 )
-from cranfield.ranked import Floats
 
 A = np.array(list(CASE_A.values())).T / 100
 C = np.array(CASE_C).T
@@ -266,7 +266,7 @@ def test_the_number_of_threads_changes_no_bit(
     values = np.random.default_rng(5).random((80, 4))
     paired, flips = every_pair(values), Flips(80, 5_000)
     alone = [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))]
-    monkeypatch.setattr("cranfield.ranking._n_cores", lambda: n_cores)
+    monkeypatch.setattr("cranfield.arrays.threads._n_cores", lambda: n_cores)
     assert [x.tolist() for x in (*inverted(paired, flips, 0.05), step_down(paired, flips))] == alone
 
 

@@ -29,12 +29,12 @@ from cranfield import (
     read_qrels,
     read_run,
 )
+from cranfield.arrays.ids import Ids
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
 from cranfield.formats.compression import Heard
 from cranfield.formats.register import FORMATS
 from cranfield.formats.source import SUFFIXES, Source
-from cranfield.ids import Ids
 
 Found = dict[str, dict[str, float]]
 

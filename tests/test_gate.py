@@ -18,7 +18,7 @@ from scipy import stats
 
 from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
-from cranfield.comparison.bounded import Reach, bounded
+from cranfield.comparison.betting import Reach, bounded
 from cranfield.comparison.flips import Flips, one_sided
 from cranfield.comparison.noninferiority import Asked, Question, hold
 from cranfield.comparison.settings import GateTest

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from cranfield.comparison.bounded import Reach, wealth
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.betting import Reach, wealth
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.noninferiority import Asked, Question, hold, outcome_of
 from cranfield.comparison.settings import GateTest
-from cranfield.ranked import Floats
 
 pytestmark = pytest.mark.slow
 

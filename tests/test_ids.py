@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield.ids import Ids, decode, encode
+from cranfield.arrays.ids import Ids, decode, encode
 
 ids = st.lists(
     st.one_of(

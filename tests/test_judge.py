@@ -14,13 +14,14 @@ from helpers import oracle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import InputError, OptionError, Qrels, Run, evaluate, match, read_qrels, read_run
+from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Ranked
+from cranfield.data import match
+from cranfield.data.judge import Meeting, judge
+from cranfield.data.judging import Judging
 from cranfield.formats import lines, text
 from cranfield.formats.block import SIZES
-from cranfield.ids import Ids
-from cranfield.judge import Meeting, judge
-from cranfield.judging import Judging
-from cranfield.ranked import Ranked
 
 
 def run_text(run: oracle.Run) -> str:

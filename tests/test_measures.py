@@ -22,9 +22,9 @@ from cranfield import (
     parse_all,
     read_run,
 )
+from cranfield.data.run import as_run
 from cranfield.measures import Definition, example_of
 from cranfield.measures.parameters import Depth
-from cranfield.runs import as_run
 
 # The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.
 TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}

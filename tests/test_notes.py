@@ -12,8 +12,8 @@ import pytest
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate
+from cranfield.data.run_notes import are_ranks, contradicted, other_affix
 from cranfield.notes import gravest_first, lines_of, warn_of
-from cranfield.run_notes import are_ranks, contradicted, other_affix
 
 N = 12
 QRELS = "".join(f"q{q} 0 d{d} {d % 3}\n" for q in range(3) for d in range(0, N, 2))

@@ -19,8 +19,8 @@ import pytest
 from scipy import sparse
 
 from cranfield import AP, InputError, Qrels, Run, compare, evaluate, grades, nDCG, read_run
+from cranfield.data.run import several_runs
 from cranfield.formats.block import SIZES
-from cranfield.runs import several_runs
 
 Row = namedtuple("Row", "query_id doc_id score")
 Short = namedtuple("Short", "qid docno rank")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from cranfield import OptionError, evaluate, explain
 from cranfield.cli.flags import family_options
-from cranfield.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.options import (
     Options,
     checked,

@@ -26,7 +26,8 @@ from cranfield import (
     swap_rate,
 )
 from cranfield.cli import cli
-from cranfield.comparison import discrimination, significance
+from cranfield.comparison import significance
+from cranfield.orderings import discrimination
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 

@@ -25,8 +25,8 @@ from cranfield import (
     ratio,
 )
 from cranfield.cli import cli
+from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import number
-from cranfield.judged import Judged
 from cranfield.measures import registry
 from cranfield.measures.parameters import between
 

@@ -36,9 +36,9 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.cached import cached_property
+from cranfield.arrays.ids import Ids
 from cranfield.formats.source import Source
-from cranfield.ids import Ids
+from cranfield.lazy import cached_property
 
 PATIENCE = 60  # seconds, after which a child is taken to wait for ever
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cranfield.comparison.products as module
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.products import MOST, product
-from cranfield.ranked import Floats
 
 SOURCE = Path(module.__file__).parent.parent
 

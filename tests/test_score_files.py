@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cranfield import InputError, evaluate
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.scores import file_name_of
+from cranfield.formats.small.score_files import file_name_of
 from cranfield.measures import parse
 from cranfield.render.table import delimited
 

@@ -31,8 +31,8 @@ from cranfield import (
     read_run,
 )
 from cranfield.cli import cli
-from cranfield.judge import judge
-from cranfield.judging import Judging, JudgingOptions
+from cranfield.data.judge import judge
+from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.measures import Plan
 from cranfield.measures.parameters import Depth
 

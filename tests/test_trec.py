@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import evaluate
+from cranfield.data.qrels import read_qrels
+from cranfield.data.run import read_run
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Order
 from cranfield.formats.source import Source
-from cranfield.qrels import read_qrels
-from cranfield.runs import read_run
 
 RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
 ROWS = [("q1", "d1", 3.5), ("q1", "d2", 2.5), ("q2", "d1", 0.001)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cranfield import Measure, Qrels, Run, evaluate, parse_all
-from cranfield import variants as builder
-from cranfield.judge import judge
-from cranfield.judged import Judged
-from cranfield.variants import best_first, blocks, packed, rankings, repeated, values_of
+from cranfield.data.judge import judge
+from cranfield.data.judged import Judged
+from cranfield.scoring import variants as builder
+from cranfield.scoring.variants import best_first, blocks, packed, rankings, repeated, values_of
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,6 +11,7 @@ import pytest
 from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
+from cranfield.data.judging import Judging
 from cranfield.explanation import whatif
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
@@ -25,7 +26,6 @@ from cranfield.explanation.whatif import (
     ties,
     unjudged,
 )
-from cranfield.judging import Judging
 from cranfield.measures import example_of
 
 EXAMPLES = [example_of(definition)[0] for definition in definitions()]
@@ -495,6 +495,6 @@ def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) ->
         case = cases()[name]
         whole = every_answer(case)
         with monkeypatch.context() as patch:
-            patch.setattr("cranfield.variants.ROWS", 70)
+            patch.setattr("cranfield.scoring.variants.ROWS", 70)
             parts = every_answer(case)
         assert parts == whole

@@ -28,18 +28,18 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.derivation import UNKNOWN
+from cranfield.arrays.ranked import Ranked, log2, ratio
+from cranfield.arrays.trace import UNKNOWN
+from cranfield.data.judged import Groups, Judged, Places
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.preferences import Counted, Preferences
 from cranfield.explanation.entries import Line, Sheet, Worksheet
-from cranfield.explanation.following import follow
+from cranfield.explanation.follow import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.words import BASES, SHORT, WORDS
 from cranfield.explanation.worksheet import worksheet
-from cranfield.judged import Groups, Judged, Places
-from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures.cwl import QUANTITIES
 from cranfield.measures.user_models import MODELS
-from cranfield.preferences import Counted, Preferences
-from cranfield.ranked import Ranked, log2, ratio
 
 QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]

@@ -14,71 +14,71 @@ from cranfield.version import __version__
 
 # Where each public name is at home.
 _HOME = {
-    "Agreement": "comparison.agreement",
-    "Check": "checking",
+    "Agreement": "assessors.agreement",
+    "Check": "scoring.check",
     "Comparison": "comparison",
-    "Correlation": "comparison.ordering_pairs",
+    "Correlation": "orderings.pairs",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
-    "DiscriminativePower": "comparison.discrimination",
+    "DiscriminativePower": "orderings.discrimination",
     "Difference": "explanation.difference",
     "Explanation": "explanation.query",
     "CranfieldWarning": "errors",
     "Note": "notes",
-    "Gate": "comparison.verdicts",
-    "Graded": "graded",
+    "Gate": "comparison.verdict",
+    "Graded": "data.lists",
     "InputError": "errors",
-    "JointBounds": "pairs.joint_bounds",
-    "Kendall": "comparison.correlation",
+    "JointBounds": "scoring.joint_bounds",
+    "Kendall": "orderings.coefficients",
     "LibraryError": "errors",
     "Measure": "measures",
     "MeanExplanation": "explanation.mean",
     "MeasureError": "errors",
-    "NuggetScores": "nuggets",
+    "NuggetScores": "scoring.nuggets",
     "OptionError": "errors",
-    "OrderingPair": "comparison.ordering_pairs",
+    "OrderingPair": "orderings.pairs",
     "Names": "measures.registry",
     "Parameter": "measures.parameters",
-    "Qrels": "qrels",
-    "RBO": "pairs.overlap",
-    "Ranked": "ranked",
+    "Qrels": "data.qrels",
+    "RBO": "orderings.rbo",
+    "Ranked": "arrays.ranked",
     "RecallPoint": "measures.parameters",
     "Rel": "measures.parameters",
-    "Run": "runs",
-    "RunRBO": "pairs.overlap",
-    "Scores": "scores",
-    "SwapRate": "comparison.discrimination",
-    "Systems": "scores",
+    "Run": "data.run",
+    "RunRBO": "orderings.rbo",
+    "Scores": "scoring.scores",
+    "SwapRate": "orderings.discrimination",
+    "Systems": "scoring.scores",
     "Traits": "measures.registry",
-    "Verdict": "comparison.verdicts",
-    "agreement": "comparison.assessors",
-    "check": "checking",
+    "Verdict": "comparison.verdict",
+    "agreement": "assessors.assess",
+    "check": "scoring.check",
     "compare": "comparison",
-    "correlate": "comparison.correlating",
+    "correlate": "orderings.correlate",
     "definitions": "measures",
     "detectable": "comparison.power",
-    "discriminative_power": "comparison.discrimination",
-    "evaluate": "evaluation",
-    "explain": "explanation.explaining",
+    "discriminative_power": "orderings.discrimination",
+    "evaluate": "scoring.evaluate",
+    "explain": "explanation.explain",
     "gate": "comparison.gate",
-    "grades": "graded",
-    "joint_bounds": "pairs.joint_bounds",
-    "kendall": "comparison.correlation",
+    "grades": "data.lists",
+    "joint_bounds": "scoring.joint_bounds",
+    "kendall": "orderings.coefficients",
     "measure": "measures",
-    "nugget_recall": "nuggets",
+    "nugget_recall": "scoring.nuggets",
     "parse": "measures",
     "parse_all": "measures",
     "power": "comparison.power",
-    "ratio": "ranked",
-    "rbo": "pairs.overlap",
-    "read_qrels": "qrels",
-    "read_run": "runs",
-    "swap_rate": "comparison.discrimination",
-    "tau_ap": "comparison.correlation",
-    "tau_ap_a": "comparison.correlation",
-    "tau_ap_b": "comparison.correlation",
+    "ratio": "arrays.ranked",
+    "rbo": "orderings.rbo",
+    "read_qrels": "data.qrels",
+    "read_run": "data.run",
+    "swap_rate": "orderings.discrimination",
+    "tau_ap": "orderings.coefficients",
+    "tau_ap_a": "orderings.coefficients",
+    "tau_ap_b": "orderings.coefficients",
     "queries_needed": "comparison.power",
-    "weighted_tau": "comparison.correlation",
+    "weighted_tau": "orderings.coefficients",
 }
 
 __all__ = [
@@ -151,29 +151,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from cranfield.checking import Check, check
+    from cranfield.arrays.ranked import Ranked, ratio
+    from cranfield.assessors.agreement import Agreement
+    from cranfield.assessors.assess import agreement
     from cranfield.comparison import Comparison, compare
-    from cranfield.comparison.agreement import Agreement
-    from cranfield.comparison.assessors import agreement
-    from cranfield.comparison.correlating import correlate
-    from cranfield.comparison.correlation import (
-        Kendall,
-        kendall,
-        tau_ap,
-        tau_ap_a,
-        tau_ap_b,
-        weighted_tau,
-    )
-    from cranfield.comparison.discrimination import (
-        DiscriminativePower,
-        SwapRate,
-        discriminative_power,
-        swap_rate,
-    )
     from cranfield.comparison.gate import gate
-    from cranfield.comparison.ordering_pairs import Correlation, OrderingPair
     from cranfield.comparison.power import detectable, power, queries_needed
-    from cranfield.comparison.verdicts import Gate, Verdict
+    from cranfield.comparison.verdict import Gate, Verdict
+    from cranfield.data.lists import Graded, grades
+    from cranfield.data.qrels import Qrels, read_qrels
+    from cranfield.data.run import Run, read_run
     from cranfield.errors import (
         CranfieldError,
         CranfieldWarning,
@@ -182,23 +169,36 @@ if TYPE_CHECKING:
         MeasureError,
         OptionError,
     )
-    from cranfield.evaluation import evaluate
     from cranfield.explanation.difference import Difference
-    from cranfield.explanation.explaining import explain
+    from cranfield.explanation.explain import explain
     from cranfield.explanation.mean import MeanExplanation
     from cranfield.explanation.query import Explanation
-    from cranfield.graded import Graded, grades
     from cranfield.measures import Measure, definitions, measure, parse, parse_all
     from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
     from cranfield.measures.registry import Names, Traits
     from cranfield.notes import Note
-    from cranfield.nuggets import NuggetScores, nugget_recall
-    from cranfield.pairs.joint_bounds import JointBounds, joint_bounds
-    from cranfield.pairs.overlap import RBO, RunRBO, rbo
-    from cranfield.qrels import Qrels, read_qrels
-    from cranfield.ranked import Ranked, ratio
-    from cranfield.runs import Run, read_run
-    from cranfield.scores import Scores, Systems
+    from cranfield.orderings.coefficients import (
+        Kendall,
+        kendall,
+        tau_ap,
+        tau_ap_a,
+        tau_ap_b,
+        weighted_tau,
+    )
+    from cranfield.orderings.correlate import correlate
+    from cranfield.orderings.discrimination import (
+        DiscriminativePower,
+        SwapRate,
+        discriminative_power,
+        swap_rate,
+    )
+    from cranfield.orderings.pairs import Correlation, OrderingPair
+    from cranfield.orderings.rbo import RBO, RunRBO, rbo
+    from cranfield.scoring.check import Check, check
+    from cranfield.scoring.evaluate import evaluate
+    from cranfield.scoring.joint_bounds import JointBounds, joint_bounds
+    from cranfield.scoring.nuggets import NuggetScores, nugget_recall
+    from cranfield.scoring.scores import Scores, Systems
 
     def __getattr__(name: str) -> Measure: ...
 

@@ -9,8 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from cranfield.arguments import check_judged
-from cranfield.cached import cached_property
+from cranfield.arrays.ids import encode
+from cranfield.data.judge import judge
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, RunLike, as_run
 from cranfield.errors import (
     InputError,
     MeasureError,
@@ -19,17 +23,13 @@ from cranfield.errors import (
     need,
     printable,
 )
-from cranfield.evaluation import MeasuresLike, evaluate, measures_of
 from cranfield.formats.identifiers import is_id
 from cranfield.formats.source import written
-from cranfield.ids import encode
-from cranfield.judge import judge
-from cranfield.judged import Judged
-from cranfield.judging import Judging, JudgingOptions
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure, Plan
 from cranfield.options import checked, finite, refuse_others, takes, whole
-from cranfield.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.runs import Run, RunLike, as_run
+from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of
 
 if TYPE_CHECKING:
     import altair as alt

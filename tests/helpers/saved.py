@@ -3,7 +3,7 @@
 from typing import Any
 
 from cranfield import CranfieldError
-from cranfield.formats.small.scores import Layout, ScoreRows, score_rows
+from cranfield.formats.small.score_files import Layout, ScoreRows, score_rows
 from cranfield.measures import parse
 
 QRELS = {"q1": {"d1": 1, "d2": 0, "d3": 2}, "q2": {"d1": 1}}

@@ -13,7 +13,7 @@ from ranx.statistical_tests.fisher_randomization_test import fisher_randomizatio
 from ranx.statistical_tests.paired_student_t_test import paired_student_t_test
 
 from cranfield import compare
-from cranfield.ranked import Floats
+from cranfield.arrays.ranked import Floats
 
 PERMUTATIONS = 20_000
 

@@ -15,6 +15,7 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
 from cranfield import compare, gate, power, queries_needed
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.anova import Anova, tukey
 from cranfield.comparison.corrections import (
     benjamini_hochberg,
@@ -24,7 +25,6 @@ from cranfield.comparison.corrections import (
 )
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.significance import Moments, sign_test, t_interval, t_test, wilcoxon
-from cranfield.ranked import Floats
 
 A, B = (parts(CASE_A[name]) for name in "ab")
 

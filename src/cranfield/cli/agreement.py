@@ -2,6 +2,7 @@
 
 import click
 
+from cranfield.assessors.assess import agreement
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
 from cranfield.cli.flags import family_options
 from cranfield.cli.report import (
@@ -10,7 +11,6 @@ from cranfield.cli.report import (
     measures_of,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison.assessors import agreement
 from cranfield.comparison.settings import AgreementSettings
 from cranfield.formats.small.rates import rate_rows
 

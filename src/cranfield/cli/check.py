@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import click
 
-from cranfield.checking import check, unreadable
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
 from cranfield.cli.terminal import Format, Reading, format_options, show
 from cranfield.errors import InputError
+from cranfield.scoring.check import check, unreadable
 
 
 @click.command("check")

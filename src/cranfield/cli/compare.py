@@ -20,8 +20,8 @@ from cranfield.cli.terminal import Format, show
 from cranfield.comparison import Settings, compare
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.settings import Alignment
+from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
-from cranfield.judging import Judging
 from cranfield.options import whole
 
 

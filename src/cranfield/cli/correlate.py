@@ -16,10 +16,10 @@ from cranfield.cli.report import (
     saved_options,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison.correlating import correlate
 from cranfield.comparison.settings import Alignment, CorrelationSettings
+from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.judging import Judging
+from cranfield.orderings.correlate import correlate
 
 
 @click.command("correlate")

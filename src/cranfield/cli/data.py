@@ -10,17 +10,17 @@ from click.core import ParameterSource
 
 from cranfield.cli.flags import family_options
 from cranfield.cli.terminal import Reading
+from cranfield.data.judging import Judging
+from cranfield.data.lists import grades
+from cranfield.data.qrels import Qrels, read_qrels
+from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.register import names_of
-from cranfield.formats.small.lists import grade_lists
+from cranfield.formats.small.grade_lists import grade_lists
 from cranfield.formats.source import Source
-from cranfield.graded import grades
-from cranfield.judging import Judging
 from cranfield.options import Options, option, options_of
-from cranfield.qrels import Qrels, read_qrels
-from cranfield.runs import Run, read_run
 
 
 def _columns(text: Any) -> ColumnsLike:

@@ -6,8 +6,8 @@ import click
 
 from cranfield import demo
 from cranfield.cli.terminal import Format, show
-from cranfield.evaluation import evaluate
 from cranfield.measures import parse
+from cranfield.scoring.evaluate import evaluate
 
 
 @click.command("demo")

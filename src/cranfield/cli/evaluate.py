@@ -13,8 +13,8 @@ from cranfield.cli.data import (
 )
 from cranfield.cli.report import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import Format, Reading, format_options, note, show
-from cranfield.evaluation import DEFAULT_MEASURES, evaluate
-from cranfield.judging import Judging
+from cranfield.data.judging import Judging
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 
 
 @click.command("evaluate")

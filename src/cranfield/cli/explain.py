@@ -16,9 +16,9 @@ from cranfield.cli.data import (
 )
 from cranfield.cli.report import format_option, is_file, measures_of, rel_option
 from cranfield.cli.terminal import Format, Reading, show
+from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.explanation.explaining import explain
-from cranfield.judging import Judging
+from cranfield.explanation.explain import explain
 
 _DEFAULT = "nDCG@10"
 

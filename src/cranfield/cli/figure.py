@@ -7,6 +7,7 @@ import click
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.report import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import note
+from cranfield.data.judging import Judging
 from cranfield.figures import (
     DEPTH,
     SUFFIXES,
@@ -17,7 +18,6 @@ from cranfield.figures import (
     reciprocal_rank,
     suffix_of,
 )
-from cranfield.judging import Judging
 
 
 def _checked(_: click.Context, __: click.Parameter, path: str) -> str:

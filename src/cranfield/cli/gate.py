@@ -21,7 +21,7 @@ from cranfield.cli.terminal import Format, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
-from cranfield.judging import Judging
+from cranfield.data.judging import Judging
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 

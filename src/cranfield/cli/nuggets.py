@@ -3,7 +3,7 @@
 import click
 
 from cranfield.cli.terminal import Format, format_options, show
-from cranfield.nuggets import nugget_recall
+from cranfield.scoring.nuggets import nugget_recall
 
 
 @click.command("nuggets")

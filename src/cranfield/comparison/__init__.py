@@ -1,7 +1,7 @@
 """Comparing systems: alignment, tests, corrections, effect sizes, correlation of orderings."""
 
-from cranfield.comparison.compared import Comparison
-from cranfield.comparison.comparing import compare
+from cranfield.comparison.compare import compare
+from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.flips import FLIPS, SEED
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.settings import Correction, Family, Missing, Settings, Test

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arguments import check_judged, check_scores
+from cranfield.arrays.ids import encode
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.score_columns import (
     GREATEST,
     ScoreColumn,
@@ -23,19 +24,18 @@ from cranfield.comparison.score_columns import (
     no_score,
 )
 from cranfield.comparison.settings import Alignment, Missing
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, as_run, numbering, several_runs
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
-from cranfield.evaluation import MeasuresLike, measures_of, score_runs
 from cranfield.formats.frames import is_table
-from cranfield.formats.small.scores import Layout, file_name_of, score_rows
-from cranfield.ids import encode
-from cranfield.judging import Judging
+from cranfield.formats.small.score_files import Layout, file_name_of, score_rows
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
-from cranfield.pairs.joint_bounds import judged_measure
-from cranfield.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.ranked import Floats
-from cranfield.runs import Run, as_run, numbering, several_runs
-from cranfield.scores import Scores, Systems
+from cranfield.scoring.arguments import check_judged, check_scores
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.joint_bounds import judged_measure
+from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import SEED, Paired
-from cranfield.ranked import Floats
 
 PERMUTATIONS = 10_000
 _CELLS = 1_000_000

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.cached import cached_property
+from cranfield.arrays.ranked import Bools, Floats, mean
 from cranfield.comparison.alignment import Aligned, hash_of
 from cranfield.comparison.doubts import FEW
 from cranfield.comparison.effects import cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.judged_share import judged_shares, little_judged
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
 from cranfield.comparison.ranges import cut, range_of
@@ -28,11 +29,10 @@ from cranfield.comparison.significance import (
     t_interval,
     t_test,
 )
-from cranfield.comparison.unjudged import judged_shares, little_judged
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.pairs.joint_bounds import PairBounds
-from cranfield.ranked import Bools, Floats, mean
 from cranfield.render.numbers import or_none
+from cranfield.scoring.joint_bounds import PairBounds
 
 _LEAST_LEVEL = 1e-9  # that options take for alpha
 _DRAWN = ("randomization", "wilcoxon", "bootstrap")

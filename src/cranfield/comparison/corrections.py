@@ -6,7 +6,7 @@ significant if its adjusted p-value is at most alpha.
 
 import numpy as np
 
-from cranfield.ranked import Floats, Ints, total
+from cranfield.arrays.ranked import Floats, Ints, total
 
 
 def holm(p: Floats) -> Floats:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.anova import Anova
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.ranked import Floats
 
 
 @dataclass(frozen=True, eq=False)

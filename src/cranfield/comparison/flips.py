@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.cached import cached_property
-from cranfield.ranked import Floats, Ints
-from cranfield.ranking import in_threads
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.threads import in_threads
+from cranfield.lazy import cached_property
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
 FLIPS = 100_000

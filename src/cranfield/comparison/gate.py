@@ -20,7 +20,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned, align, hash_of
-from cranfield.comparison.bounded import BETS
+from cranfield.comparison.betting import BETS
 from cranfield.comparison.doubts import FEW, doubt_of
 from cranfield.comparison.effects import skewness
 from cranfield.comparison.flips import Flips, Paired
@@ -48,13 +48,13 @@ from cranfield.comparison.settings import (
     GateSettingsOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.verdicts import Change, Gate, Verdict
+from cranfield.comparison.verdict import Change, Gate, Verdict
+from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.errors import InputError
-from cranfield.evaluation import MeasuresLike
-from cranfield.judging import Judging, JudgingOptions
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
+from cranfield.scoring.evaluate import MeasuresLike
 
 _WORST = 5  # queries to show of a system that did not pass
 

@@ -1,7 +1,7 @@
 """Geometric means: a measure that has one over the queries is compared by logarithms."""
 
+from cranfield.arrays.ranked import Floats, floored_log
 from cranfield.measures import Measure
-from cranfield.ranked import Floats, floored_log
 
 
 def is_geometric(measure: Measure | None) -> bool:

@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cranfield.comparison.bounded import Reach, bounded, wealth
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.betting import Reach, bounded, wealth
 from cranfield.comparison.doubts import FEW
 from cranfield.comparison.flips import Flips, Paired, one_sided
 from cranfield.comparison.power import queries_needed
 from cranfield.comparison.settings import GateTest
 from cranfield.comparison.significance import TIE, Moments, student
-from cranfield.ranked import Bools, Floats, Ints
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _POWER = 0.8

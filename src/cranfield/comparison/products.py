@@ -8,7 +8,7 @@ and many of these take no longer than a large one.
 
 import numpy as np
 
-from cranfield.ranked import Floats
+from cranfield.arrays.ranked import Floats
 
 MOST = 4 * 65_536  # multiplications of one product
 _ROWS, _COLUMNS = 8, 256  # of one product; at least so many rows, at most so many columns

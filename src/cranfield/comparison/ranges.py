@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.geometric import logs
 from cranfield.measures import Measure
-from cranfield.ranked import Floats, Ints
 
 _SLACK = 1e-9  # times the range: a score this far outside is rounding
 

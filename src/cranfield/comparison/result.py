@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from cranfield.cached import cached_property
+from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
 Outcome = Literal["better", "worse"]

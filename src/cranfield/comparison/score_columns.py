@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats
 from cranfield.errors import DuplicateError, InputError, MeasureError
 from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.scores import SUMMARIES
+from cranfield.formats.small.score_files import SUMMARIES
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
-from cranfield.ranked import Floats
 
 GREATEST = 1e100  # beyond, squares would not be numbers any more
 

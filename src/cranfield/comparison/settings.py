@@ -8,7 +8,7 @@ from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
-from cranfield.formats.small.scores import Layout
+from cranfield.formats.small.score_files import Layout
 from cranfield.options import Check, Options, is_whole, number, option, share, whole
 from cranfield.version import __version__
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, sign_flip
 from cranfield.comparison.products import product
-from cranfield.ranked import Floats, Ints
 
 TIE = 1e-9  # a query's difference up to here is none
 _CELLS = 1_000_000

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import floored_log
 from cranfield.compat.names import NICKNAMES, TrecEvalError, columns_of, kind_of, measure_names
+from cranfield.data.judge import judge
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.small.read import Bare, text_table
-from cranfield.judge import judge
-from cranfield.judging import Judging
 from cranfield.measures import Measure, Plan
-from cranfield.qrels import Qrels
-from cranfield.ranked import floored_log
-from cranfield.runs import Run
 from cranfield.version import __version__
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Bools, Floats, floored_log, mean, total
 from cranfield.compat.names import (
     CALCULATION,
     FILE,
@@ -25,16 +26,15 @@ from cranfield.compat.names import (
     measure_names,
     requested,
 )
+from cranfield.data.judge import Meeting, judge
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import read_qrels
+from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
 from cranfield.formats.small.zscores import zscore_rows
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
-from cranfield.judge import Meeting, judge
-from cranfield.judging import Judging
 from cranfield.measures import Plan
-from cranfield.qrels import read_qrels
-from cranfield.ranked import Bools, Floats, floored_log, mean, total
-from cranfield.runs import read_run
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.derivation import ITEM, Derived
+from cranfield.arrays.ranked import Ranked, floored_log, ratio, total
+from cranfield.arrays.trace import ITEM, Derived
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.errors import MeasureError
-from cranfield.evaluation import score_runs
 from cranfield.explanation.expressions import number
-from cranfield.explanation.following import base_of, documents_of, follow, is_deep
+from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_limit
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
-from cranfield.judged import Judged
-from cranfield.judging import Judging
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, merged
-from cranfield.qrels import Qrels
-from cranfield.ranked import Ranked, floored_log, ratio, total
 from cranfield.render.numbers import number_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.runs import Run
-from cranfield.scores import shown
+from cranfield.scoring.evaluate import score_runs
+from cranfield.scoring.scores import shown
 
 _ROWS = 20
 _TOO_DEEP = "the measure takes too many steps one after the other"

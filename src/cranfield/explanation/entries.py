@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cranfield.derivation import Recording
+from cranfield.arrays.trace import Recording
 from cranfield.explanation.words import IN_ORDER, is_ideal, is_reordered
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
-from cranfield.explanation.following import is_ranking, rows_of_base, subset_of
-from cranfield.judged import Groups
-from cranfield.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
+from cranfield.arrays.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
+from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
+from cranfield.data.judged import Groups
+from cranfield.explanation.follow import is_ranking, rows_of_base, subset_of
 
 # What binds: an expression of a lower number stands in brackets beside one of a higher.
 LOOSE, OR, AND, COMPARED, SUM, PRODUCT, POWER, ATOM = range(8)

@@ -7,21 +7,21 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from cranfield.arrays.ranked import LEAST, Floats, Ints, floored_log, mean, total
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import QrelsLike, as_qrels
+from cranfield.data.run import RunLike, as_run
 from cranfield.errors import MeasureError
-from cranfield.evaluation import ideals_of, score_runs
 from cranfield.explanation.query import check_limit
 from cranfield.formats.block import Errors, Progress
-from cranfield.judging import Judging, JudgingOptions
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around
-from cranfield.qrels import QrelsLike, as_qrels
-from cranfield.ranked import LEAST, Floats, Ints, floored_log, mean, total
 from cranfield.render.numbers import number, queries_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend, wanted
-from cranfield.runs import RunLike, as_run
-from cranfield.scores import Scores, shown
+from cranfield.scoring.evaluate import ideals_of, score_runs
+from cranfield.scoring.scores import Scores, shown
 
 # What a query contributes: what it lacks to 1; how far it is from the mean; its own value, of a
 # sum; how far its logarithm is from the mean of the logarithms.

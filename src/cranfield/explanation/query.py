@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.evaluation import ideals_of
 from cranfield.explanation.entries import Column, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
-from cranfield.explanation.following import follow
+from cranfield.explanation.follow import follow
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
     DEEPEST,
@@ -33,7 +32,8 @@ from cranfield.options import is_whole
 from cranfield.render.numbers import number_of, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table, paragraphs, to_html
-from cranfield.scores import shown
+from cranfield.scoring.evaluate import ideals_of
+from cranfield.scoring.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
 _LAST = 2  # of these, at the end

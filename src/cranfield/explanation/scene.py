@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cranfield.cached import cached_property
+from cranfield.arrays.ranked import Ints
+from cranfield.data.judge import Meeting, by_grade, judge
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Ranking, Run
 from cranfield.errors import InputError
 from cranfield.formats.block import Progress
-from cranfield.judge import Meeting, by_grade, judge
-from cranfield.judged import Judged
-from cranfield.judging import Judging
+from cranfield.lazy import cached_property
 from cranfield.measures.registry import nearest
-from cranfield.qrels import Qrels
-from cranfield.ranked import Ints
-from cranfield.runs import Ranking, Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from cranfield.completions import reachable_grade
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.data.judge import by_grade
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Ties
+from cranfield.data.run import Ranking
 from cranfield.explanation.scene import Scene, graded
-from cranfield.judge import by_grade
-from cranfield.judged import Judged
-from cranfield.judging import Ties
 from cranfield.measures import Measure
-from cranfield.ranked import Floats, Ints
-from cranfield.runs import Ranking
-from cranfield.variants import reranked, values_of
+from cranfield.scoring.completions import reachable_grade
+from cranfield.scoring.variants import reranked, values_of
 
 FIRST = 100  # ranks of which two are swapped, or a document moved
 DEEPEST = 1000  # rank down to which a judgment is tried

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.derivation import UNKNOWN, Derived, Recording
+from cranfield.arrays.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+from cranfield.arrays.trace import UNKNOWN, Derived, Recording
+from cranfield.data.judged import Groups, Judged
+from cranfield.data.preferences import Counted, Preferences
 from cranfield.explanation.expressions import OF_UNKNOWN_ORIGIN
-from cranfield.explanation.following import base_of, documents_of, subset_of
-from cranfield.judged import Groups, Judged
-from cranfield.preferences import Counted, Preferences
-from cranfield.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+from cranfield.explanation.follow import base_of, documents_of, subset_of
 
 OTHER_ROWS: Mapping[Any, str] = {
     Ranked.running: "{} so far",

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.derivation import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
+from cranfield.arrays.ranked import Ranked
+from cranfield.arrays.trace import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
+from cranfield.data.judged import Judged
 from cranfield.explanation.entries import Column, Entries, Line, Ordered, Sheet, Total, Worksheet
 from cranfield.explanation.expressions import (
     ATOM,
@@ -24,7 +26,7 @@ from cranfield.explanation.expressions import (
     is_constant,
     number,
 )
-from cranfield.explanation.following import (
+from cranfield.explanation.follow import (
     base_of,
     documents_of,
     grades_of,
@@ -48,8 +50,6 @@ from cranfield.explanation.words import (
     WORDS,
     described,
 )
-from cranfield.judged import Judged
-from cranfield.ranked import Ranked
 
 _LONGEST_HEADER = 32
 

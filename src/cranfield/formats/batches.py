@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
@@ -21,8 +23,6 @@ from cranfield.formats.columns import (
     understood,
 )
 from cranfield.formats.values import spoilt, whole_numbers
-from cranfield.ids import Ids, decode
-from cranfield.ranked import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.source import Source
-from cranfield.ids import Ids
-from cranfield.ranked import Floats, Ints
 from cranfield.render.numbers import number_of
 
 LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow

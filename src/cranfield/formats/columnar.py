@@ -6,14 +6,14 @@ from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, printable
 from cranfield.formats.batches import NamedColumns
 from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
-from cranfield.formats.writing import NotTextError, named_columns, number_column
-from cranfield.ids import Ids
+from cranfield.formats.write import NotTextError, named_columns, number_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Role
 from cranfield.formats.columns import (
@@ -38,8 +39,7 @@ from cranfield.formats.text import (
     read_csv,
 )
 from cranfield.formats.values import NUMBER
-from cranfield.formats.writing import joined_text, named_columns
-from cranfield.ids import Ids
+from cranfield.formats.write import joined_text, named_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

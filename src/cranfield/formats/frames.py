@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
 from cranfield.formats.block import Errors, Load, Progress, Role
@@ -15,7 +16,6 @@ from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_colu
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
 from cranfield.formats.values import is_number
-from cranfield.ids import Ids, decode, held_once
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
+from cranfield.arrays.ids import decode
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Progress, Rows
 from cranfield.formats.objects import Grouping, Groups, Weights
@@ -13,8 +14,7 @@ from cranfield.formats.register import Format, Holds, Target, register
 from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
 from cranfield.formats.values import NUMBER, whole
-from cranfield.formats.writing import write_blank_separated
-from cranfield.ids import decode
+from cranfield.formats.write import write_blank_separated
 
 GROUPS = {
     "qrels_jg": "4 columns: query_id group doc_id grade",

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.ids import encode
 from cranfield.errors import InputError
-from cranfield.ids import encode
 
 
 def is_id(key: object) -> bool:

@@ -9,6 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import What
@@ -20,8 +22,6 @@ from cranfield.formats.register import Beginning, Format, Holds, Target, registe
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import grades_of, is_number, packed
-from cranfield.ids import Ids, decode
-from cranfield.ranked import Floats, Ints
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object whose first value is a list.

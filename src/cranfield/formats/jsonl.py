@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
+from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, take_columns, understood
@@ -15,8 +16,7 @@ from cranfield.formats.lines import Lines, Record
 from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
-from cranfield.formats.writing import named_columns
-from cranfield.ids import Ids, decode
+from cranfield.formats.write import named_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

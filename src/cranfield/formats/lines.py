@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
@@ -31,8 +33,6 @@ from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, What, numbers_in
 from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, Bytes, query_change, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
-from cranfield.ids import Ids
-from cranfield.ranked import Floats, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.cached import cached_property
+from cranfield.arrays.ids import Ids, encode
 from cranfield.errors import InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
@@ -26,7 +26,7 @@ from cranfield.formats.block import (
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
 from cranfield.formats.values import grades_of, is_number, is_whole, scores_of
-from cranfield.ids import Ids, encode
+from cranfield.lazy import cached_property
 
 Nested = dict[str, dict[str, Any]]
 # {query: {group: [{document: level}, ...]}}, a dict for each subgroup

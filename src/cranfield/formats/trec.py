@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, What, stated_roles
@@ -22,8 +23,7 @@ from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
 from cranfield.formats.white_space import WhiteSpace
-from cranfield.formats.writing import write_blank_separated
-from cranfield.ids import decode, encode
+from cranfield.formats.write import write_blank_separated
 
 _RUN = "6 columns: query_id Q0 doc_id rank score tag"
 TREC_RUN = f"TREC run: {_RUN.partition(': ')[2]}"  # what a whole one is called

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.ranked import Floats, Ints
 
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
 WHOLE = re.compile(rb"[+-]?0{0,80}\d{1,10}")

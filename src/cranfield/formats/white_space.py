@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, What
@@ -13,7 +14,6 @@ from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
 from cranfield.formats.text import HASH, NEWLINE, Bytes, is_data, read_csv
 from cranfield.formats.values import NUMBER, WHOLE
-from cranfield.ids import Ids
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Numbers, Ranked, ratio
+from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
-from cranfield.judged import Judged
 from cranfield.measures.parameters import (
     Cutoff,
     Gains,
@@ -17,7 +18,6 @@ from cranfield.measures.parameters import (
     whole,
 )
 from cranfield.measures.registry import BY_GRADE, Bounded, Names, Traits, measure
-from cranfield.ranked import Floats, Numbers, Ranked, ratio
 
 _MOST_GRADES = 1000
 _LARGEST_TOP = 1000  # the doubles end at 2^1024

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Texts, ratio
+from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff
 from cranfield.measures.registry import NOT_OF_GRADES, Names, expected, measure
-from cranfield.ranked import Floats, Texts, ratio
 
 
 @measure(

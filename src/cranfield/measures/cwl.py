@@ -14,8 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ranked, ratio
+from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
-from cranfield.judged import DEEPEST, Judged
 from cranfield.measures.gain import check_gain, worth
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
@@ -32,7 +33,6 @@ from cranfield.measures.parameters import (
 from cranfield.measures.plan import Measure
 from cranfield.measures.registry import Linear, Names, Traits, measure
 from cranfield.measures.user_models import MODELS, Seen, UserModel, column
-from cranfield.ranked import Floats, Ranked, ratio
 
 
 @lru_cache(maxsize=256)

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
+from cranfield.data.judged import DEEPEST, Groups, Judged
 from cranfield.errors import MeasureError
-from cranfield.judged import DEEPEST, Groups, Judged
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
 from cranfield.measures.precision import average_precision, precision
 from cranfield.measures.registry import Traits, measure
-from cranfield.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
 
 Alpha = Annotated[
     float,

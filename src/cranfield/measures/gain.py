@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
+from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.judged import Judged
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
 from cranfield.measures.registry import (
     EXTREMES,
@@ -21,7 +22,6 @@ from cranfield.measures.registry import (
     measure,
 )
 from cranfield.options import is_whole
-from cranfield.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ranked, powers, ratio
+from cranfield.data.judged import Judged
 from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains, worth
 from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
 from cranfield.measures.registry import Names, Traits, measure
-from cranfield.ranked import Floats, Ranked, powers, ratio
 
 Beta = Annotated[
     float,

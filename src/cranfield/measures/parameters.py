@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield import options
+from cranfield.arrays.ranked import Ints
+from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.judged import Judged
 from cranfield.options import Check, finite
-from cranfield.ranked import Ints
 
 Parameters = Mapping[str, Any]
 

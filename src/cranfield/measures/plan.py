@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.data.judge import judge
+from cranfield.data.judged import ENDLESS, Judged
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
 from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
 from cranfield.formats.values import is_whole
-from cranfield.judge import judge
-from cranfield.judged import ENDLESS, Judged
 from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
@@ -28,9 +31,6 @@ from cranfield.measures.registry import (
     unknown_measure,
 )
 from cranfield.options import finite
-from cranfield.qrels import Qrels
-from cranfield.ranked import Floats, Ints
-from cranfield.runs import Run
 
 
 @dataclass(frozen=True, repr=False)

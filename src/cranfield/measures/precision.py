@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ints, log, log2, ratio
+from cranfield.arrays.trace import named
+from cranfield.data.judged import Judged
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
 from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
 from cranfield.options import finite
-from cranfield.ranked import Floats, Ints, log, log2, ratio
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cranfield.cached import cached_property
+from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
+from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
-from cranfield.judged import Judged
+from cranfield.lazy import cached_property
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
-from cranfield.ranked import Floats, geometric_mean, mean, total
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
@@ -48,13 +48,13 @@ class Traits:
 
     `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
     proved to be enough: "extremes", "split", "ratio", "sorted" or "every" (see
-    `cranfield.bounds`). By default they are "attained", not proved. "none": the value does not
-    depend on grades; "refused": it depends on more than grades.
+    `cranfield.scoring.bounds`). By default they are "attained", not proved. "none": the value does
+    not depend on grades; "refused": it depends on more than grades.
 
     `linear` says whether a document adds what its grade is worth, times a weight that depends on
     its rank, on how many documents were retrieved and on the parameters, and on nothing else:
     "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
-    Then the difference of two runs has bounds of its own (see `cranfield.pairs.joint_bounds`).
+    Then the difference of two runs has bounds of its own (see `cranfield.scoring.joint_bounds`).
 
     `by_grade`: of all orders of tied documents, the one by falling grade has the best value and
     the one by rising grade the worst (unjudged documents last, or first), so that ties="best" and

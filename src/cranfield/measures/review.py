@@ -4,10 +4,10 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ints, ratio
+from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
 from cranfield.measures.registry import BY_GRADE, Traits, if_whole, measure
-from cranfield.ranked import Floats, Ints, ratio
 
 Collection = Annotated[
     int,

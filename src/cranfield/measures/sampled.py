@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.derivation import named
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ranked, ratio
+from cranfield.arrays.trace import named
+from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Parameter, Rel
 from cranfield.measures.precision import SMOOTH
 from cranfield.measures.registry import Traits, measure
-from cranfield.ranked import Floats, Ranked, ratio
 
 
 @measure(

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.arrays.ranked import Floats, Ints, ratio
+from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
-from cranfield.judged import Judged
 from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
 from cranfield.measures.precision import Beta, weighted_mean
 from cranfield.measures.registry import (
@@ -19,7 +20,6 @@ from cranfield.measures.registry import (
     measure,
 )
 from cranfield.options import finite
-from cranfield.ranked import Floats, Ints, ratio
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
 _COUNT = "it is a count: it has no maximum"

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.cached import cached_property
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, log2, ratio
+from cranfield.lazy import cached_property
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
@@ -18,7 +19,6 @@ from cranfield.measures.parameters import (
     is_number,
     written,
 )
-from cranfield.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, log2, ratio
 
 # ---- what a user model sees -----------------------------------------------------------------
 

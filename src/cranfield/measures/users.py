@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.judged import Judged
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
+from cranfield.data.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
 from cranfield.measures.registry import (
@@ -17,7 +18,6 @@ from cranfield.measures.registry import (
     Traits,
     measure,
 )
-from cranfield.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 
 
 def _gain_or_none(value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Numbers only: rankings in flat columns, identifiers as words, arrays with their history."""

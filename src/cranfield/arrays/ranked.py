@@ -1,0 +1,465 @@
+"""Ranked: some documents of many rankings in flat columns, and what measures do with them.
+
+Every sum runs left to right in rank order, as trec_eval's C loops do, so that the doubles are the
+same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` and
+`np.add.reduceat` add pairwise and differ in the last bits of most queries (tests pin both).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.trace import Recordable, step, step_of
+from cranfield.lazy import cached_property
+
+# What an array holds, for the reader: numpy's own types lose it in almost every operation.
+Ints = NDArray[Any]  # 64-bit
+Floats = NDArray[Any]  # doubles
+Bools = NDArray[Any]
+Texts = NDArray[Any]  # objects
+Numbers = NDArray[Any]  # whole numbers or doubles
+
+
+@step
+def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
+    """Divide; 0/0 is 0.
+
+    The one place where cranfield decides what a measure is for a query that gives it nothing to
+    divide by: no relevant document, or nothing retrieved. The value is 0 and the query counts in
+    the mean, as in trec_eval.
+
+    >>> ratio(np.array([1, 0]), np.array([4, 0]))
+    array([0.25, 0.  ])
+    """
+    if np.count_nonzero(denominator) == denominator.size:
+        return numerator / denominator
+    result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=result, where=denominator != 0)
+
+
+@step
+def log2(x: Numbers) -> Floats:
+    """Return the binary logarithm of x >= 1, as the C library has it.
+
+    numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
+    so that the same code would give other bits on another machine. Whole numbers are looked up.
+    """
+    if x.dtype.kind != "f":
+        size = 1024
+        while size <= _LARGEST_TABLE:
+            try:
+                return _log2_table(size).take(x)
+            except IndexError:  # cheaper than to look for the greatest beforehand
+                size *= 8
+    return _one_by_one(math.log2, x)
+
+
+@step
+def log(x: Floats) -> Floats:
+    """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(math.log, x)
+
+
+@step
+def exp(x: Floats) -> Floats:
+    """Return the exponential function of x < 709, as the C library has it: see `log2`."""
+    return _one_by_one(math.exp, x)
+
+
+def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
+    return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
+
+
+@step
+def powers(base: float, exponents: Ints) -> Floats:
+    """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
+
+    The weights of a ranking are made so, rank by rank; ** has other last bits.
+    """
+    factors = np.full(int(exponents.max(initial=0)) + 1, base)
+    factors[0] = 1.0
+    return np.multiply.accumulate(factors).take(exponents)
+
+
+@step
+def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
+    """Return what stands in a table (n,) at some places, 0 to n - 1: as these.
+
+    `words` say what that is, with {} for the place, to whoever explains the measure.
+    """
+    return table.take(at)
+
+
+@step
+def raised(x: Numbers, exponent: float) -> Floats:
+    """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(lambda one: math.pow(one, exponent), x)
+
+
+_ZERO = np.zeros(1, np.int64)
+_LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
+
+
+@lru_cache(maxsize=8)
+def _log2_table(size: int) -> Floats:
+    table = np.fromiter((math.log2(i) if i else -math.inf for i in range(size)), float, size)
+    table.setflags(write=False)
+    return table
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(eq=False)
+class Ranked(Recordable):
+    """Some documents of many rankings, query after query, best rank first. Never changed.
+
+    `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
+    within a query; `grade` (rows,) is the judged relevance.
+
+    What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
+    after `top` with several cutoffs, so that results divide by each other whatever was asked.
+
+    >>> ranked = Ranked(1, np.array([0, 0]), np.array([1, 4]), np.array([2, 1]))
+    >>> ranked.total(ranked.grade / ranked.rank), ranked.top(np.array([[1, 5]])).count()
+    (array([[2.25]]), array([[1, 2]]))
+    """
+
+    level = "row"
+
+    n_queries: int
+    query: Ints
+    rank: Ints
+    grade: Ints
+    cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
+    # What else is known of each row, by name, (rows,): "known", whether it is judged (else all
+    # are); "cost" of looking at the document; if ties="expected", "tie_first", the first rank of
+    # its score, and "tie_size", how many documents of the query have that score; of judgments that
+    # are a sample, "stratum", 0, 1, ... within the query, or "probability" of being judged.
+    columns: Mapping[str, Numbers] = field(default_factory=dict)
+
+    # ---- subsets -----------------------------------------------------------------------------
+
+    @step_of()
+    def where(self, keep: Bools) -> "Ranked":
+        """Return the rows where `keep` (rows,) is true."""
+        rows = keep.nonzero()[0]
+        return Ranked(
+            self.n_queries,
+            self.query.take(rows),
+            self.rank.take(rows),
+            self.grade.take(rows),
+            self.cutoffs,
+            self.columns and {name: each.take(rows) for name, each in self.columns.items()},
+        )
+
+    @step_of()
+    def relevant(self, rel: int = 1) -> "Ranked":
+        """Return the rows with grade >= rel."""
+        return self.once(rel, lambda: self.where(self.grade >= rel))
+
+    @step_of()
+    def top(self, k: Ints | None) -> "Ranked":
+        """Return the rows with rank <= k.
+
+        `k` is None (all rows), one cutoff for all queries (1, 1), one for each (n_queries, 1), or
+        several at once (1 or n_queries, n_cutoffs). Several only mark: the rows stay, and what is
+        returned per query then has a column for each cutoff, from the same pass over the rows.
+        """
+        if k is None:
+            return self
+        if k.shape[1] > 1:
+            return self._marked(k)
+        return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
+
+    def _marked(self, cutoffs: Ints) -> "Ranked":
+        last: Ranked | None = self.__dict__.get("_last_marked")
+        if last is None or last.cutoffs is not cutoffs:
+            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
+            last.__dict__["starts"] = self.starts  # the same rows
+            self.__dict__["_last_marked"] = last
+        return last
+
+    # ---- a value for each row ----------------------------------------------------------------
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Return the row where each query begins; one more at the end: (n_queries + 1,)."""
+        if self.n_queries == 1:
+            return np.array([0, len(self.query)])
+        starts = np.zeros(self.n_queries + 1, np.int64)
+        np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
+        return starts
+
+    @cached_property
+    def ordinal(self) -> Ints:
+        """Return 1, 2, ... within the query: (rows,)."""
+        in_all = np.arange(1, len(self.query) + 1)
+        return in_all if self.n_queries == 1 else in_all - self.starts[self.query]
+
+    @step_of()
+    def spread(self, column: Numbers) -> Numbers:
+        """Give every row its query's value: (n_queries, 1) -> (rows,)."""
+        values: Numbers = column[self.query, 0]
+        return values
+
+    @step_of()
+    def running(self, values: Numbers) -> Numbers:
+        """Add up within the query, this row included: (rows,) -> (rows,).
+
+        Whole numbers add exactly in any order, so one flat sum less an offset will do. Fractions
+        must add from the first row of their own query on.
+        """
+        if values.dtype.kind in "biu":
+            if self.n_queries == 1:
+                return values.cumsum(dtype=np.int64)
+            flat = np.zeros(len(values) + 1, np.int64)
+            np.cumsum(values, out=flat[1:])
+            return flat[1:] - flat[self.starts[self.query]]
+        return self._accumulate(np.add.accumulate, values)
+
+    def so_far(self, values: Numbers) -> Numbers:
+        """Add up the rows above within the query, this one excluded: (rows,) -> (rows,)."""
+        return self.running(values) - values
+
+    @step_of()
+    def before(self, values: Numbers) -> Floats:
+        """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
+        return self._accumulate(np.multiply.accumulate, self.above(values, 1.0))
+
+    @step_of()
+    def above(self, values: Numbers, first: float) -> Floats:
+        """Return what stands in the row above, `first` where a query begins: (rows,)."""
+        above = np.concatenate(([first], values[:-1]))[: len(values)]
+        return np.where(self.ordinal == 1, first, above)
+
+    @step_of()
+    def below(self, values: Numbers) -> Numbers:
+        """Return what stands in the row below, 0 where a query ends: (rows,) -> (rows,)."""
+        below = np.append(values[1:], 0)[: len(values)]
+        last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
+        return np.where(last, 0, below)
+
+    @step_of()
+    def remaining(self, values: Floats) -> Floats:
+        """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
+        return self._accumulate(_from_the_end, values)
+
+    @property
+    def judged(self) -> Bools:
+        """Which rows carry a judgment: (rows,). The grade of others means nothing."""
+        known: Bools | None = self.columns.get("known")
+        return np.ones(len(self.query), np.bool_) if known is None else known
+
+    @property
+    def stratum(self) -> Ints:
+        """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
+        stratum: Ints | None = self.columns.get("stratum")
+        return np.zeros(len(self.query), np.int64) if stratum is None else stratum
+
+    @property
+    def probability(self) -> Floats:
+        """The probability with which each row's document was to be judged: (rows,)."""
+        probability: Floats | None = self.columns.get("probability")
+        return np.ones(len(self.query)) if probability is None else probability
+
+    @property
+    def costs(self) -> Numbers:
+        """What it costs to look at each document: (rows,), 1 where nothing was said."""
+        return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
+
+    @property
+    def cost(self) -> Floats | None:
+        """What it costs to look at each document: (rows,); None where nothing was said."""
+        return self.columns.get("cost")
+
+    @property
+    def tie_first(self) -> Ints | None:
+        """The first rank of each row's score: (rows,); None unless ties="expected"."""
+        return self.columns.get("tie_first")
+
+    @property
+    def tie_size(self) -> Ints | None:
+        """How many documents of the query have each row's score: (rows,); None as above."""
+        return self.columns.get("tie_size")
+
+    @step_of()
+    def steps(self, values: Numbers) -> Bools:
+        """Mark the rows after which the value changes, each query's last one too: (rows,)."""
+        changes = np.append(values[1:] != values[:-1], True)[: len(values)]
+        changes[self.starts[1:][np.diff(self.starts) > 0] - 1] = True
+        return changes
+
+    @step_of("other")
+    def at(self, other: "Ranked", values: Numbers) -> Numbers:
+        """Return the values (rows,) at the ranks of another ranking's rows: (rows of other,).
+
+        That is, at the last row of the same query whose rank is not below; 0 where there is none.
+        """
+        deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
+        keys = self.query * deepest + self.rank
+        rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
+        found = rows >= self.starts[other.query]
+        return np.where(found, np.append(values, 0)[rows], 0)
+
+    @step_of()
+    def places(self, ideal: "Ranked") -> Ints:
+        """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
+
+        Behind all of a higher grade; of its own grade, the rows of this ranking stand first, in
+        its order. The ideal holds every document that this ranking holds, highest grade first.
+        """
+        top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
+        lowest = min(int(self.grade.min(initial=0)), int(ideal.grade.min(initial=0)))
+        keys, theirs = (r.query * (top - lowest + 1) + top - r.grade for r in (self, ideal))
+        order = keys.argsort(kind="stable")
+        ordered = keys[order]
+        higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
+        places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
+        return places[order.argsort()]
+
+    def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
+        """Run `accumulate` along each query by itself: (rows,) -> (rows,).
+
+        Queries of about the same length form a padded matrix, a row a query, so that the work and
+        the memory stay within twice the number of rows however uneven the lengths are.
+        """
+        if self.n_queries == 1:
+            return accumulate(values)
+        result = np.empty(len(values))
+        lengths = np.diff(self.starts)
+        classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
+        for size in np.flatnonzero(np.bincount(classes[lengths > 0])).tolist():
+            queries = np.flatnonzero(classes == size)
+            column = np.arange(int(lengths[queries].max()))
+            inside = column < lengths[queries, None]
+            rows = (self.starts[queries, None] + column)[inside]
+            padded = np.zeros(inside.shape)
+            padded[inside] = values[rows]
+            result[rows] = accumulate(padded, axis=1)[inside]
+        return result
+
+    # ---- a value for each query --------------------------------------------------------------
+
+    @step_of()
+    def total(self, values: Numbers) -> Floats:
+        """Add up (rows,) within each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return np.bincount(self.query, values, self.n_queries)[:, None]
+        return self._at_cutoffs(self.running(values))
+
+    @step_of()
+    def count(self) -> Ints:
+        """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        return self.once("count", lambda: self._ends - self.starts[:-1, None])
+
+    def once(self, name: object, reckon: Callable[[], Value]) -> Value:
+        """Return what `reckon` returns, which is asked once for each name and kept."""
+        known = self.__dict__.setdefault("_kept", {})
+        if name not in known:
+            known[name] = reckon()
+        value: Value = known[name]
+        return value
+
+    @step_of()
+    def first(self, values: Floats) -> Floats:
+        """Return the value of each query's first row: (rows,) -> (n_queries, n_cutoffs).
+
+        0 where there is none down to the cutoff.
+        """
+        if self.n_queries == 1 and self.cutoffs is None and len(values):
+            return values[:1, None]
+        return self._or_zero(values, self.starts[:-1, None])
+
+    @step_of()
+    def maximum(self, values: Floats) -> Floats:
+        """Return the greatest value of each query: (rows,) -> (n_queries, n_cutoffs).
+
+        The values are not negative; 0 where there is none down to the cutoff.
+        """
+        return self._at_cutoffs(self._accumulate(np.maximum.accumulate, values))
+
+    def _at_cutoffs(self, running: Numbers) -> Numbers:
+        if self.n_queries == 1:
+            return np.concatenate((running, _ZERO)).take(self._ends - 1)  # at -1 stands the 0
+        return self._or_zero(running, self._ends - 1)
+
+    def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
+        if len(values) == 0:
+            return np.zeros(self._ends.shape)
+        return np.where(self.count() > 0, values.take(rows, mode="clip"), 0)
+
+    @step_of()
+    def joined(self, characters: Texts) -> Texts:
+        """Write the characters (rows,) of each query one after the other, down to each cutoff."""
+        text = "".join(characters.tolist())
+        texts = np.empty(self._ends.shape, object)
+        for i, begin in enumerate(self.starts[:-1].tolist()):
+            texts[i] = [text[begin:end] for end in self._ends[i].tolist()]
+        return texts
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Return the row after the last that counts: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return self.starts[1:, None]
+        if self.n_queries == 1:
+            return self.rank.searchsorted(self.cutoffs, "right")
+        deepest = int(self.rank.max(initial=0))
+        keys = self.query * (deepest + 1) + self.rank
+        wanted = np.arange(self.n_queries)[:, None] * (deepest + 1)
+        wanted = wanted + np.minimum(self.cutoffs, deepest)
+        return np.searchsorted(keys, wanted, side="right")
+
+    def order(self, by: Floats) -> Ints:
+        """Return the rows in the order of `by` (rows,) within each query, highest first."""
+        order: Ints = np.lexsort((-by, self.query))
+        return order
+
+    @step_of()
+    def reordered(self, by: Floats) -> "Ranked":
+        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
+        order = self.order(by)
+        columns = {name: each[order] for name, each in self.columns.items()}
+        return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
+
+
+def _from_the_end(values: Floats, axis: int = 0) -> Floats:
+    return np.flip(np.add.accumulate(np.flip(values, axis), axis), axis)
+
+
+def mean(column: Floats) -> float:
+    """Return the arithmetic mean of (n,), added left to right as trec_eval adds.
+
+    The sum() of Python 3.12 and numpy's differ from it in the last bits.
+    """
+    return float(np.cumsum(column)[-1]) / len(column)
+
+
+def means(values: Floats, axis: int = 0) -> Floats:
+    """Return the `mean` of every column of values, or along another axis."""
+    found: Floats = np.cumsum(values, axis=axis).take(-1, axis=axis) / values.shape[axis]
+    return found
+
+
+def total(column: Floats) -> float:
+    """Return the sum of (n,), added left to right."""
+    return float(np.cumsum(column)[-1])
+
+
+LEAST = 1e-5  # what lower values count as in a geometric mean, as in trec_eval
+
+
+def floored_log(column: Floats) -> Floats:
+    """Return the logarithms of (n,); values below LEAST count as LEAST."""
+    return log(np.maximum(column, LEAST))
+
+
+def geometric_mean(column: Floats) -> float:
+    """Return the geometric mean of (n,); values below LEAST count as LEAST."""
+    return math.exp(mean(floored_log(column)))

@@ -1,0 +1,1 @@
+"""Two or more assessors, and what they do to orderings."""

@@ -1,0 +1,241 @@
+"""Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Union, Unpack
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
+from cranfield.assessors.agreement import Agreement
+from cranfield.assessors.judgments import agreed, agreed_of_matrix, confusion, two_judgments
+from cranfield.assessors.relabel import Relabelled, on_scale
+from cranfield.assessors.stability import Stability, stabilities
+from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.errors import MeasureError, OptionError
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged
+from cranfield.options import finite, is_whole, refuse_others, takes
+from cranfield.render.numbers import number_of
+from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.scores import Systems
+from cranfield.scoring.variants import blocks
+from cranfield.version import __version__
+
+# {(true grade, given grade): rate}, or {true grade: {given grade: rate}}
+Rates = Union[  # noqa: UP007
+    Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
+]
+
+
+@takes(AgreementSettings)
+def agreement(
+    qrels_a: QrelsLike,
+    qrels_b: QrelsLike | None = None,
+    runs: RunLike | SeveralRuns | None = None,
+    measures: MeasuresLike = "nDCG@10",
+    *,
+    confusion: Rates | None = None,
+    **options: Unpack[AgreementSettingsOptions],
+) -> Agreement:
+    """Compare two assessors' judgments, and what they make of systems.
+
+    Every number of agreement is of the queries that both qrels have; `Agreed` says what each is.
+
+    With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
+    of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
+    depends on its own judgments and on the highest grade of the scale, which is that of both qrels
+    together: so each query is scored twice, and the mixtures put these scores together.
+
+    Without a second assessor, `confusion` says how often one would give which grade to a document
+    of A's: all of A's grades are drawn anew, each from its rates, and the systems are scored under
+    each of the qrels made so. What is not judged stays so.
+
+    Args:
+        qrels_a: A's judgments, as `evaluate` takes them.
+        qrels_b: B's.
+        runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
+        measures: by which the systems are ordered; those whose value over all is a mean or a sum.
+        confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
+            rate}}; rates or counts: those of each true grade are divided by their sum.
+        **options: each option of `AgreementSettings`.
+
+    A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
+    and under B, as as many sign-flip tests of each pair would take too long.
+
+    Raises:
+        NothingSharedError: qrels without a common query, or document.
+        InputError: judgments in groups; qrels or a run that cannot be read.
+        OptionError: both or neither of qrels_b and confusion, or an option with an impossible
+            value.
+        MeasureError: a measure by which systems cannot be ordered so.
+
+    >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
+    ...                    {"q": ["e", "d"]}], "RR", mixtures=10)
+    >>> found.orderings[0].tau
+    -1.0
+
+    """
+    refuse_others(agreement, options)
+    if (qrels_b is None) == (confusion is None):
+        raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
+    settings = AgreementSettings.of(options)
+    if runs is not None:
+        check_judged(qrels_a, runs)
+    first = as_qrels(qrels_a)
+    several = None if runs is None else _several(runs)
+    recipe: dict[str, Any] = {
+        "cranfield": __version__,
+        **settings.to_dict(),
+        "confusion": None,
+    }
+    if qrels_b is not None:
+        return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
+    assert confusion is not None  # noqa: S101 - one of the two
+    return _of_rates(first, confusion, several, measures, recipe)
+
+
+def _several(runs: RunLike | SeveralRuns) -> dict[str, Run]:
+    several = several_runs(runs, "strict")
+    if several is None:
+        one = as_run(runs, "strict")  # type: ignore[arg-type] # of one
+        return {one.name: one}
+    return several
+
+
+def _of_two(
+    a: Qrels,
+    b: Qrels,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    recipe: dict[str, Any],
+) -> Agreement:
+    two = two_judgments(a, b)
+    pooled = agreed(two, recipe["rel"], pooled=True)[0]
+    each = agreed(two, recipe["rel"], pooled=False)
+    recipe["queries"] = len(two.query_ids)
+    n = len(two.query_ids)
+    are = number_of(n, "query is", "queries are")
+    notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
+    for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
+        if n:
+            are = number_of(n, "query is", "queries are")
+            text = f"{are} judged in {name} only: left out."
+            notes.append(Note("in-one", "info", text, n, name))
+    found: list[Stability] = []
+    if runs is not None:
+        top = max(a.top_grade, b.top_grade)
+        if a.top_grade != b.top_grade:
+            text = (
+                f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
+                f"ask for it take {top}."
+            )
+            notes.append(Note("highest-grade", "info", text))
+        under_a, under_b = (
+            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures))
+            for one in (a, b)
+        )
+        named = (("Under A", under_a), ("Under B", under_b))
+        notes += merged(((name, one) for name, each in named for one in each.notes), of_all=2)
+        values = _values(under_a), _values(under_b)
+        source = np.random.Generator(np.random.PCG64(recipe["seed"]))
+
+        def mixed() -> Iterator[Floats]:
+            for some in blocks(recipe["mixtures"], values[0].size):
+                from_a = source.random((some.stop - some.start, len(two.query_ids))) < 0.5
+                yield np.where(from_a[:, :, None, None], *values)
+
+        wanted = _orderable(under_a.measures)
+        found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
+    grades, matrix = confusion(two)
+    per_query = dict(zip(two.query_ids, each, strict=True))
+    return Agreement(pooled, per_query, grades, matrix, found, recipe, tuple(notes))
+
+
+def _of_rates(
+    a: Qrels,
+    rates: Rates,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    recipe: dict[str, Any],
+) -> Agreement:
+    if a.in_groups or a.columns:
+        raise OptionError(
+            "confusion=... takes one grade for each document: not judgments in groups, nor those "
+            "that are a sample"
+        )
+    there, counts = np.unique(a.grade, return_counts=True)
+    table = _nested(rates, there.tolist())
+    recipe["confusion"] = {
+        str(true): {str(g): r for g, r in row.items()} for true, row in table.items()
+    }
+    recipe["queries"] = len(a.query_ids)
+    grades = sorted({*table, *(given for row in table.values() for given in row)})
+    matrix = np.zeros((len(grades), len(grades)))
+    for true, count in zip(there.tolist(), counts.tolist(), strict=True):
+        for given, rate in table[true].items():
+            matrix[grades.index(true), grades.index(given)] = rate * count
+    found: list[Stability] = []
+    text = "B is made from A by rates: its numbers are expectations, not counts."
+    notes = [Note("expected", "info", text)]
+    if runs is not None:
+        top = max(a.top_grade, *grades)
+        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
+        notes += scored.notes
+        wanted = _orderable(scored.measures)
+        made = Relabelled(a, list(runs.values()), wanted, top)
+        batches = made.scores(table, recipe["mixtures"], recipe["seed"])
+        found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
+    pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
+    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes))
+
+
+def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
+    """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
+    found: dict[int, dict[int, float]] = {}
+    for key, value in rates.items():
+        true: Any = key
+        if isinstance(value, Mapping):
+            cells = dict(value)
+        elif isinstance(key, tuple) and len(key) == 2:
+            true, cells = key[0], {key[1]: value}
+        else:
+            raise OptionError(
+                f"confusion: {key!r:.40}: expected (true grade, given grade): rate, or true grade: "
+                "{given grade: rate}"
+            )
+        for given, rate in cells.items():
+            if not (is_whole(true) and is_whole(given)):
+                raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
+            if (finite(rate) or 0) < 0 or finite(rate) is None:
+                raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
+            found.setdefault(int(true), {})[int(given)] = float(rate)
+    for true in there:
+        if sum(found.get(true, {}).values()) <= 0:
+            raise OptionError(
+                f"confusion: the qrels have grade {true}, of which it says nothing; add the rates "
+                f"of what is given in its place, {{{true}: {{{true}: 1}}}} if it is always kept"
+            )
+    return {
+        true: {given: rate / sum(row.values()) for given, rate in row.items()}
+        for true, row in found.items()
+        if sum(row.values()) > 0
+    }
+
+
+def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
+    """Return the measures, all of which order systems by a mean over queries."""
+    for one in measures:
+        if one.definition.aggregation not in ("mean", "sum"):
+            raise MeasureError(
+                f"{one}: agreement orders systems by the mean over their queries, and this measure "
+                "has another value over all"
+            )
+    return measures
+
+
+def _values(scores: Systems) -> Floats:
+    """Return (n_queries, n_systems, n_measures)."""
+    return np.stack([one.values for one in scores.values()], axis=1)

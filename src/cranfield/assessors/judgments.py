@@ -1,0 +1,211 @@
+"""Two assessors: what two qrels say of the same queries and documents, and how far they agree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.data.qrels import Qrels
+from cranfield.errors import InputError, NothingSharedError
+
+
+@dataclass(frozen=True, eq=False)
+class TwoJudgments:
+    """Every document that either qrels judges for a query of both: flat columns.
+
+    A grade is 0 where `in_a` or `in_b` is false: such a document has none.
+
+    >>> two = two_judgments(Qrels({"q": {"d1": 2, "d2": 0}}), Qrels({"q": {"d1": 1, "d9": 1}}))
+    >>> two.both, two.a[two.both], two.b[two.both]
+    (array([ True, False, False]), array([2]), array([1]))
+    """
+
+    query_ids: Sequence[str]  # of both, in the order of their bytes
+    query: Ints  # (rows,) non-decreasing, the position in query_ids
+    a: Ints  # (rows,) grades
+    b: Ints  # (rows,)
+    in_a: Bools  # (rows,) whether the document is judged there
+    in_b: Bools  # (rows,)
+    queries_only_a: int
+    queries_only_b: int
+
+    @property
+    def both(self) -> Bools:
+        """Which documents are judged in both: (rows,)."""
+        found: Bools = self.in_a & self.in_b
+        return found
+
+
+def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
+    """Match two qrels by query and document.
+
+    Raises InputError for judgments in groups, NothingSharedError if no query, or no document of a
+    query, is judged in both.
+    """
+    for name, one in (("first", a), ("second", b)):
+        if one.in_groups:
+            raise InputError(
+                f"the {name} qrels are judgments in groups: agreement takes one grade for each "
+                "document"
+            )
+    shared = sorted(a.codes.keys() & b.codes.keys())
+    if not shared:
+        raise NothingSharedError(
+            f"the two qrels share no query: the first has {a.query_ids[0]!r}, the second "
+            f"{b.query_ids[0]!r}",
+            hint="Check that both name queries in the same way.",
+        )
+    queries = np.concatenate([_positions(one, shared)[one.query] for one in (a, b)])
+    kept = np.flatnonzero(queries >= 0)
+    doc = Ids.joined([a.docs, b.docs]).numbers()
+    order = kept[np.lexsort((doc[kept], queries[kept]))]
+    query, doc, grade = queries[order], doc[order], np.concatenate((a.grade, b.grade))[order]
+    from_b = order >= len(a)
+    begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
+    row, first = np.cumsum(begins) - 1, query[begins]
+    (in_a, ours), (in_b, theirs) = (
+        _column(row[rows], grade[rows], len(first)) for rows in (~from_b, from_b)
+    )
+    if not (in_a & in_b).any():
+        raise NothingSharedError(
+            f"the two qrels share {len(shared):,} of their queries, but judge no document of these "
+            "both",
+            hint="Check that both name documents in the same way.",
+        )
+    return TwoJudgments(
+        [a.query_ids[a.codes[one]] for one in shared],
+        first,
+        ours,
+        theirs,
+        in_a,
+        in_b,
+        len(a.query_ids) - len(shared),
+        len(b.query_ids) - len(shared),
+    )
+
+
+def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
+    """Return which of n rows have a grade, and it, 0 elsewhere."""
+    there, column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    there[rows], column[rows] = True, grade
+    return there, column
+
+
+def _positions(qrels: Qrels, shared: Sequence[bytes]) -> Ints:
+    """Return where each query stands among the shared ones, -1 if nowhere."""
+    found = np.full(len(qrels.query_ids), -1)
+    found[[qrels.codes[one] for one in shared]] = np.arange(len(shared))
+    return found
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """How far two qrels agree, on one query or on all together.
+
+    Of the documents judged in both: the share that both call relevant or both do not (`agreement`),
+    Cohen's `kappa` of that, the share with the `same_grade`, kappa of grades with quadratic weights
+    (`weighted_kappa`), and the `overlap` of the relevant ones, those that both call relevant by
+    those that either does. `overlap_all` is that over all documents that either judges, one that is
+    not judged being not relevant. None is what has no value: nothing judged or relevant, or, for
+    kappa, an agreement that chance alone would give.
+    """
+
+    both: int | float  # documents judged in both
+    only_a: int
+    only_b: int
+    relevant_a: int | float  # of those that a judges
+    relevant_b: int | float
+    agreement: float | None
+    kappa: float | None
+    same_grade: float | None
+    weighted_kappa: float | None
+    overlap: float | None
+    overlap_all: float | None
+
+
+def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
+    """Return the agreement on each query, or on all documents of all queries together."""
+    n = 1 if pooled else len(two.query_ids)
+    query = np.zeros_like(two.query) if pooled else two.query
+    both, a, b = two.both, two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
+
+    def count(rows: Bools) -> Ints:
+        return np.bincount(query[rows], minlength=n)
+
+    counts = (count(both), count(two.in_a & ~two.in_b), count(two.in_b & ~two.in_a))
+    columns = [
+        *(one.tolist() for one in (*counts, count(a), count(b))),
+        _share(count(both & (a == b)), counts[0]),
+        _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n),
+        _share(count(both & (two.a == two.b)), counts[0]),
+        _kappa(query[both], two.a[both] * 1.0, two.b[both] * 1.0, n),
+        _share(count(both & a & b), count(both & (a | b))),
+        _share(count(a & b), count(a | b)),
+    ]
+    return [Agreed(*row) for row in zip(*columns, strict=True)]
+
+
+def agreed_of_matrix(grades: Sequence[int], matrix: Floats, rel: int) -> Agreed:
+    """Return the agreement of two assessors who both judge what a confusion matrix counts.
+
+    `matrix` is (n_grades, n_grades): rows are the first one's grades, columns the second's.
+
+    >>> agreed_of_matrix([1, 0], np.array([[20, 5], [10, 15]]), rel=1).kappa
+    0.4
+    """
+    weight = matrix.ravel() * 1.0
+    first, second = (one.ravel() for one in np.meshgrid(grades, grades, indexing="ij"))
+    a, b, query = first >= rel, second >= rel, np.zeros(len(weight), np.int64)
+
+    def total(cells: Bools) -> Floats:
+        return np.array([weight[cells].sum()])
+
+    n, overlap = total(weight >= 0), _share(total(a & b), total(a | b))[0]
+    return Agreed(
+        float(n[0]),
+        0,
+        0,
+        float(total(a)[0]),
+        float(total(b)[0]),
+        _share(total(a == b), n)[0],
+        _kappa(query, a * 1.0, b * 1.0, 1, weight)[0],
+        _share(total(first == second), n)[0],
+        _kappa(query, first * 1.0, second * 1.0, 1, weight)[0],
+        overlap,
+        overlap,
+    )
+
+
+def confusion(two: TwoJudgments) -> tuple[list[int], Ints]:
+    """Return the grades and how often they met: (n_grades, n_grades), rows of the first qrels."""
+    a, b = two.a[two.both], two.b[two.both]
+    grades = np.unique(np.concatenate((a, b)))
+    n = len(grades)
+    cells = np.searchsorted(grades, a) * n + np.searchsorted(grades, b)
+    return grades.tolist(), np.bincount(cells, minlength=n * n).reshape(n, n)
+
+
+def _share(part: Floats, whole: Floats) -> list[float | None]:
+    """Divide; None where there is nothing to divide by."""
+    pairs = zip(part.tolist(), whole.tolist(), strict=True)
+    return [numerator / denominator if denominator else None for numerator, denominator in pairs]
+
+
+def _kappa(
+    query: Ints, a: Floats, b: Floats, n: int, weight: Floats | None = None
+) -> list[float | None]:
+    """Return kappa with quadratic weights of each query's grades; of 0 and 1, Cohen's own.
+
+    1 - (the mean squared difference) / (that of every a with every b), as sums of whole numbers:
+    Cohen, Educational and Psychological Measurement 1960; Psychological Bulletin 1968.
+    """
+    weight = np.ones(len(a)) if weight is None else weight
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(query, weight * values, n)
+
+    count = total(np.ones(len(a)))
+    by_chance = count * total(a * a) + count * total(b * b) - 2 * total(a) * total(b)
+    return _share(by_chance - count * total((a - b) ** 2), by_chance)

@@ -1,0 +1,233 @@
+"""Stability: what other judgments, and many mixtures of them, leave of an ordering of systems."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, mean, means
+from cranfield.comparison.products import product
+from cranfield.comparison.significance import t_p
+from cranfield.measures import Measure
+from cranfield.orderings.coefficients import kendall, rounded
+from cranfield.render.numbers import or_none
+
+
+@dataclass(frozen=True)
+class SystemPair:
+    """Two systems under A, under B and under the mixtures of both.
+
+    A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
+    where that has none. `change` is `difference_a - difference_b`, and `p_change` the p of it, over
+    the queries' differences under A minus those under B: whether A and B see the two systems
+    differently, which `p_a` and `p_b` on different sides of alpha do not show (Gelman & Stern, The
+    American Statistician 2006). `same_sign` and `same_verdict` are shares of the mixtures: where
+    the difference has the sign that it has under A, and where it is significant if and only if it
+    is under A, in the same direction.
+    """
+
+    left: str
+    right: str
+    difference_a: float
+    difference_b: float | None
+    p_a: float | None
+    p_b: float | None
+    change: float | None
+    p_change: float | None
+    same_sign: float
+    same_verdict: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """What other judgments leave of the ordering of systems by one measure.
+
+    The systems stand as A orders them, the best first, and the left of a pair before the right.
+    Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
+    mixture, but for those where one of the two ties all systems and there is none.
+    """
+
+    measure: str
+    systems: Sequence[str]
+    mean_a: Floats
+    mean_b: Floats | None
+    mean_mixed: Floats
+    low: Floats
+    high: Floats
+    pairs: Sequence[SystemPair]
+    tau: float | None  # of A's ordering and B's
+    swapped: int | None  # pairs that stand the other way round under B
+    swapped_significant: int | None  # of these, significant under A and under B
+    taus: Sequence[float]
+
+    @property
+    def mean_tau(self) -> float | None:
+        """The mean of tau over the mixtures; None where no mixture has one."""
+        return mean(np.array(self.taus)) if self.taus else None
+
+    @property
+    def min_tau(self) -> float | None:
+        """The lowest tau of any mixture; None where no mixture has one."""
+        return min(self.taus, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        systems = [
+            {
+                "system": name,
+                "mean_a": float(self.mean_a[i]),
+                "mean_b": None if self.mean_b is None else float(self.mean_b[i]),
+                "mean_mixed": float(self.mean_mixed[i]),
+                "low": float(self.low[i]),
+                "high": float(self.high[i]),
+            }
+            for i, name in enumerate(self.systems)
+        ]
+        return {
+            "measure": self.measure,
+            "tau": self.tau,
+            "swapped": self.swapped,
+            "swapped_significant": self.swapped_significant,
+            "mean_tau": self.mean_tau,
+            "min_tau": self.min_tau,
+            "systems": systems,
+            "pairs": [asdict(pair) for pair in self.pairs],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """Systems under some qrels: means (n_qrels, n_systems), of pairs (n_qrels, n_pairs)."""
+
+    means: Floats
+    differences: Floats
+    p: Floats  # NaN where there is none
+
+    @property
+    def signs(self) -> Floats:
+        """1 where the left system has more, -1 where the right one has, 0 for a tie."""
+        return np.sign(self.differences)
+
+    def verdicts(self, alpha: float) -> Floats:
+        """Return 1, -1, or 0 where a difference is not significant."""
+        return np.where(self.p <= alpha, self.signs, 0.0)
+
+
+def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
+    """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
+
+    The variance of a difference is that of the two systems, less twice their covariance: one
+    product for all pairs. Each query's mean is taken away first, which changes no difference.
+    """
+    n = values.shape[1]
+    found = means(values, axis=1)
+    differences = found[:, left] - found[:, right]
+    differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
+    centred = values - values.mean(axis=2, keepdims=True)
+    centred -= centred.mean(axis=1, keepdims=True)
+    products = product(centred.transpose(0, 2, 1), centred)
+    own = np.diagonal(products, axis1=1, axis2=2)
+    squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
+    varies = squares > 1e-12 * (own[:, left] + own[:, right])
+    if n < 2:
+        return _Looked(found, differences, np.full(differences.shape, np.nan))
+    error = np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1)))
+    return _Looked(found, differences, t_p(differences, error, n - 1))
+
+
+def stabilities(
+    measures: Sequence[Measure],
+    systems: Sequence[str],
+    a: Floats,
+    b: Floats | None,
+    batches: Iterable[Floats],
+    alpha: float,
+) -> list[Stability]:
+    """Look at the systems under A, under B, and under mixtures of both, by each measure.
+
+    `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
+    n_systems, n_measures).
+    """
+    left, right = np.triu_indices(len(systems), 1)
+    totals = np.cumsum(a, axis=0)[-1]
+    ranks = []
+    for one, merits in zip(measures, totals.T, strict=True):
+        rising = one.definition.higher_is_better
+        ranks.append(np.argsort(-merits if rising else merits, kind="stable"))
+
+    def looked(values: Floats, k: int) -> _Looked:
+        # The same layout, and so the same bits, however many there are.
+        return _looked(np.ascontiguousarray(values[:, :, ranks[k], k]), left, right)
+
+    under_a = [looked(a[None], k) for k in range(len(measures))]
+    mixed: list[list[Floats]] = [[] for _ in measures]
+    taus: list[list[float | None]] = [[] for _ in measures]
+    same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
+    for batch in batches:
+        for k, ours in enumerate(under_a):
+            found = looked(batch, k)
+            mixed[k].append(found.means)
+            taus[k] += [kendall(ours.means[0], row).tau_b for row in found.means]
+            same[k, 0] += np.count_nonzero(found.signs == ours.signs, axis=0)
+            alike = found.verdicts(alpha) == ours.verdicts(alpha)
+            same[k, 1] += np.count_nonzero(alike, axis=0)
+    return [
+        _stability(
+            str(measure),
+            [systems[i] for i in ranks[k].tolist()],
+            under_a[k],
+            None if b is None else looked(b[None], k),
+            None if b is None else looked((a - b)[None], k),
+            np.concatenate(mixed[k]),
+            [tau for tau in taus[k] if tau is not None],
+            same[k],
+            alpha,
+        )
+        for k, measure in enumerate(measures)
+    ]
+
+
+def _stability(
+    measure: str,
+    systems: Sequence[str],
+    a: _Looked,
+    b: _Looked | None,
+    change: _Looked | None,
+    mixed: Floats,
+    taus: Sequence[float],
+    same: Ints,
+    alpha: float,
+) -> Stability:
+    left, right = np.triu_indices(len(systems), 1)
+    nothing = [None] * len(left)
+    columns = [
+        [systems[i] for i in left.tolist()],
+        [systems[i] for i in right.tolist()],
+        a.differences[0].tolist(),
+        nothing if b is None else b.differences[0].tolist(),
+        list(map(or_none, a.p[0])),
+        nothing if b is None else list(map(or_none, b.p[0])),
+        nothing if change is None else change.differences[0].tolist(),
+        nothing if change is None else list(map(or_none, change.p[0])),
+        *(same / len(mixed)).tolist(),
+    ]
+    tau = swapped = significant = None
+    if b is not None:
+        both = kendall(a.means[0], b.means[0])
+        tau, swapped = both.tau_b, both.discordant
+        significant = int(np.count_nonzero(a.verdicts(alpha) * b.verdicts(alpha) < 0))
+    return Stability(
+        measure,
+        systems,
+        a.means[0],
+        None if b is None else b.means[0],
+        mixed.mean(axis=0),
+        mixed.min(axis=0),
+        mixed.max(axis=0),
+        [SystemPair(*row) for row in zip(*columns, strict=True)],
+        tau,
+        swapped,
+        significant,
+        taus,
+    )

@@ -1,0 +1,148 @@
+"""Bounded: a test of mean differences that holds for any number of queries, and at every look.
+
+All that it takes is that a query's score has a least and a greatest value. Against the claim that
+the mean difference is at most some bound, a gambler who owns 1 puts a share of it on every query's
+difference to be above the bound. If the claim is true, the game is fair or worse, so that the
+wealth reaches 1 / alpha with a chance of at most alpha, however many queries there are and however
+often one looks (Ville 1939). Which share is best is not known beforehand: the wealth is split
+evenly among BETS shares (Waudby-Smith & Ramdas, JRSS-B 2024; Orabona & Jun, IEEE Transactions on
+Information Theory 2024; the mixture is Cover's universal portfolio, Mathematical Finance 1991).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.products import product
+
+BETS = 100
+_CELLS = 1_000_000
+_SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything
+_FAR = 1e9  # times the range: a limit this far away is none
+_NEAR = 1e-12  # times the range: how near a limit is found
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a query's difference may lie from a bound that it is held against.
+
+    Scores are from `low` to `high`. Differences are the system's score minus the baseline's; turned
+    where less is better (`rising` is False). If `whole` is None, a bound is the same for every
+    query. Otherwise it is a share of the baseline's score, of which `whole`, above 0, is the mean;
+    scores are then 0 at least.
+    """
+
+    low: float
+    high: float
+    rising: bool = True
+    whole: float | None = None
+
+    def ends(self, bound: float) -> tuple[float, float]:
+        """Return the least and the greatest value that a difference less the bound may have."""
+        if self.whole is None:
+            size = self.high - self.low
+            return -size - bound, size - bound
+        if self.rising:  # new - kept * old
+            kept = 1 + bound / self.whole
+            return self.low - kept * self.high, self.high - kept * self.low
+        kept = 1 - bound / self.whole  # kept * old - new
+        return kept * self.low - self.high, kept * self.high - self.low
+
+
+def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
+    """Return the logarithm of what betting on a mean above 0 has made of 1.
+
+    `values` (n,) are each at least `least`, which is below 0, and occur `counts` (n,) times, else
+    once. With every share of 1 / -least, the wealth is the mean of prod(1 + share * values).
+
+    >>> import numpy as np
+    >>> round(float(np.exp(wealth(np.full(50, 0.02), -0.98))), 10)
+    1.7313385953
+    """
+    if least >= 0:  # the claim is not even possible
+        return math.inf
+    often = (np.ones(len(values)) if counts is None else counts.astype(np.float64))[:, None]
+    step = max(1, _CELLS // max(1, len(values)))
+    made = np.concatenate(
+        [
+            product(np.log1p(_SHARES[begin : begin + step, None] * (values / -least)), often)[:, 0]
+            for begin in range(0, BETS, step)
+        ]
+    )
+    most = float(made.max())
+    return most + math.log(float(np.exp(made - most).mean()))
+
+
+def bounded(
+    differences: Floats, bounds: Floats, reach: Reach, alpha: float, weights: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Hold mean differences against bounds from either side, as `one_sided` of the flips does.
+
+    `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs), `weights` (n_queries,) as
+    `one_sided` takes them, where `reach.whole` is stated. Returns the limits (n_pairs,), each at
+    level 1 - alpha, and the p-values of means of at most the bounds, and of at least the bounds,
+    (n_bounds, n_pairs). A bound is below the lower limit, or above the upper one, if and only if
+    its p-value is at most alpha.
+    """
+    found = []
+    for column, of_column in zip(differences.T, bounds.T, strict=True):
+        one = _Column.of(column, weights, reach)
+        for sign in (1, -1):
+            made = [one.wealth(sign, bound) for bound in of_column.tolist()]
+            p = np.array([math.exp(-max(0.0, value)) for value in made])
+            p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
+            limit = one.limit(sign, alpha)
+            # But for rounding: a bound that is not rejected is on this side of the limit.
+            limits = np.where(p > alpha, sign * of_column, np.inf)
+            found.append((sign * min(sign * limit, limits.min(initial=np.inf)) + 0.0, p))
+    above, below = found[::2], found[1::2]
+    return (
+        np.array([limit for limit, _ in above]),
+        np.array([limit for limit, _ in below]),
+        np.array([p for _, p in above]).T.reshape(bounds.shape),
+        np.array([p for _, p in below]).T.reshape(bounds.shape),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One system's differences, equal ones together."""
+
+    values: Floats  # (n_values,)
+    weights: Floats
+    counts: Ints
+    reach: Reach
+
+    @classmethod
+    def of(cls, differences: Floats, weights: Floats | None, reach: Reach) -> "_Column":
+        both = np.stack((differences, np.ones(len(differences)) if weights is None else weights))
+        kept, counts = np.unique(both, axis=1, return_counts=True)
+        return cls(kept[0], kept[1], counts, reach)
+
+    def wealth(self, sign: int, bound: float) -> float:
+        """Return the wealth's logarithm against a mean of at most the bound; at least, if -1."""
+        ends = self.reach.ends(bound)
+        least = ends[0] if sign > 0 else -ends[1]
+        return wealth(sign * (self.values - bound * self.weights), least, self.counts)
+
+    def limit(self, sign: int, alpha: float) -> float:
+        """Return the bound nearest to the mean that the test does not reject, by bisection."""
+        enough = -math.log(alpha)
+        # At the mean, no bet has made anything: a product of factors of mean 1 is 1 at most.
+        kept = float((self.values * self.counts).sum()) / int(self.counts.sum())
+        step = self.reach.high - self.reach.low
+        refused = kept - sign * step
+        while self.wealth(sign, refused) < enough:
+            step *= 2
+            if step > _FAR * (self.reach.high - self.reach.low):
+                return -sign * math.inf
+            kept, refused = refused, refused - sign * step
+        while abs(kept - refused) > _NEAR * (self.reach.high - self.reach.low):
+            middle = (kept + refused) / 2
+            if self.wealth(sign, middle) < enough:
+                kept = middle
+            else:
+                refused = middle
+        return kept

@@ -1,0 +1,324 @@
+"""Verdicts: what gate returns, and its tables."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, get_args
+
+import numpy as np
+
+from cranfield.arrays.ranked import floored_log
+from cranfield.comparison.doubts import FEW
+from cranfield.comparison.flips import Flips
+from cranfield.comparison.noninferiority import Asked, Outcome
+from cranfield.comparison.result import Scale
+from cranfield.notes import Note, around
+from cranfield.render.numbers import number, percent, probability, queries_of, signed
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, legend, wanted
+
+_WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query on which a system scores otherwise than the baseline.
+
+    `difference` is turned where less is better: above 0 is better.
+    """
+
+    query_id: str
+    baseline: float
+    score: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one system under one measure.
+
+    Differences are the system's minus the baseline's; where less is better (`turned`), the other
+    way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
+    "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
+    two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
+    which the system scores otherwise; `changes` are these queries, the worst first: all of them if
+    they are fewer than 10, else some.
+
+    `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
+    where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
+    equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
+    no test. The limits and the p-values never contradict each other.
+
+    >>> from cranfield import gate
+    >>> runs = ["demo/bm25.run", "demo/dense.run"]
+    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
+    >>> verdict = found["dense", "nDCG@10"]
+    >>> str(verdict), verdict.n, round(verdict.difference, 4), round(verdict.lower, 4)
+    ('PASS, better', 40, 0.2131, 0.1526)
+    """
+
+    system: str
+    measure: str
+    outcome: Outcome
+    better: bool  # shown to be above 0
+    worse: bool  # shown to be below 0
+    n: int  # queries
+    changed: int  # of these
+    mean: float
+    baseline_mean: float
+    difference: float
+    sd: float | None  # of the queries' differences
+    margin: float
+    lower: float | None
+    upper: float | None
+    p: float | None
+    p_worse: float | None
+    queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
+    turned: bool
+    scale: Scale
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        if self.outcome == "PASS" and not self.changed:
+            return f"PASS, identical on {'all ' * (self.n > 1)}{queries_of(self.n)}"
+        if self.outcome == "PASS" and self.worse:
+            return "PASS, worse by less than the margin"
+        if self.outcome == "PASS" and self.better:
+            return "PASS, better"
+        return self.outcome
+
+    def compared(self, change: Change) -> float:
+        """Return a query's difference as it is compared: of logarithms if `scale` is "ratio"."""
+        if self.scale == "difference":
+            return change.difference
+        old, new = floored_log(np.array([change.baseline, change.score])).tolist()
+        return float(old - new if self.turned else new - old)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gate(Shown):
+    """The verdicts on every system under every measure, and how they were found.
+
+    In a test, `assert found.outcome == "PASS", str(found)` says all of it where it fails.
+
+    >>> from cranfield import gate
+    >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
+    >>> found = gate("demo/qrels.txt", runs, "nDCG@10", baseline="bm25", margin=0.02)
+    >>> found.outcome, found.outcomes
+    ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
+    """
+
+    header = tuple(one.name for one in fields(Verdict) if one.name != "changes")
+
+    verdicts: tuple[Verdict, ...]
+    baseline: str
+    notes: tuple[Note, ...]
+    recipe: Mapping[str, Any]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
+        found: dict[str, Outcome] = {}
+        for one in self.verdicts:
+            found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
+        return found
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst outcome of all systems."""
+        return _worst(*self.outcomes.values())
+
+    def __getitem__(self, key: tuple[str, str]) -> Verdict:
+        for one in self.verdicts:
+            if (one.system, one.measure) == key:
+                return one
+        known = ", ".join(str((one.system, one.measure)) for one in self.verdicts)
+        raise KeyError(f"{key} was not judged; these were: {known}")
+
+    def tables(self) -> list[Table]:
+        """Return a row for each system and measure; then the queries that changed, if kept."""
+        changes = _changes_table(self)
+        return [_verdicts_table(self), *([changes] if changes.rows else [])]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each system and measure: all of its Verdict but the queries."""
+        return self._dicts([getattr(one, name) for name in self.header] for one in self.verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with everything that is needed to repeat it."""
+        return {
+            "outcome": self.outcome,
+            "outcomes": self.outcomes,
+            "baseline": self.baseline,
+            "verdicts": [asdict(one) for one in self.verdicts],
+            "notes": [one.to_dict() for one in self.notes],
+            "recipe": dict(self.recipe),
+        }
+
+
+def _worst(*outcomes: Outcome) -> Outcome:
+    return max(outcomes, key=_WORST_LAST.index)
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def _verdicts_table(found: Gate) -> Table:
+    """Return a row for each system and measure; of several measures, one for all of them."""
+    verdicts = found.verdicts
+    several = len(verdicts) > len(found.outcomes)
+    columns = wanted(_columns(found))
+    rows: list[list[str]] = []
+    rules = set()
+    for system, outcome in found.outcomes.items():
+        rules.add(len(rows))
+        rows += [
+            [one.system, one.measure, *(column.cell(one) for column in columns)]
+            for one in verdicts
+            if one.system == system
+        ]
+        if several:
+            rows.append([system, "all", outcome, *[""] * (len(columns) - 1)])
+    said = legend(columns)
+    if several:
+        said.append("all: every measure must pass; that needs no correction for their number.")
+    if any(one.lower is None and not one.changed for one in verdicts):
+        said.append("-: no query differs, so that there is nothing to test.")
+    return Table(
+        ["system", "measure", *(one.heading for one in columns)],
+        rows,
+        around(said, found.notes),
+        3,
+        rules=frozenset(rules - {0} if several else ()),
+        title=_title(found),
+    )
+
+
+def _columns(found: Gate) -> Iterator[Column]:
+    """Yield the columns of the verdicts, behind system and measure: a cell shows a Verdict."""
+    recipe, verdicts = found.recipe, found.verdicts
+
+    def among(measures: Callable[[Verdict], bool]) -> str:
+        return ", ".join(dict.fromkeys(one.measure for one in verdicts if measures(one)))
+
+    rule, of_p = _rules(found)
+    such = "another" if recipe["equivalence"] else "a lower"
+    few = any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded"
+    yield Column("verdict", str, rule)
+    yield Column(
+        "changed",
+        lambda one: f"{one.changed:,}",
+        f"Where fewer than {FEW} queries differ, no system with {such} mean passes." if few else "",
+    )
+    turned = among(lambda one: one.turned)
+    yield Column(
+        "mean",
+        lambda one: number(one.mean),
+        f"{turned}: less is better; differences are turned: + is better." if turned else "",
+    )
+    ratios = among(lambda one: one.scale == "ratio")
+    said = f"{ratios}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
+    if any(one.scale == "difference" for one in verdicts):
+        said += " Their bounds are ratios, too: that of the margin, and 1 in the place of 0."
+    yield Column("diff", lambda one: _shown(one, one.difference), said if ratios else "")
+    limited = all(None not in (one.lower, one.upper) or not one.changed for one in verdicts)
+    yield Column("lower", lambda one: _shown(one, one.lower), "" if limited else _no_limit(recipe))
+    yield Column("upper", lambda one: _shown(one, one.upper))
+    if any(one.p is None and one.lower is not None for one in verdicts):
+        of_p += "\np -: differences that do not vary have no t test; their limits are the mean."
+    yield Column("p", lambda one: probability(one.p), of_p)
+    yield Column(
+        "needed",
+        lambda one: f"{one.queries_needed:,}" if one.queries_needed else "",
+        f"needed: queries, so that a system as good as {found.baseline} passes 4 times in 5.",
+        any(one.queries_needed is not None for one in verdicts),
+    )
+
+
+def _changes_table(found: Gate) -> Table:
+    """Return the queries that changed, the worst of each verdict first."""
+    rows: list[list[str]] = []
+    rules = set()
+    for one in found.verdicts:
+        rules.add(len(rows))
+        for change in one.changes:
+            scores = number(change.baseline), number(change.score)
+            row = [*(one.system, one.measure, change.query_id), *scores]
+            rows.append([*row, _shown(one, one.compared(change))])
+    header = ["system", "measure", "query_id", found.baseline, "score", "difference"]
+    title = ["The queries that changed, the worst first"]
+    return Table(header, rows, [], 3, rules=frozenset(rules - {0, len(rows)}), title=title)
+
+
+def _rules(found: Gate) -> tuple[str, str]:
+    """Return the lines that say when a system passes and fails, and the line on p."""
+    least, most, none, true = "-margin", "margin", "0", "difference"
+    if all(one.scale == "ratio" for one in found.verdicts):
+        margin = found.verdicts[0].margin
+        least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
+        none, true = "x1", "ratio"
+    if found.recipe["equivalence"]:
+        beyond = f"{least} or less, or {most} or more"
+        return (
+            f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}."
+            "\nUNDECIDED: neither.",
+            f"p: how likely so small a difference is at most, if the true {true} is {beyond}.",
+        )
+    return (
+        f"PASS: lower > {least}: a loss of the margin is ruled out."
+        f"\nFAIL: not so, and upper < {none}: significantly worse. UNDECIDED: neither.",
+        f"p: how likely so good a result is at most, if the true {true} is {least} or less.",
+    )
+
+
+def _no_limit(recipe: Mapping[str, Any]) -> str:
+    """Return why a limit is missing."""
+    n, test = recipe["n_queries"], recipe["test"]
+    if test == "t":
+        return "-: no limit: so few differences, which do not vary, show nothing to a t test."
+    drawn = Flips(n, recipe["flips"]) if test == "randomization" else None
+    asked = Asked(recipe["equivalence"], recipe["alpha"], test, drawn)
+    if asked.least(n) > asked.alpha:
+        few = "queries, or flips," if drawn else "queries"
+        return (
+            f"-: no limit: so few {few} cannot give a p of {recipe['alpha']:g} or less, whatever "
+            "the differences."
+        )
+    return (
+        "-: no limit: the baseline's scores vary so much that no share of its mean, however "
+        "different, is ruled out on this side."
+    )
+
+
+def _title(found: Gate) -> list[str]:
+    """Return what to say above the table: what is compared with what, and how."""
+    recipe, n = found.recipe, found.recipe["n_queries"]
+    how = {"t": "paired t test", "bounded": "bounded test"}.get(recipe["test"], "")
+    if recipe["test"] == "randomization":
+        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
+        how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
+    level = f"one-sided {percent(1 - recipe['alpha'])} limits"
+    margins = {}
+    for one in found.verdicts:
+        share = str(recipe["margin"]).strip() if str(recipe["margin"]).strip()[-1] == "%" else ""
+        size = (
+            f"a ratio of {math.exp(-one.margin):g}" if one.scale == "ratio" else f"{one.margin:.4g}"
+        )
+        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}"
+        said += f" ({share})" if share else ""
+        if recipe["test"] == "bounded":
+            low, high = recipe["ranges"][one.measure]
+            said += f", scores from {low:g} to {high:g}"
+        margins[one.measure] = said
+    return [
+        f"Differences from {found.baseline}, {queries_of(n)}, {level}, {how}",
+        f"{found.baseline}: {'; '.join(margins.values())}",
+    ]
+
+
+def _shown(one: Verdict, difference: float | None) -> str:
+    """Return a difference as the tables show it: a ratio of geometric means and their scores."""
+    if one.scale == "difference" or difference is None:
+        return signed(difference)
+    ratio = math.exp(difference)
+    return f"x{ratio:.4f}" if ratio >= 0.001 else f"x{ratio:.2g}"

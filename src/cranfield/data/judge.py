@@ -1,0 +1,375 @@
+"""judge: a run meets the judgments. The only rule for queries that are on one side only.
+
+Every query of the qrels counts; one that the run does not answer has no hits and so
+scores 0 (`queries="judged"`, as `trec_eval -c`). Or only those in both (`queries="both"`). Queries
+that only the run has cannot be scored. All are counted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress, islice
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
+from cranfield.data.judged import Judged, Parts, tie_begins
+from cranfield.data.judging import Judging, Ties
+from cranfield.data.match import Match, matches
+from cranfield.data.qrels import Qrels
+from cranfield.data.regroup import together
+from cranfield.data.run import Run
+from cranfield.data.run_notes import (
+    against_ranks,
+    are_ranks,
+    contradicted,
+    level_scores,
+    mostly,
+    nothing_judged,
+    ranks_as_scores,
+    varied,
+)
+from cranfield.data.spelling import affix_of, nothing_shared, other_spelling
+from cranfield.errors import OptionError
+from cranfield.formats.block import Order, Progress, Role
+from cranfield.formats.objects import Nested
+from cranfield.lazy import cached_property
+from cranfield.notes import Note
+from cranfield.render.numbers import queries_of
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Which queries a result stands for, and what was left out of it."""
+
+    queries: int  # averaged
+    without_results: int  # of these: the run retrieved nothing for them, they score 0
+    without_relevant: int  # of these: no judged document has a grade of 1 or more
+    without_judgments: int  # in the run, but not in the qrels: not scored
+    without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+    rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
+    tied: int = 0  # documents of the run that share their score with another of the same query
+
+    def notes(self) -> list[Note]:
+        """Return a note for every count of queries that is not zero."""
+        said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
+        for code, count, text in (
+            (
+                "without-results",
+                self.without_results,
+                "without results: counted as retrieving nothing.",
+            ),
+            (
+                "without-relevant",
+                self.without_relevant,
+                "without a relevant document (no grade of 1 or more).",
+            ),
+            (
+                "without-judgments",
+                self.without_judgments,
+                "of the run left out: not in the qrels.",
+            ),
+            ("without-run", self.without_run, "of the qrels left out: not in the run."),
+        ):
+            if count:
+                said.append(Note(code, "info", f"{queries_of(count)} {text}", count))
+        return said
+
+
+@dataclass(eq=False, repr=False)
+class Meeting:
+    """What judge returns: the judged run, the queries by name, and how many there are.
+
+    `whole`: whether it is all that there is of the run, and not one of its queries.
+    """
+
+    judged: Judged
+    query_ids: Sequence[str]
+    in_run: Bools  # (n_queries,) which of them the run has
+    qrels: Qrels
+    run: Run
+    match: Match
+    judging: Judging
+    whole: bool
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What else to know of the run and the judgments."""
+        return (*map(_hinting, _suspicions(self)), *_notes(self))
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The number of queries, and what was left out of them."""
+        n_queries, match = len(self.query_ids), self.match
+        return Counts(
+            queries=n_queries,
+            without_results=n_queries - int(np.count_nonzero(match.n_retrieved)),
+            without_relevant=int(np.count_nonzero(self.judged.n_relevant() == 0)),
+            without_judgments=len(match.unknown),
+            without_run=len(self.qrels.query_ids) - n_queries,
+            rows_left_out=match.left_out.count + self.qrels.left_out.count,
+            tied=match.n_tied,
+        )
+
+
+def judge(
+    qrels: Qrels,
+    run: Run,
+    judging: Judging = Judging(),
+    *,
+    progress: Progress | None = None,
+    costs: bool = False,
+    whole: bool = True,
+) -> Meeting:
+    """Match a run with the judgments and rank it: `judge_all` for one run."""
+    every = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
+    return next(every)
+
+
+def judge_all(
+    qrels: Qrels,
+    runs: Sequence[Run],
+    judging: Judging = Judging(),
+    *,
+    progress: Progress | None = None,
+    costs: bool = False,
+    whole: bool = True,
+) -> Iterator[Meeting]:
+    """Match runs with the judgments and rank them, one after the other, on all cores.
+
+    With ties="expected", the places that a tied document may have are kept, for measures that
+    average over all orders; `depth` cuts such orders, too. `judged_only` drops documents after
+    that, and closes the ranks up. `progress` is called with the number of bytes read. `costs`: keep
+    what it costs to look at each document, if a run says so. `whole`: that no document is judged
+    says something of the run, not only of one query of it; it is refused if one is judged but for
+    its spelling.
+
+    Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
+    an option of `judging` that these judgments or runs do not go with.
+    """
+    if qrels.in_groups and not judging.ties_by_id:
+        raise OptionError(
+            f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
+            "groups"
+        )
+    for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
+        yield _met(qrels, run, match, judging, whole)
+
+
+def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) -> Meeting:
+    if not np.count_nonzero(match.in_run):
+        raise nothing_shared(qrels, run, match.unknown)
+    row, rank, hits = _ranked(qrels, match, judging)
+    other = other_spelling(qrels, run) if len(row) == 0 and whole else None
+    if other is not None:
+        raise other
+    kept, depth = match.in_run, judging.depth
+    n_retrieved, cost = match.n_retrieved[:, None], match.cost()
+    ideal, query_ids, levels = qrels.ideal, qrels.query_ids, None
+    if judging.queries == "both" and not kept.all():
+        hits, ideal, levels = _of_queries(hits, kept), _of_queries(ideal, kept), kept
+        n_retrieved, query_ids = n_retrieved[kept], [*compress(query_ids, kept.tolist())]
+        kept = kept[kept]
+    if depth is not None:
+        hits, n_retrieved, cost = _cut(hits, n_retrieved, cost, depth)
+
+    def parts() -> Parts:
+        rank_of = np.zeros(len(qrels), np.int64)
+        rank_of[row] = rank if depth is None else np.where(rank <= depth, rank, 0)
+        of = qrels.levels if levels is None else qrels.levels.of_queries(levels)
+        return Parts(len(query_ids), of, rank_of[of.row], judging.judged_only, qrels)
+
+    if judging.judged_only:
+        hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
+    judged = Judged(
+        *(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost),
+        ties=judging.ties,
+        is_cut=depth is not None,
+    )
+    return Meeting(judged, query_ids, kept, qrels, run, match, judging, whole)
+
+
+def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, Ranked]:
+    """Return the hits as rows of the qrels, their ranks, and both in order of query and rank."""
+    row, rank = match.joined("row"), match.joined("rank")
+    query, ties = qrels.query[row], judging.ties
+    if not judging.ties_by_id:
+        first, size = match.joined("tie_first"), match.joined("tie_size")
+    if ties in ("best", "worst"):
+        rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
+    n_queries = len(qrels.query_ids)
+    keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
+    by_key = keys.argsort()
+    ordered = row[by_key]
+    columns = {name: column[ordered] for name, column in qrels.sampling.items()}
+    if ties == "expected":
+        columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
+    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
+    return row, rank, hits
+
+
+def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
+    number = np.cumsum(keep) - 1
+    rows = ranked.where(keep[ranked.query])
+    return replace(rows, n_queries=int(np.count_nonzero(keep)), query=number[rows.query])
+
+
+def _cut(
+    hits: Ranked, n_retrieved: Ints, cost: Floats | None, depth: int
+) -> tuple[Ranked, Ints, Floats | None]:
+    """Keep the best so many documents of each query."""
+    depth = min(depth, 2**62)
+    # Of equal scores at that depth, any may be among those kept.
+    hits = hits.where((hits.rank if hits.tie_first is None else hits.tie_first) <= depth)
+    if cost is not None:
+        counts = n_retrieved[:, 0]
+        at = np.arange(len(cost)) - np.repeat(np.cumsum(counts) - counts, counts)
+        cost = cost[at < depth]
+    return hits, np.minimum(n_retrieved, depth), cost
+
+
+def without_unjudged(
+    hits: Ranked, n_retrieved: Ints, cost: Floats | None
+) -> tuple[Ranked, Ints, Floats | None]:
+    """Drop what is unjudged or has a negative grade, and close the ranks up."""
+    hits = hits.relevant(0)
+    if cost is not None:
+        cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
+    if hits.tie_first is not None:
+        begins = tie_begins(hits.query, hits.tie_first)
+        lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+        first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
+        hits = replace(hits, columns={**hits.columns, "tie_first": first, "tie_size": size})
+    hits = replace(hits, rank=hits.ordinal)
+    return hits, hits.count(), cost
+
+
+def _dealt_by_grade(
+    ties: Ties, query: Ints, rank: Ints, grade: Ints, first: Ints, size: Ints
+) -> Ints:
+    """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.
+
+    Unjudged documents come after all judged ones in the best order, before them in the worst.
+    """
+    best = ties == "best"
+    order = np.lexsort((rank, by_grade(ties, first, grade), query))
+    begins = tie_begins(query[order], first[order])
+    n_judged = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+    nth = np.arange(len(order)) - np.repeat(np.flatnonzero(begins), n_judged)
+    n_above = nth if best else nth + size[order] - np.repeat(n_judged, n_judged)
+    dealt = np.empty_like(rank)
+    dealt[order] = first[order] + n_above
+    return dealt
+
+
+def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
+    """Return numbers that rank the documents of a query, lowest first; equal ones keep their order.
+
+    `first` (..., documents) is the first rank of a document's score. Of equal scores, the "best"
+    order has the highest grade first, the "worst" the lowest.
+    """
+    lowest, highest = int(grade.min(initial=0)), int(grade.max(initial=0))
+    within: Ints = highest - grade if ties == "best" else grade - lowest
+    return first * (highest - lowest + 1) + within
+
+
+def _hinting(note: Note) -> Note:
+    if not note.is_grave:
+        return note
+    sign = "" if note.text.endswith("?") else "."
+    return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
+
+
+def _suspicions(met: Meeting) -> Iterator[Note]:
+    """Say what looks as if the run were read in another way than it was meant."""
+    qrels, run, match = met.qrels, met.run, met.match
+    if _ranked_by(met) == "score":
+        yield from _of_scores(qrels, run, match, met.judging)
+    if not any(map(len, match.row)) and np.count_nonzero(match.n_retrieved):
+        whole = met.whole and not qrels.notes
+        yield nothing_judged(affix_of(qrels, run), whole=whole)
+
+
+def _ranked_by(met: Meeting) -> Order:
+    order = met.judging.order
+    return order if met.run.nested is not None else met.run.ranked_by(order)
+
+
+def _of_scores(qrels: Qrels, run: Run, match: Match, judging: Judging) -> Iterator[Note]:
+    n_several = int(np.count_nonzero(match.n_retrieved > 1))
+    rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+    if judging.ties_by_id and mostly(match.n_level, n_several) and not rarely:
+        yield level_scores(match.n_level, n_several)
+    if run.nested is not None:
+        yield from _ranks_in(run.nested, qrels)
+    elif match.n_unsorted:
+        yield from _against(run)
+
+
+def _notes(met: Meeting) -> Iterator[Note]:
+    qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
+    yield from qrels.notes
+    for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
+        if left_out.count:
+            yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    if run.nested is None and met.judging.order == "score" and by != "score":
+        how = "by its rank column" if by == "rank" else "in the order of its rows"
+        yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
+    if match.n_tied:
+        what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
+        text = f"{match.n_tied:,} documents share their {what} with another: {how}."
+        yield Note("ties", "info", text, count=match.n_tied)
+    if match.regrouped:
+        text = "The run's queries are not in one piece: it was read into memory whole."
+        yield Note("apart", "info", text)
+    other = None if met.whole or any(map(len, match.row)) else other_spelling(qrels, run)
+    if other is not None:
+        yield Note("spelling", "warning", f"{other.problem}.", 1)
+
+
+_BLOCKS_LOOKED_AT = 2
+
+
+def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
+    """Say whether the scores of a dict are ranks: as a rule its first queries show that not.
+
+    The scores of queries without judgments are not looked at: nobody has checked them.
+    """
+    n_like, n_several, longest = 0, 0, 0
+    for docs in map(nested.get, qrels.query_ids):
+        if docs is not None and len(docs) > 1:
+            n_several, longest = n_several + 1, max(longest, len(docs))
+            n_like += are_ranks(np.array([*docs.values()], np.float64))
+            if n_several - n_like > 2 and not mostly(n_like, n_several):
+                return
+    yield from ranks_as_scores(n_like, n_several, longest)
+
+
+def _against(run: Run) -> Iterator[Note]:
+    """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
+
+    Faults of the rank column itself do not matter: the run is ranked by its scores.
+    """
+    wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+    n_against = n_queries = n_like_ranks = longest = 0
+    has_ranks = False  # whether the rank column tells documents apart
+    for load in loads[:_BLOCKS_LOOKED_AT]:
+        block = together(load())
+        starts = np.append(block.query.begins(), len(block))
+        counts = np.diff(starts)
+        scores = block.value
+        if scores is None or not len(block):
+            continue
+        n_queries += int(np.count_nonzero(counts > 1))
+        longest = max(longest, int(counts.max()))
+        if block.rank is not None:
+            group = np.repeat(np.arange(len(counts)), counts)
+            wrong = contradicted(group, block.rank, scores)
+            n_against += int(np.count_nonzero(np.bincount(group[wrong])))
+            has_ranks = has_ranks or varied(group, block.rank)
+        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            n_like_ranks += end - begin > 1 and are_ranks(scores[begin:end])
+    if n_against:
+        yield against_ranks(n_against, n_queries, whole=len(loads) <= _BLOCKS_LOOKED_AT)
+    elif not has_ranks:
+        yield from ranks_as_scores(n_like_ranks, n_queries, longest)

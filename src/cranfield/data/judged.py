@@ -1,0 +1,345 @@
+"""Judged: a run seen through the judgments, query by query, group by group, pair by pair.
+
+What a measure receives; `judge` makes it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ids import decode
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
+from cranfield.arrays.trace import Recordable, step_of
+from cranfield.data.judging import Ties
+from cranfield.data.preferences import Contradiction, Levels, Preferences, preferences
+from cranfield.data.qrels import Qrels
+from cranfield.errors import ContradictionError, MeasureError
+from cranfield.formats.values import whole_numbers
+from cranfield.lazy import cached_property
+
+ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
+DEEPEST = 1_000_000  # ranks that are looked at one by one
+
+
+@dataclass(eq=False, repr=False)
+class Judged(Recordable):
+    """A run seen through the judgments: what a measure receives. It holds no identifier.
+
+    `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
+    `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
+    `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
+    the whole collection, whatever queries are looked at.
+
+    >>> hits = Ranked(1, np.array([0]), np.array([3]), np.array([1]))
+    >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 0]))
+    >>> judged = Judged(hits, ideal, n_retrieved=np.array([[4]]), top_grade=1)
+    >>> ratio(judged.hits.relevant(1).count(), judged.n_relevant(1))
+    array([[1.]])
+    """
+
+    hits: Ranked
+    ideal: Ranked
+    n_retrieved: Ints
+    top_grade: int
+    in_groups: bool = False  # then the grades in hits and ideal are the best of any group
+    _parts: Callable[[], "Parts"] | None = None
+    cost: Floats | None = None  # of every retrieved document, query after query, best rank first
+    ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
+    is_cut: bool = False  # whether only the best so many of each query were kept
+
+    def n_relevant(self, rel: int = 1) -> Ints:
+        """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
+        return self.ideal.relevant(rel).count()
+
+    @step_of()
+    def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:
+        """Return every retrieved document of rank <= k, judged or not: see `Ranked.judged`.
+
+        `padded`: each query has k rows, and what is beyond the last document is not judged.
+        """
+        n_retrieved = self.n_retrieved[:, 0]
+        if k is not None:
+            deepest = k.max(axis=1)
+            shorter = np.minimum(n_retrieved, deepest)
+            n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
+        hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
+        begins = np.cumsum(n_retrieved) - n_retrieved
+        query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
+        rank = np.arange(1, len(query) + 1) - begins[query]
+        grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
+        rows = begins[hits.query] + hits.rank - 1
+        grade[rows], judged[rows] = hits.grade, True
+        columns = (
+            {"known": judged}
+            if self.cost is None
+            else {"known": judged, "cost": self._costs(self.cost, query, rank)}
+        )
+        return Ranked(len(n_retrieved), query, rank, grade, columns=columns).top(k)
+
+    def _costs(self, cost: Floats, query: Ints, rank: Ints) -> Floats:
+        """Return the cost of what stands at each rank: (rows,); 1 beyond the last document."""
+        ends = np.cumsum(self.n_retrieved)
+        begins = ends - self.n_retrieved[:, 0]
+        row = begins[query] + rank - 1
+        return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
+
+    @step_of()
+    def places(self, values: Numbers, k: Ints | None = None) -> "Places":
+        """Return the places of rank <= k where something of value may stand: see `Places`.
+
+        `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
+        """
+        hits = self.hits
+        tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
+        begins = tie_begins(hits.query, tie_first)
+        held = np.bincount(np.cumsum(begins) - 1, values)  # a value for each tie
+        ties = hits.where(begins)
+        above = ties.running(held) - held
+        last = self.n_retrieved[:, 0]
+        if k is not None:
+            last = np.minimum(last, k.max(axis=1)).astype(np.int64)
+        first, size = tie_first[begins], tie_size[begins]
+        n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
+        tie = np.repeat(np.arange(len(held)), n_places)
+        nth = np.arange(1, len(tie) + 1) - (np.cumsum(n_places) - n_places)[tie]
+        ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
+        return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
+
+    @step_of()
+    def filled(self, k: Ints) -> Ranked:
+        """Return a ranking with the top grade at every rank down to k."""
+        down_to = k.max(axis=1)
+        if int(down_to.max(initial=0)) > DEEPEST:
+            raise MeasureError(f"a cutoff beyond {DEEPEST:,}: every rank above it is looked at")
+        n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
+        query = np.repeat(np.arange(len(n_rows)), n_rows)
+        rank = np.arange(1, len(query) + 1) - (np.cumsum(n_rows) - n_rows)[query]
+        grade = np.full(len(query), self.top_grade)
+        return Ranked(len(n_rows), query, rank, grade)
+
+    @step_of()
+    def down_to(self, k: Ints | None) -> Ints:
+        """Return the cutoff; where there is none, the number of documents retrieved."""
+        if k is None:
+            return self.n_retrieved
+        return k if k.max() < ENDLESS else np.where(k >= ENDLESS, self.n_retrieved, k)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        """The judgment groups, each a query of its own; plain judgments are one group."""
+        if not self.in_groups:
+            return Groups(self, np.arange(len(self.n_retrieved)))
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().groups(self)
+
+    @cached_property
+    def subtopics(self) -> "Groups":
+        """The groups as subtopics, of which a query's share one ranking.
+
+        They differ from `groups` where only judged documents count: a document that is judged for
+        one of the subtopics keeps its place in the ranking for all.
+        """
+        if not self.in_groups:
+            return self.groups
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().subtopics(self)
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The run seen through preferences between documents."""
+        assert self._parts is not None  # noqa: S101 - judge() gives it
+        return self._parts().preferences()
+
+
+@dataclass(eq=False, repr=False)
+class Places(Recordable):
+    """The places of equal scores: wherever a document of value may stand, best rank first.
+
+    Each order of documents that share their score is as likely as any other, so that each of them
+    stands at each of their places equally often. In `ranked` a row is a place; its grade means
+    nothing. The columns are (rows,): the place is the `nth` of `size` that have its score; `held`
+    is what the documents of that score are worth together, `above` what all of higher scores are.
+    """
+
+    level = "row"
+
+    ranked: Ranked
+    nth: Ints
+    size: Ints
+    held: Numbers
+    above: Numbers
+
+    def so_far(self) -> Floats:
+        """Return what stands down to each cutoff on average: (n_queries, n_cutoffs)."""
+        average_so_far = self.above + self.held * self.nth / self.size
+        return self.ranked.maximum(average_so_far)
+
+    def missed(self) -> tuple[Floats, Floats]:
+        """Return the chances that nothing stands here, and that something does: (rows,).
+
+        If nothing stood above: then this place and those below it are left for the `held`
+        documents, worth 1 each.
+        """
+        places_left = self.size - self.nth + 1
+        missed_here = np.maximum(places_left - self.held, 0) / places_left
+        met_here = np.minimum(self.held / places_left, 1)
+        return missed_here, met_here
+
+
+def tie_begins(query: Ints, tie_first: Ints) -> Bools:
+    """Mark the first of each query's rows of the same score, which are adjacent: (rows,)."""
+    begins = np.ones(len(query), np.bool_)
+    begins[1:] = (query[1:] != query[:-1]) | (tie_first[1:] != tie_first[:-1])
+    return begins
+
+
+@dataclass(eq=False, repr=False)
+class Groups(Recordable):
+    """A run seen through each judgment group by itself.
+
+    In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
+    `weight` (n_groups,) is what each counts among its query's, None if that was not said.
+    """
+
+    level = "group"
+
+    judged: Judged
+    query: Ints
+    weight: Floats | None = None
+    _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
+
+    @step_of()
+    def novel_first(self, alpha: float, rel: int) -> Ranked:
+        """Return the ranking that greedily takes the document that adds most, group by group."""
+        if self._best is None:  # with a single group, what is relevant adds most
+            return self.judged.ideal.relevant(rel)
+        best = self._best
+        return self.judged.ideal.once(
+            f"novel first, {alpha}, {rel}",
+            lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
+        )
+
+    @step_of()
+    def most_first(self) -> Ranked:
+        """Return the ranking by what a document is worth to all groups, group by group."""
+        if self._best is None:
+            return self.judged.ideal.relevant(1)
+        best = self._best
+        return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
+
+    @step_of()
+    def spread(self, k: Any) -> Any:
+        """Give each group the cutoffs of its query: (1 or n_queries, n_cutoffs), or None."""
+        return k if k is None or len(k) == 1 else k[self.query]
+
+    @step_of("query")
+    def total(self, values: Numbers) -> Floats:
+        """Add up each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        return np.column_stack([np.bincount(self.query, column) for column in values.T])
+
+    @step_of("query")
+    def count(self) -> Ints:
+        """Count each query's groups: (n_queries, 1)."""
+        return np.bincount(self.query)[:, None]
+
+    def expected(self, values: Floats, rel: int = 1) -> Floats:
+        """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
+
+        Without weights, every group with a document of grade >= rel counts the same, and no other.
+        """
+        weight = self.judged.n_relevant(rel) > 0 if self.weight is None else self.weight[:, None]
+        return ratio(self.total(weight * values), self.total(weight))
+
+    def mean(self, values: Floats) -> Floats:
+        """Average over each query's groups: (n_groups, n_cutoffs) -> (n_queries, n_cutoffs)."""
+        return ratio(self.total(values), self.count())
+
+
+@dataclass(eq=False, repr=False)
+class Parts:
+    """What is needed to look at groups and preferences, if a measure asks for them.
+
+    `levels` may have the judgments of the qrels several times over: see `variants`.
+    """
+
+    n_queries: int
+    levels: Levels  # of these queries
+    rank: Ints  # (rows of levels,) 0: not retrieved
+    judged_only: bool
+    qrels: Qrels
+
+    @property
+    def _document(self) -> Ints:
+        """The row in the qrels of the document of each row of `levels`."""
+        return self.levels.row % max(len(self.qrels), 1)
+
+    def groups(self, judged: Judged) -> Groups:
+        """Return each group as a query of its own; MeasureError if grades are not whole."""
+        levels = self.levels
+        if levels.subgroup.any():
+            raise MeasureError(
+                "a measure of judgment groups takes one grade for each document of a group, and "
+                "these groups have subgroups; measures of preferences (Prefs) take them"
+            )
+        grade = whole_numbers(levels.level)
+        if grade is None:
+            raise MeasureError(
+                "a measure of judgment groups takes whole numbers as grades, and these levels are "
+                "fractions; measures of preferences (Prefs) take them"
+            )
+        n_groups = len(levels.query)
+
+        def ranked(rank: Ints) -> Ranked:
+            found = np.flatnonzero(rank)
+            found = found[np.lexsort((rank[found], levels.group[found]))]
+            return Ranked(n_groups, levels.group[found], rank[found], grade[found])
+
+        hits = ranked(self.rank)
+        best = np.lexsort((-grade, levels.group))
+        every = Ranked(n_groups, levels.group[best], np.zeros(len(best), np.int64), grade[best])
+        n_retrieved = judged.n_retrieved[levels.query]
+        if self.judged_only:
+            hits = hits.relevant(0)
+            hits = replace(hits, rank=hits.ordinal)
+            n_retrieved = hits.count()
+        ideal = replace(every, rank=every.ordinal)
+        in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
+
+        def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
+            return ranked(order(self.qrels)[self._document])
+
+        return Groups(in_groups, levels.query, levels.weight, ideally)
+
+    def subtopics(self, judged: Judged) -> Groups:
+        """Return each group as a query of its own, with the ranks that the query's ranking has."""
+        if not self.judged_only:
+            return judged.groups
+        levels = self.levels
+        query, rank = np.zeros((2, int(levels.row.max(initial=-1)) + 1), np.int64)
+        query[levels.row] = levels.query[levels.group]
+        is_judged = self.qrels.grade[self._document] >= 0
+        rank[levels.row] = np.where(is_judged, self.rank, 0)
+        kept = np.flatnonzero(rank)
+        kept = kept[np.lexsort((rank[kept], query[kept]))]
+        hits = Ranked(self.n_queries, query[kept], rank[kept], np.zeros_like(kept))
+        rank[kept] = hits.ordinal
+        return replace(self, rank=rank[levels.row], judged_only=False).groups(judged)
+
+    def preferences(self) -> Preferences:
+        """Count the preferences; ContradictionError names the group that contradicts itself."""
+        try:
+            return preferences(self.n_queries, self.levels, self.rank)
+        except Contradiction as found:
+            group, row = found.args
+            row %= len(self.qrels)
+            query = self.qrels.query_ids[self.qrels.query[row]]
+            doc = decode(self.qrels.docs[row])
+            raise ContradictionError(
+                f"the qrels: query {query!r}, group {self.levels.names[group]!r}: its subgroups "
+                f"contradict each other about the document {doc!r}: it is preferred to itself in "
+                "a circle, or has level 0 and another one",
+                source=self.qrels.source,
+                hint="A group is of one mind; judgments of another mind are another group.",
+            ) from None

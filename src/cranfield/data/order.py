@@ -1,0 +1,225 @@
+"""Ranking: rows by their queries, duplicates, the order of documents. The only sort, the only rule.
+
+Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
+(trec_eval's rule) or ascending. Or the order given, or the rank column. Whoever asks is told which
+places a group of equal scores takes up.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from cranfield.arrays.ids import Ids, Words, decode, keyed
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.data.judging import Judging
+from cranfield.errors import DuplicateError
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    Faults,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A block by its queries: adjacent rows of the same query are a group, without duplicates."""
+
+    block: Block
+    starts: Ints  # (groups + 1,) the row where each group begins
+    group: Ints  # (rows,)
+    queries: list[bytes]  # (groups,)
+    keys: Words  # (rows,) of (group, document)
+
+
+def grouped(block: Block, errors: Errors = "strict") -> Grouped:
+    """Group a block by query.
+
+    A document twice in one group is an error that names it, or all but its first row are left
+    out.
+    """
+    starts = np.append(block.query.begins(), len(block))
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    keys = keyed(block.doc.hash(), group)
+    ordered = np.sort(keys)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        suspect = np.flatnonzero(np.isin(keys, repeated, kind="sort"))
+        twice = _duplicates(block, group, suspect)
+        if twice:
+            return grouped(_without(block, twice, errors))
+    return Grouped(block, starts, group, block.query.take(starts[:-1]).to_list(), keys)
+
+
+def _duplicates(block: Block, group: Ints, rows: Ints) -> list[int]:
+    """Return those of `rows` whose query and document stood above."""
+    seen: set[tuple[int, bytes]] = set()
+    twice = []
+    for row in rows.tolist():
+        pair = int(group[row]), block.doc[row]
+        if pair in seen:
+            twice.append(row)
+        seen.add(pair)
+    return twice
+
+
+def _without(block: Block, twice: list[int], errors: Errors) -> Block:
+    """Return the block without some rows, whose documents stood above."""
+    faults = Faults(errors)
+    row = twice[0]
+    problem = (
+        f"the document {decode(block.doc[row])!r} stands twice for query "
+        f"{decode(block.query[row])!r}"
+    )
+    hint = "Remove one of the two; cranfield does not guess which one is meant."
+    faults.add("duplicate", partial(block.error, row, problem, hint, DuplicateError), len(twice))
+    keep = np.ones(len(block), np.bool_)
+    keep[twice] = False
+    rest = block.take(np.flatnonzero(keep))
+    return replace(rest, left_out=block.left_out + faults.left_out, empty=block.empty)
+
+
+# ---- queries whose rows stand apart ---------------------------------------------------------
+
+
+# ---- threads --------------------------------------------------------------------------------
+
+
+# ---- order ----------------------------------------------------------------------------------
+
+
+def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
+    """Return what to sort by, highest first; None if the rows stand in order.
+
+    A run without scores is ranked by its rank column, if it has one.
+    """
+    if judging.order == "given":
+        return None
+    if judging.order == "rank" or block.value is None:
+        return None if block.rank is None else -block.rank.astype(np.float64)
+    if judging.scores == "single":
+        return single(block.value)
+    return block.value.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where some rows stand in their groups, and how many rows share their score."""
+
+    rank: Ints  # (rows,)
+    n_tied: int  # of all rows of the groups asked for
+    n_level: int = 0  # of these groups, of several rows: all of the same score
+    n_unsorted: int = 0  # of these: whose rows do not fall by score
+    tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
+    tie_size: Ints | None = None  # (rows,) how many documents have that score
+
+
+def ranks(block: Grouped, scores: Floats | None, rows: Ints, judging: Judging = Judging()) -> Ints:
+    """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
+    return placed(block, scores, rows, judging).rank
+
+
+def placed(
+    block: Grouped,
+    scores: Floats | None,
+    rows: Ints,
+    judging: Judging,
+    asked: Bools | None = None,
+) -> Placed:
+    """Rank `rows` in their groups: score falling, then document id, ascending or descending.
+
+    Rows that share their score are counted in the groups `asked` for, (groups,), or in all. The
+    places of equal scores are told if the rule needs them.
+    """
+    begins = block.starts[block.group[rows]]
+    position, in_order, n_tied = rows, scores, 0
+    n_level = n_unsorted = 0
+    if scores is not None:
+        # Most runs stand in order: look for a row that is not below the one above it.
+        suspect = np.flatnonzero(scores[1:] >= scores[:-1])
+        suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
+        wrong = scores[suspect + 1] > scores[suspect]
+        ties = suspect[~wrong]
+        tied_wrong = astray_ties(block.block.doc, ties, judging)
+        unsorted = np.zeros(len(block.starts) - 1, np.bool_)
+        unsorted[block.group[suspect[wrong]]] = True
+        counts = np.diff(block.starts)
+        several = counts > 1 if asked is None else (counts > 1) & asked
+        n_unsorted = int(np.count_nonzero(unsorted & several))
+        if len(ties):
+            n_equal = np.bincount(block.group[ties], minlength=len(counts))
+            n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
+        unsorted[block.group[ties[tied_wrong]]] = True
+        counted = ~unsorted if asked is None else asked & ~unsorted
+        n_tied = _in_pairs(ties[counted[block.group[ties]]])
+        if unsorted.any():
+            astray = np.flatnonzero(unsorted[block.group])
+            ordered, tied = _sorted_rows(block, scores, astray, judging)
+            n_tied += len(tied) if asked is None else int(asked[block.group[tied]].sum())
+            every = np.arange(len(block.group))
+            every[ordered] = astray
+            position = every[rows]
+            in_order = scores.copy()
+            in_order[astray] = scores[ordered]
+    rank = position - begins + 1
+    found = Placed(rank, n_tied, n_level, n_unsorted)
+    if judging.ties_by_id:
+        return found
+    if in_order is None:
+        return replace(found, tie_first=rank, tie_size=np.ones_like(rank))
+    new = np.append(True, in_order[1:] != in_order[:-1])[: len(in_order)]
+    new[block.starts[:-1]] = True
+    firsts = np.append(np.flatnonzero(new), len(new))
+    tie = (np.cumsum(new) - 1)[position]
+    return replace(found, tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
+
+
+def _in_pairs(upper: Ints) -> int:
+    """Count the rows in pairs of adjacent ones, of each of which the upper is given."""
+    return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
+
+
+def _sorted_rows(block: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
+    """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
+    by_score = rows[(-scores[rows]).argsort()]  # ties are sorted below
+    ordered = by_score[_narrow(block.group[by_score]).argsort(kind="stable")]
+    equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
+        block.group[ordered[1:]] == block.group[ordered[:-1]]
+    )
+    if not equal.any():
+        return ordered, ordered[:0]
+    new_tie = np.concatenate(([True], ~equal))
+    tie = np.cumsum(new_tie)
+    in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
+    numbers = tie_order(block.block.doc.take(ordered[in_tie]), judging)
+    by_id = np.lexsort((numbers, tie[in_tie]))
+    ordered[in_tie] = ordered[in_tie][by_id]
+    return ordered, ordered[in_tie]
+
+
+def _narrow(groups: Ints) -> Ints:
+    """Return the groups' numbers in sixteen bits if they fit: these are sorted in one pass."""
+    return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
+
+
+def astray_ties(docs: Ids, upper: Ints, judging: Judging) -> Bools:
+    """Tell which rows of the same score as the next one should be below it: see `tie_order`."""
+    compared = docs.compare(upper, docs, upper + 1)
+    return compared > 0 if judging.ties == "ascending" else compared < 0
+
+
+def tie_order(docs: Ids, judging: Judging) -> Ints:
+    """Return numbers by which documents of the same score are sorted, lowest first."""
+    numbers = docs.numbers()
+    return numbers if judging.ties == "ascending" else ~numbers
+
+
+def single(values: Floats, wide: bool = True) -> Floats:
+    """Return scores as 32-bit floats have them; not `wide`: none is beyond their range."""
+    if wide:
+        values = np.where(np.abs(values) > LARGEST_SINGLE, np.copysign(np.inf, values), values)
+    return values.astype(np.float32).astype(np.float64)
+
+
+# What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.
+LARGEST_SINGLE = float.fromhex("0x1.fffffefffffffp127")

@@ -1,0 +1,344 @@
+"""Preferences: pairs of documents of which one was judged better, and whether a run agrees.
+
+Judgments of one group (a user, or an information need) prefer a document to another if they give
+it a higher level; in one query, several groups may agree or contradict each other. A group may
+come in subgroups, each a partial order; what follows from them together is preferred, too.
+
+A preference is *retrieved* if the run has both documents, *implied* if it has one (which then
+stands above the other), and fulfilled if the better document stands above.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers
+from cranfield.arrays.trace import Recordable, step_of
+from cranfield.lazy import cached_property
+
+_ROWS = 512  # of a matrix of documents by documents, looked at in one go
+
+
+Over = Literal["all", "implied", "retrieved"]
+
+
+@dataclass(eq=False, repr=False)
+class Counted(Recordable):
+    """Preferences fulfilled and possible, by group or by query (n, ...).
+
+    The columns of `by_place` are the retrieved preferences that are fulfilled, and these with the
+    implied; then all that are retrieved, these with the implied, and these with preferences
+    between documents both not retrieved.
+    """
+
+    by_place: Numbers  # (n, 5)
+
+    @step_of()
+    def fulfilled(self, over: Over = "all") -> Numbers:
+        """Return how many are fulfilled: (n, 1)."""
+        return self.by_place[:, [{"retrieved": 0, "implied": 1, "all": 1}[over]]]
+
+    @step_of()
+    def possible(self, over: Over = "all") -> Numbers:
+        """Return how many there are: (n, 1)."""
+        return self.by_place[:, [{"retrieved": 2, "implied": 3, "all": 4}[over]]]
+
+
+@dataclass(eq=False, repr=False)
+class Preferences(Recordable):
+    """A run seen through preferences: what a measure of them receives. It holds no identifier.
+
+    Columns of groups have n_groups rows, query after query; `query` (n_groups,) says whose.
+    """
+
+    level = "group"
+
+    n_queries: int
+    query: Ints
+    counted: Counted  # by group
+    fewer: Counted  # by group, with only the first R nonrelevant documents, R = the relevant ones
+    fewer_retrieved: Counted  # the same of retrieved documents only
+    count_pairs: Callable[[], Counted]  # takes a table of all documents by all
+    n_relevant: Ints  # by group: documents with a level above 0
+    n_relevant_retrieved: Ints
+    n_nonrelevant: Ints
+    n_nonrelevant_retrieved: Ints
+    is_ordered: Ints  # by group: 1 if all its documents stand in one order, 0 for subgroups
+
+    @cached_property
+    def _pairs(self) -> Counted:
+        return self.count_pairs()
+
+    @step_of("query")
+    def pairs(self) -> Counted:
+        """By query, of pairs of documents: the sum of the shares of groups the run agrees with."""
+        return self._pairs
+
+    @step_of("query")
+    def count(self) -> Ints:
+        """Count each query's groups: (n_queries, 1)."""
+        return np.bincount(self.query, minlength=self.n_queries)[:, None]
+
+    @step_of("query")
+    def total(self, column: Numbers) -> Floats:
+        """Add up the groups of each query: (n_groups, 1) -> (n_queries, 1)."""
+        return np.bincount(self.query, column[:, 0], self.n_queries)[:, None]
+
+
+@dataclass(eq=False, repr=False)
+class Levels:
+    """Judgments in groups, sorted by group; groups query after query."""
+
+    query: Ints  # (n_groups,)
+    group: Ints  # (rows,)
+    subgroup: Ints  # (rows,) numbered within the group
+    row: Ints  # (rows,) which document: of one query, in the order of the ids
+    level: Floats  # (rows,)
+    names: Sequence[str]  # (n_groups,)
+    weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
+
+    def of_queries(self, keep: Bools) -> "Levels":
+        """Return the judgments of the queries where `keep` (n_queries,) is true."""
+        groups = keep[self.query]
+        rows = groups[self.group]
+        number, group = np.cumsum(keep) - 1, np.cumsum(groups) - 1
+        return Levels(
+            number[self.query[groups]],
+            group[self.group[rows]],
+            self.subgroup[rows],
+            self.row[rows],
+            self.level[rows],
+            [self.names[i] for i in np.flatnonzero(groups).tolist()],
+            None if self.weight is None else self.weight[groups],
+        )
+
+    def repeated(self, n: int, n_documents: int) -> "Levels":
+        """Return the judgments of one query, of so many documents, as those of n queries."""
+        each, n_groups = np.arange(n), len(self.query)
+        return Levels(
+            np.repeat(each, n_groups),
+            np.add.outer(each * n_groups, self.group).ravel(),
+            np.tile(self.subgroup, n),
+            np.add.outer(each * n_documents, self.row).ravel(),
+            np.tile(self.level, n),
+            [*self.names] * n,
+            None if self.weight is None else np.tile(self.weight, n),
+        )
+
+
+class Contradiction(Exception):  # noqa: N818 - what it is
+    """Subgroups of one group that contradict each other: the group, and a document's row."""
+
+
+def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
+    """Look at a run through judgments; `rank` (rows,) is the documents' rank, 0: not retrieved.
+
+    Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
+    contradict each other.
+    """
+    by_group = [order.sheet() for query in _queries(n_queries, judgments, rank) for order in query]
+
+    def counted(rows: Iterable[list[float]]) -> Counted:
+        return Counted(np.array(list(rows)).reshape(-1, 5))
+
+    def column(numbers: Iterable[int]) -> Ints:
+        return np.array(list(numbers))[:, None]
+
+    def pairs() -> Counted:
+        return counted(map(_pairs, _queries(n_queries, judgments, rank)))
+
+    return Preferences(
+        n_queries,
+        judgments.query,
+        counted=counted(sheet.counted for sheet in by_group),
+        fewer=counted(sheet.fewer for sheet in by_group),
+        fewer_retrieved=counted(sheet.fewer_retrieved for sheet in by_group),
+        count_pairs=pairs,
+        n_relevant=column(sheet.n_relevant for sheet in by_group),
+        n_relevant_retrieved=column(sheet.n_relevant_retrieved for sheet in by_group),
+        n_nonrelevant=column(sheet.n_nonrelevant for sheet in by_group),
+        n_nonrelevant_retrieved=column(sheet.n_nonrelevant_retrieved for sheet in by_group),
+        is_ordered=column(sheet.is_ordered for sheet in by_group),
+    )
+
+
+def _queries(n_queries: int, judgments: Levels, rank: Ints) -> Iterator[list["_Order"]]:
+    """Yield each query's groups, which share the positions of their documents."""
+    kept = judgments.level >= 0
+    group, subgroup = judgments.group[kept], judgments.subgroup[kept]
+    row, level, rank = judgments.row[kept], judgments.level[kept], rank[kept]
+    bounds = np.searchsorted(group, np.arange(len(judgments.query) + 1))
+    first = np.searchsorted(judgments.query, np.arange(n_queries + 1))
+    for query in range(n_queries):
+        rows = slice(bounds[first[query]], bounds[first[query + 1]])
+        position, n_retrieved = _positions(row[rows], rank[rows])
+        orders = []
+        for number in range(first[query], first[query + 1]):
+            own = slice(bounds[number], bounds[number + 1])
+            places = position[own.start - rows.start : own.stop - rows.start]
+            try:
+                orders.append(_Order(places, subgroup[own], level[own], n_retrieved))
+            except _CircleError as circle:
+                doc = row[own][places == circle.args[0]][0]
+                raise Contradiction(number, int(doc)) from None
+        yield orders
+
+
+def _positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
+    """Give a query's documents positions: those retrieved by rank, then the others by id.
+
+    Returns the position of each row, and the number of documents retrieved.
+    """
+    deepest = int(rank.max(initial=0)) + 1
+    key = np.where(rank > 0, rank, deepest + row)
+    order = np.argsort(key)
+    new = np.append(True, key[order][1:] != key[order][:-1])[: len(key)]
+    position = np.empty(len(key), np.int64)
+    position[order] = np.cumsum(new) - 1
+    return position, int(np.count_nonzero(new & (rank[order] > 0)))
+
+
+_Some = slice | Ints  # which of the documents
+
+
+class _CircleError(Exception):
+    """A document that is preferred to itself, or has level 0 and another; by its position."""
+
+
+class _Sheet(NamedTuple):
+    """One group's row of Preferences; counts in the order of Counted's columns."""
+
+    counted: list[float]
+    fewer: list[float]
+    fewer_retrieved: list[float]
+    n_relevant: int
+    n_relevant_retrieved: int
+    n_nonrelevant: int
+    n_nonrelevant_retrieved: int
+    is_ordered: int
+
+
+class _Order:
+    """What one group prefers, over its own documents from the highest position down."""
+
+    def __init__(self, position: Ints, subgroup: Ints, level: Floats, n_retrieved: int) -> None:
+        by_position = np.argsort(position, kind="stable")
+        places = position[by_position]
+        new = np.append(True, places[1:] != places[:-1])[: len(places)]
+        self.positions = places[new]
+        doc = np.empty(len(position), np.int64)
+        doc[by_position] = np.cumsum(new) - 1
+        self.n_retrieved = int(np.searchsorted(self.positions, n_retrieved))
+        self.n_retrieved_of_query = n_retrieved
+        self.level = np.zeros(len(self.positions))
+        self.level[doc] = level
+        self._partial: Bools | None = None
+        if len(subgroup) and (subgroup != subgroup[0]).any():
+            contradicted = np.flatnonzero((self.level[doc] > 0) != (level > 0))
+            if len(contradicted):
+                raise _CircleError(position[contradicted[0]])
+            self._partial = _closed(doc, subgroup, level, len(self.positions))
+            circle = np.flatnonzero(self._partial.diagonal())
+            if len(circle):
+                raise _CircleError(self.positions[circle[0]])
+
+    def prefers(self, rows: _Some = slice(None), columns: _Some = slice(None)) -> Bools:
+        """Tell whether each document of `rows` is preferred to each of `columns`."""
+        if self._partial is not None:
+            partial: Bools = self._partial[rows][:, columns]
+            return partial
+        better: Bools = self.level[rows][:, None] > self.level[columns]
+        return better
+
+    def sheet(self) -> _Sheet:
+        """Count the group's preferences and documents."""
+        relevant = self.level > 0
+        n, found = len(relevant), self.n_retrieved
+        n_relevant, n_found = int(relevant.sum()), int(relevant[:found].sum())
+        nonrelevant_so_far = np.cumsum(~relevant)
+        first = np.flatnonzero(relevant | (nonrelevant_so_far <= n_relevant))
+        # trec_eval: of the relevant documents retrieved, but for subgroups, of all of them.
+        limit = n_found if self._partial is None else n_relevant
+        first_found = np.flatnonzero((relevant | (nonrelevant_so_far <= limit))[:found])
+        every = self.counted()
+        return _Sheet(
+            counted=every,
+            fewer=every if len(first) == n else self.counted(first),
+            fewer_retrieved=self.counted(first_found),
+            n_relevant=n_relevant,
+            n_relevant_retrieved=n_found,
+            n_nonrelevant=n - n_relevant,
+            n_nonrelevant_retrieved=found - n_found,
+            is_ordered=int(self._partial is None),
+        )
+
+    def counted(self, docs: Ints | None = None) -> list[float]:
+        """Count the preferences among some documents, or all, in the order of Counted's columns."""
+        docs = np.arange(len(self.level)) if docs is None else docs
+        n_retrieved = int(np.searchsorted(docs, self.n_retrieved))
+        counts = np.zeros(5, np.int64)
+        for begin in range(0, len(docs), _ROWS):
+            block = self.prefers(docs[begin : begin + _ROWS], docs)
+            n_above = min(max(n_retrieved - begin, 0), len(block))
+            found, missed = block[:n_above], block[n_above:]
+            fulfilled = np.count_nonzero(np.triu(found[:, :n_retrieved], begin + 1))
+            implied = np.count_nonzero(found[:, n_retrieved:])
+            retrieved = np.count_nonzero(found[:, :n_retrieved])
+            one_retrieved = implied + np.count_nonzero(missed[:, :n_retrieved])
+            neither = np.count_nonzero(missed[:, n_retrieved:])
+            counts += [
+                fulfilled,
+                fulfilled + implied,
+                retrieved,
+                retrieved + one_retrieved,
+                retrieved + one_retrieved + neither,
+            ]
+        return list(map(float, counts))
+
+
+def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
+    """Return which document is preferred to which, (n, n), with all that follows."""
+    better = np.zeros((n, n), np.bool_)
+    for number in range(int(subgroup.max()) + 1):
+        own = subgroup == number
+        docs, levels = doc[own], level[own]
+        better[np.ix_(docs, docs)] |= levels[:, None] > levels
+    # Warshall, JACM 1962. A subgroup by itself is closed: what is new goes by way of documents
+    # that stand in several. Eight documents to the byte.
+    packed = np.packbits(better, axis=1)
+    for middle in np.flatnonzero(np.bincount(doc, minlength=n) > 1).tolist():
+        above = np.flatnonzero(packed[:, middle // 8] & (128 >> middle % 8))
+        packed[above] |= packed[middle]
+    return np.unpackbits(packed, axis=1, count=n).astype(np.bool_)
+
+
+def _pairs(orders: Sequence[_Order]) -> list[float]:
+    """Count a query's pairs of documents that have any preference; add up the shares fulfilled.
+
+    Shares are added row by row, the retrieved pairs first, as trec_eval does.
+    """
+    if len(orders) == 1:  # a pair is a preference, and agreed with or not
+        return orders[0].counted()
+    n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
+    agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
+    for order in orders:
+        agree[np.ix_(order.positions, order.positions)] += order.prefers()
+    n_retrieved = orders[0].n_retrieved_of_query
+
+    def shares(rows: slice, columns: slice) -> tuple[int, Floats]:
+        fulfilled, violated = agree[rows, columns], agree.T[rows, columns]
+        any_order = fulfilled + violated > 0
+        if rows == columns:
+            any_order = np.triu(any_order, 1)
+        share = fulfilled[any_order] / (fulfilled + violated)[any_order]
+        return int(np.count_nonzero(any_order)), share
+
+    found, missed = slice(0, n_retrieved), slice(n_retrieved, None)
+    n_found, share_found = shares(found, found)
+    n_implied, share_implied = shares(found, missed)
+    n_missed, _ = shares(missed, missed)
+    sums = np.cumsum(np.concatenate(([0.0], share_found, share_implied)))
+    n_any = n_found + n_implied
+    return [float(x) for x in (sums[n_found], sums[-1], n_found, n_any, n_any + n_missed)]

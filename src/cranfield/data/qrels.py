@@ -1,0 +1,319 @@
+"""Qrels: a checked table of relevance judgments."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Union
+
+import numpy as np
+
+from cranfield.arrays.ids import Ids, Words, decode, encode
+from cranfield.arrays.ranked import Ints, Numbers, Ranked
+from cranfield.data.preferences import Levels
+from cranfield.data.relevance import Judgments, judgments_of
+from cranfield.data.subtopics import most_first, novel_first
+from cranfield.errors import OptionError, one_of
+from cranfield.formats import rows_of
+from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role
+from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.files import Path
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
+from cranfield.formats.register import Target, names_of
+from cranfield.formats.source import Source, named
+from cranfield.formats.write import format_to_write, write_groups, write_rows
+from cranfield.lazy import cached_property
+from cranfield.notes import Note
+
+QrelsLike = Union[
+    "Qrels",
+    Path,
+    ArrowTable,
+    LazyTable,
+    Mapping[Any, Mapping[Any, int]],
+    Mapping[Any, Set[Any]],
+    # in groups, and these in subgroups
+    Mapping[Any, Mapping[Any, Mapping[Any, float]]],
+    Mapping[Any, Mapping[Any, list[Any]]],
+    Iterable[Any],  # rows, or a numpy or scipy array
+]
+
+
+class Qrels:
+    """Relevance judgments: for each query, the judged documents and their grades.
+
+    `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
+    relevant documents), or a table with the columns `query_id`, `doc_id`, `relevance`: anything
+    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are whole numbers; what is
+    absent is unjudged. Ids are texts; whole numbers stand for their decimal text.
+
+    Judgments of several users, or of anything else that may contradict each other, are groups:
+    `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
+    only orders some of its documents among themselves. Measures of groups and preferences take
+    them; levels may be fractions where only their order counts. The subtopics of a query are
+    groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
+    `weight`.
+
+    >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
+    Qrels(2 queries, 3 judgments, grades 0 to 2)
+    >>> Qrels({"q1": {"ann": {"d1": 1, "d2": 0}, "bob": {"d1": 0, "d2": 1}}})
+    Qrels(1 queries, 4 judgments in 2 groups)
+    """
+
+    query_ids: list[str]  # in the order of their bytes
+    starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
+    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
+    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
+    columns: Mapping[Role, Any] = MappingProxyType({})
+    form = "dict of dicts"  # what the data were understood to be
+    sources: Sequence[Source] = ()  # the files that they were read from
+    is_text = False  # whether these are lines of text
+    left_out = LeftOut()  # by errors="skip"
+    notes: Sequence[Note] = ()  # what every result of them says
+    _levels: Levels | None = None  # judgments in groups
+
+    def __init__(
+        self,
+        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments",
+        columns: ColumnsLike | None = None,
+        errors: Errors = "strict",
+    ) -> None:
+        if not isinstance(data, Judgments):
+            data = judgments_of(rows_of(data, What.QRELS, columns=columns, errors=errors), errors)
+        self._judgments = data
+        self._best: dict[tuple[float, int] | None, Ints] = {}  # rankings that were asked for
+        self.query_ids, self.starts, self.grade = data.query_ids, data.starts, data.grade
+        self.columns, self._levels = data.columns, data.levels
+        self.form, self.sources, self.is_text = data.form, data.sources, data.is_text
+        self.left_out, self.notes = data.left_out, data.notes
+        if data.top_grade is not None:
+            self.top_grade = data.top_grade
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; its hashes are other ones if it is in another process."""
+        return {name: one for name, one in self.__dict__.items() if name != "doc_hashes"}
+
+    def write(
+        self,
+        path: Path,
+        format: str | None = None,  # noqa: A002 - the word for it
+    ) -> None:
+        """Write the judgments to a file, in the format that its suffix names, or `format`.
+
+        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
+        back, they are the same judgments. Raises InputError for an id
+        that the format cannot hold, OptionError for a suffix that names no format; what stood there
+        before is then left as it is.
+
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Qrels({"q1": {"d1": 2}}).write(path := pathlib.Path(folder, "qrels.csv"))
+        ...     print(path.read_text(), end="")
+        query_id,doc_id,relevance
+        q1,d1,2
+        """
+        if format is not None:
+            one_of("format", format, names_of(What.QRELS))
+        if self._judgments.groups is not None:
+            write_groups(path, format, self._judgments.groups)
+            return
+        form = format_to_write(path, format)
+        if form.takes is not None or form.qrels is None:
+            raise OptionError(f"format={format!r} is for judgments in groups")
+        lost = sorted(self.columns.keys() - form.qrels.kept(self.columns))
+        if lost:
+            raise OptionError(
+                f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
+                "write .tsv, .csv, .jsonl or .parquet"
+            )
+        queries = Ids.of_texts(self.query_ids).take(self.query)
+        empty = np.flatnonzero(np.diff(self.starts) == 0).tolist()
+        block = Block(
+            queries,
+            self.docs,
+            {"grade": self.grade, **self.columns},
+            empty=[encode(self.query_ids[code]) for code in empty],
+        )
+        write_rows(form, Target(os.fspath(path), What.QRELS), lambda: [block])
+
+    def __len__(self) -> int:
+        return len(self.grade)
+
+    @property
+    def source(self) -> str | None:
+        """What errors call the files that they were read from; None if they are in memory."""
+        return named(self.sources)
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether the judgments come in groups, each of a mind of its own."""
+        return self._levels is not None
+
+    @property
+    def levels(self) -> Levels:
+        """The judgments by group; plain ones are one group for each query."""
+        if self._levels is not None:
+            return self._levels
+        n = len(self.grade)
+        return Levels(
+            np.arange(len(self.query_ids)),
+            self.query,
+            np.zeros(n, np.int64),
+            np.arange(n),
+            self.grade * 1.0,
+            ["all"] * len(self.query_ids),
+        )
+
+    def novel_first(self, alpha: float, rel: int) -> Ints:
+        """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
+        return self._best_ranking((alpha, rel))
+
+    def most_first(self) -> Ints:
+        """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
+        return self._best_ranking(None)
+
+    def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:
+        if greedy not in self._best:
+            levels, query = self.levels, self.query
+            self._best[greedy] = (
+                most_first(levels, query) if greedy is None else novel_first(levels, query, *greedy)
+            )
+        return self._best[greedy]
+
+    def __repr__(self) -> str:
+        if self._levels is not None:
+            rows, groups = len(self._levels.row), len(self._levels.query)
+            return (
+                f"Qrels({len(self.query_ids):,} queries, {rows:,} judgments in {groups:,} groups)"
+            )
+        grades = f", grades {self.grade.min()} to {self.grade.max()}" if len(self) else ""
+        return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
+
+    def of(self, query_ids: Iterable[str]) -> "Qrels":
+        """Return the judgments of some queries, all of which are judged."""
+        codes = sorted(self.codes[encode(query)] for query in query_ids)
+        return Qrels(self._judgments.of(codes, self.top_grade))
+
+    def replaced(self, **changes: Any) -> "Qrels":
+        """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
+        return Qrels(replace(self._judgments, **changes))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.
+
+        Judgments in groups are `{query_id: {group: [{doc_id: level}, ...]}}`.
+        """
+        groups = self._judgments.groups
+        if groups is not None:
+            return {query: dict(groups.groups[query]) for query in self.query_ids}
+        return {
+            query: dict(zip(docs, self.grade[begin:end].tolist(), strict=True))
+            for query, docs, begin, end in zip(
+                self.query_ids, self.doc_lists, self.starts, self.starts[1:], strict=False
+            )
+        }
+
+    @cached_property
+    def top_grade(self) -> int:
+        """The highest grade that any document of the collection has."""
+        return int(self.grade.max(initial=0))
+
+    @cached_property
+    def doc_lists(self) -> list[list[str]]:
+        """Each query's judged documents, as they stand in the rows."""
+        if not isinstance(self._judgments.docs, Ids):
+            return self._judgments.docs
+        docs = [decode(doc) for doc in self.docs.to_list()]
+        return [docs[b:e] for b, e in zip(self.starts, self.starts[1:], strict=False)]
+
+    @cached_property
+    def docs(self) -> Ids:
+        """The judged documents, row by row."""
+        if isinstance(self._judgments.docs, Ids):
+            return self._judgments.docs
+        return Ids.of_texts(list(chain.from_iterable(self.doc_lists)))
+
+    @cached_property
+    def doc_hashes(self) -> Words:
+        """`docs.hash()`."""
+        return self.docs.hash()
+
+    @cached_property
+    def codes(self) -> dict[bytes, int]:
+        """The position of each query in `query_ids`."""
+        return {encode(query): i for i, query in enumerate(self.query_ids)}
+
+    @cached_property
+    def query(self) -> Ints:
+        """The position in `query_ids` of each row's query: (rows,)."""
+        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.starts))
+
+    @cached_property
+    def ideal(self) -> Ranked:
+        """Every query's judged documents, highest grade first: the perfect ranking."""
+        query = self.query
+        rank = np.arange(1, len(query) + 1) - self.starts[query]
+        below = self.top_grade - self.grade
+        span = int(below.max(initial=0)) + 1
+        # One number for query and grade, which sorts several times faster than a pair.
+        grade = self.top_grade - np.sort(query * span + below) % span
+        columns = {}
+        if self.sampling:
+            rows = (query * span + below).argsort(kind="stable")
+            columns = {name: column[rows] for name, column in self.sampling.items()}
+        return Ranked(len(self.query_ids), query, rank, grade, columns=columns)
+
+    @cached_property
+    def sampling(self) -> dict[str, Numbers]:
+        """How the documents were sampled to be judged: see `Ranked.columns`."""
+        columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
+        if "stratum" in columns:
+            rows = np.lexsort((columns["stratum"], self.query))
+            stratum = columns["stratum"][rows]
+            changes = np.append(False, stratum[1:] != stratum[:-1])[: len(rows)]
+            # A query's first row has the number 0, whatever stood before.
+            count = np.cumsum(changes)
+            columns["stratum"] = np.empty(len(rows), np.int64)
+            columns["stratum"][rows] = count - count[self.starts[self.query]]
+        return columns
+
+
+def read_qrels(
+    path: Path | Sequence[Path],
+    format: str | None = None,  # noqa: A002 - the word for it
+    *,
+    columns: ColumnsLike | None = None,
+    errors: Errors = "strict",
+    progress: Progress | None = None,
+) -> Qrels:
+    """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
+
+    The format is found from content and name, unless `format` says it: one of those that
+    docs/formats.md lists, among them those for judgments in groups and for samples. `-` is the
+    standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their content.
+
+    Columns are found by their names (`query_id`, `qid`, `user_id`, ...; `doc_id`, `docno`,
+    `corpus-id`, `item_id`, ...; `relevance`, `label`, `score`, `rating`, ...), or as `columns`
+    says: `{"query_id": "user", "relevance": 3}`, by name, or by number from 1. With a column of
+    subtopics (`subtopic`, `subtopic_id`, `intent`, `aspect`, `group`), the judgments of each are a
+    group; a column `weight` says what each subtopic counts among those of its query.
+
+    Judgments that are a sample have a column `stratum` (whole numbers) or `probability` (of being
+    judged), which xinfAP and statAP need.
+
+    `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
+    the first raises InputError, which names it. `progress` hears of the bytes read.
+
+    >>> read_qrels("demo/qrels.txt")
+    Qrels(40 queries, 891 judgments, grades 0 to 3)
+    """
+    rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
+    return Qrels(judgments_of(rows, errors, progress))
+
+
+def as_qrels(data: QrelsLike, errors: Errors = "strict") -> Qrels:
+    """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
+    if isinstance(data, str | os.PathLike):
+        return read_qrels(data, errors=errors)
+    return data if isinstance(data, Qrels) else Qrels(data, errors=errors)

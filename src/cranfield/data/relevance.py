@@ -1,0 +1,239 @@
+"""Judgments: the flat columns of a Qrels, from a dict, from groups or from blocks of rows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.ranked import Ints
+from cranfield.data.order import grouped
+from cranfield.data.preferences import Levels
+from cranfield.data.regroup import together
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.block import Block, Errors, Faults, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.columns import in_order
+from cranfield.formats.groups import subtopic_rows
+from cranfield.formats.objects import Groups, NestedRows
+from cranfield.formats.source import Source, named
+from cranfield.formats.values import grades_of
+from cranfield.notes import Note
+
+
+@dataclass(eq=False)
+class Judgments:
+    """Judged documents in flat columns, query after query, and what is known of them.
+
+    Never changed. (A frozen dataclass takes 2 us more to make: small evaluations would notice.)
+    """
+
+    query_ids: list[str]  # in the order of their bytes
+    starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
+    docs: Ids | list[list[str]]  # the documents, as they came: of each row, or each query's
+    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
+    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
+    columns: Mapping[Role, Any] = field(default_factory=dict)
+    groups: Groups | None = None  # judgments in groups, as they were given
+    levels: Levels | None = None  # and in columns
+    top_grade: int | None = None  # of the collection; None: that of these
+    form: str = "dict of dicts"  # what the data were understood to be
+    sources: Sequence[Source] = ()  # the files that they were read from
+    is_text: bool = False  # whether these are lines of text
+    left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
+    notes: Sequence[Note] = ()  # what every result of them says
+
+    def of(self, codes: Sequence[int], top_grade: int) -> "Judgments":
+        """Return the judgments of some queries, of a collection with this top grade."""
+        ids = [self.query_ids[code] for code in codes]
+        if self.groups is not None:
+            some = _from_groups(self.groups.of(ids))
+            return replace(some, top_grade=top_grade, left_out=self.left_out, notes=self.notes)
+        lengths = np.diff(self.starts)[codes]
+        starts = np.cumsum([0, *lengths.tolist()])
+        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][codes] - starts[:-1], lengths)
+        docs = self.docs.take(rows) if isinstance(self.docs, Ids) else [self.docs[c] for c in codes]
+        return replace(
+            self,
+            query_ids=ids,
+            starts=starts,
+            docs=docs,
+            grade=self.grade[rows],
+            columns={role: column[rows] for role, column in self.columns.items()},
+            top_grade=top_grade,
+        )
+
+
+def judgments_of(rows: Rows, errors: Errors, progress: Progress | None = None) -> Judgments:
+    """Return the judgments that some rows hold; InputError if there are none."""
+    if isinstance(rows, NestedRows):
+        return _from_dict(rows)
+    if isinstance(rows, Groups):
+        return _from_groups(rows)
+    if "group" in rows.numbers:
+        return _from_groups(_subtopics(rows, errors, progress))
+    return _from_blocks(rows, errors, progress)
+
+
+def _from_dict(rows: NestedRows) -> Judgments:
+    data = rows.data
+    if not data:
+        raise InputError("the qrels: hold no query")
+    query_ids = sorted(data, key=encode)
+    lists = [list(data[query]) for query in query_ids]
+    grades = grades_of(chain.from_iterable(data[query].values() for query in query_ids))
+    if grades is None:
+        query, doc, grade = next(
+            (query, doc, grade)
+            for query in query_ids
+            for doc, grade in data[query].items()
+            if grades_of([grade]) is None
+        )
+        raise InputError(
+            f"the qrels: query {query!r}, document {doc!r}: "
+            f"expected a whole number as the grade, got {grade!r:.80}"
+        )
+    starts = np.cumsum([0, *map(len, lists)])
+    return Judgments(query_ids, starts, lists, grades, form=rows.form, left_out=rows.left_out)
+
+
+def _from_groups(groups: Groups) -> Judgments:
+    data, weights = groups.groups, groups.weights
+    if not data:
+        if not groups.sources:
+            raise InputError("the qrels: hold no query")
+        raise _no_judgment(named(groups.sources), groups.left_out)
+    query_ids = sorted(data, key=encode)
+    lists: list[list[str]] = []
+    grades: list[int] = []
+    codes: list[int] = []  # the query of each group
+    names: list[str] = []
+    rows: list[tuple[int, int, int, float]] = []
+    for code, query in enumerate(query_ids):
+        best: dict[str, float] = {}
+        for part in chain.from_iterable(data[query].values()):
+            for doc, level in part.items():
+                best[doc] = max(level, best.get(doc, level))
+        docs = sorted(best, key=encode)
+        number = {doc: len(grades) + i for i, doc in enumerate(docs)}
+        for name in sorted(data[query], key=encode):
+            for subgroup, part in enumerate(data[query][name]):
+                group = len(codes)
+                rows += [(group, subgroup, number[doc], level) for doc, level in part.items()]
+            codes.append(code)
+            names.append(name)
+        lists.append(docs)
+        grades += [math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs]
+    whole = np.array([numbers for *numbers, _ in rows]).T
+    levels = np.array([level for *_, level in rows]) * 1.0
+    of_query = np.array(codes)
+    shares = None
+    if weights is not None:
+        of = zip(codes, names, strict=True)
+        shares = np.array([weights[query_ids[code]][name] for code, name in of])
+        shares = shares / np.bincount(of_query, shares)[of_query]
+    return Judgments(
+        query_ids,
+        np.cumsum([0, *map(len, lists)]),
+        lists,
+        np.array(grades, np.int64),
+        groups=groups,
+        levels=Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares),
+        form=groups.form,
+        sources=groups.sources,
+        is_text=groups.is_text,
+        left_out=groups.left_out,
+    )
+
+
+def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
+    """Return the judgments by subtopic of a table."""
+    sampled = in_order(rows.numbers - {"grade", "group", "weight"})
+    if sampled:
+        raise InputError(
+            f"the qrels have subtopics and a column {sampled[0]}: judgments by subtopic are not "
+            "taken for a sample; leave one of the two columns out",
+            source=named(rows.sources),
+        )
+    try:
+        groups = subtopic_rows(rows, errors, progress)
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise error.at(named(rows.sources)) from None
+    if not groups.groups:
+        raise _no_judgment(named(rows.sources), groups.left_out)
+    return groups
+
+
+def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
+    loads = rows.blocks(in_order(rows.numbers), errors, progress)
+    blocks = [_with_chances(load(), errors) for load in loads]
+    left_out = sum((block.left_out for block in blocks), LeftOut())
+    empty = [query for block in blocks for query in block.empty]
+    blocks = [block for block in blocks if len(block)]
+    if not blocks:
+        raise _no_judgment(named(rows.sources), left_out)
+    try:
+        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
+    except DuplicateError as twice:
+        if not rows.form.startswith("TREC"):
+            raise
+        hint = f"{twice.hint} {_BY_SUBTOPIC}"
+        raise DuplicateError(
+            twice.problem, source=twice.source, line=twice.line, text=twice.text, hint=hint
+        ) from None
+    whole = by_query.block
+    queries = list(dict.fromkeys([*by_query.queries, *empty]))
+    begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
+    order = sorted(range(len(queries)), key=queries.__getitem__)
+    lengths = np.diff(begins)[order]
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.arange(len(whole)) + np.repeat(begins[order] - starts[:-1], lengths)
+    return Judgments(
+        [decode(queries[i]) for i in order],
+        starts,
+        whole.doc.take(at),
+        whole.columns["grade"][at].astype(np.int64),
+        {role: column[at] for role, column in whole.columns.items() if role != "grade"},
+        form=rows.form,
+        sources=rows.sources,
+        is_text=rows.is_text,
+        left_out=whole.left_out,
+    )
+
+
+_BY_SUBTOPIC = (
+    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
+    "--qrels-format subtopics."
+)
+
+
+def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:
+    hint = str(left_out.first()) if left_out.count else None
+    return InputError("the qrels: hold no judgment", source=source, hint=hint)
+
+
+_LEAST_CHANCE = 1e-9  # of being judged, so that its inverse can be added up
+
+
+def _with_chances(block: Block, errors: Errors) -> Block:
+    """Refuse, or leave out, rows whose probability of being judged is none."""
+    chance = block.columns.get("probability")
+    if chance is None:
+        return block
+    good = (chance >= _LEAST_CHANCE) & (chance <= 1)
+    if block.value is not None:
+        good |= block.value < 0  # which nobody judged
+    wrong = np.flatnonzero(~good)
+    if len(wrong) == 0:
+        return block
+    row = int(wrong[0])
+    problem = f"expected a probability above 0, up to 1, got {chance[row].item()!r}"
+    faults = Faults(errors)
+    faults.add("number", partial(block.error, row, problem), len(wrong))
+    left_out = block.left_out + faults.left_out
+    return replace(block.take(np.flatnonzero(good)), left_out=left_out, empty=block.empty)

@@ -1,0 +1,452 @@
+"""Run: one system's ranking, read whenever it is evaluated."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.ids import decode, encode
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.threads import in_threads
+from cranfield.data.judging import Judging
+from cranfield.data.order import grouped, placed, ranks, sorting_scores
+from cranfield.data.regroup import regrouped
+from cranfield.errors import InputError, OptionError, one_of
+from cranfield.formats import rows_of
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    HeldRows,
+    LeftOut,
+    Load,
+    Order,
+    Progress,
+    Role,
+    Rows,
+    joined,
+    no_rows_of,
+)
+from cranfield.formats.columns import ColumnsLike, What, in_order
+from cranfield.formats.files import Path
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
+from cranfield.formats.register import Target, names_of
+from cranfield.formats.source import Source, named
+from cranfield.formats.trec import TREC_RUN, run_tag
+from cranfield.formats.write import format_to_write, write_rows
+from cranfield.render.numbers import number_of, queries_of
+
+RunLike = Union[
+    "Run",
+    Path,
+    ArrowTable,
+    LazyTable,
+    Mapping[Any, Mapping[Any, float]],
+    Mapping[Any, list[Any]],
+    NDArray[Any],
+    Sparse,
+]
+
+
+SeveralRuns = Union[  # noqa: UP007 - a class that is defined below has a name only
+    list[Any],  # of RunLike; a list of one kind only would not be a list[RunLike]
+    tuple[RunLike, ...],
+    Mapping[str, Union["Run", str, os.PathLike[str], ArrowTable, LazyTable]],
+    Mapping[str, Mapping[Any, Mapping[Any, float]]],
+    Mapping[str, Mapping[Any, list[Any]]],
+]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: the number of rows, and what was left out."""
+
+    rows: int
+    left_out: LeftOut
+    lost: Sequence[Role] = ()  # columns of the run that the format has no place for
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The documents of one query, best rank first, and where each stands among equal scores."""
+
+    docs: Sequence[str]
+    tie_first: Ints  # (documents,) the first rank of its score
+    tie_size: Ints  # (documents,) how many documents have that score
+    scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
+    costs: Floats | None = None  # (documents,) of looking at each, if they were asked for
+
+    def take(self, rows: Ints | slice) -> "Ranking":
+        """Return some of the documents, in this order."""
+        docs = self.docs[rows] if isinstance(rows, slice) else [self.docs[i] for i in rows.tolist()]
+        scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
+        return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
+
+
+class _ApartError(Exception):
+    """The rows of a query stand apart."""
+
+
+class Run:
+    """One system's ranking: for each query, documents and the scores by which they are ranked.
+
+    `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
+    a table with the columns `query_id`, `doc_id` and `score` or `rank`, under these or the other
+    names that are usual: anything that hands out Arrow data (pandas, polars, pyarrow, DuckDB, ...),
+    a numpy structured array, a list of rows (tuples, named tuples, dicts), or a scipy sparse matrix
+    (queries x documents, numbered from 0). `columns` says which column is which, where that cannot
+    be guessed: `{"query_id": "user", "score": "prediction"}`. A column `cost` may say what it
+    costs to look at the document, for CWL. `errors="skip"` leaves out rows that cannot be scored,
+    and counts them. `name` is what the system is called in results.
+
+    >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
+    Run('bm25', 1 query, 2 documents)
+    >>> Run([("q1", "d1", 12.3), ("q1", "d2", 11.0)]).to_dict()
+    {'q1': {'d1': 12.3, 'd2': 11.0}}
+    """
+
+    def __init__(
+        self,
+        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Rows",
+        name: str | None = None,
+        columns: ColumnsLike | None = None,
+        errors: Errors = "strict",
+    ) -> None:
+        self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
+        sources = self._rows.sources
+        self.name = name if name is not None else sources[0].stem if sources else "run"
+        self.errors: Errors = errors
+        self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
+
+    def __repr__(self) -> str:
+        size = self._size()
+        return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
+
+    def _size(self) -> str:
+        """Return how large it is, in words, as far as that is known without reading it."""
+        if self.nested is not None:
+            n_docs = sum(map(len, self.nested.values()))
+            return f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
+        if self._rows.length is not None:
+            return number_of(self._rows.length, "row")
+        sizes = [source.size for source in self.sources]
+        if not sizes or None in sizes:
+            return ""
+        return number_of(sum(size or 0 for size in sizes), "byte")
+
+    @property
+    def form(self) -> str:
+        """What the data were understood to be, in words."""
+        return self._rows.form
+
+    @property
+    def sources(self) -> list[Source]:
+        """The files that it is read from, none if it is in memory."""
+        return list(self._rows.sources)
+
+    @property
+    def source(self) -> str | None:
+        """What errors call the files that it is read from, or was; None if it came as data."""
+        rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
+        return named(rows.sources)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What was left out already; of what is read later, its blocks say it."""
+        return self._rows.left_out
+
+    @property
+    def tag(self) -> str | None:
+        """What a TREC run calls the system, in the sixth column of its last line; else None."""
+        return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
+
+    @property
+    def numbers(self) -> frozenset[Role]:
+        """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
+        return self._rows.numbers
+
+    def ranked_by(self, order: Order) -> Order:
+        """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
+        if order == "rank" and "rank" not in self.numbers:
+            if self.nested is not None:
+                raise OptionError("order='rank': a run in memory has no rank column")
+            raise self._no_column("rank")
+        if order == "score" and "score" not in self.numbers:
+            if "rank" in self.numbers:
+                return "rank"
+            if not self._rows.is_ranking:
+                raise self._no_column("score")
+            return "given"
+        return order
+
+    def _no_column(self, name: str) -> InputError:
+        return InputError(
+            f"the run {self.name!r} has no column {name!r}: it was read as {self.form}",
+            source=self.source,
+            hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
+            "order='given' (--order given) takes the rows in the order in which they stand.",
+            kind="columns",
+        )
+
+    def blocks(
+        self, order: Order = "score", progress: Progress | None = None, *, costs: bool = False
+    ) -> Iterator[Load]:
+        """Return the rows in blocks, with what they are ranked by, and their costs if it has any.
+
+        `costs`: whether these are wanted.
+        """
+        by = self.ranked_by(order)
+        wanted: list[Role] = [] if by == "given" else [by]
+        if costs and "cost" in self.numbers:
+            wanted.append("cost")
+        return self.every_row(wanted, progress)
+
+    def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
+        """Return the rows in blocks, with some of the columns of numbers that there are."""
+        return self._rows.blocks(tuple(wanted), self.errors, progress)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is read from lines of text."""
+        return self._rows.is_text
+
+    def skipping(self) -> "Run":
+        """Return the same run, of which rows with a fault are left out and counted."""
+        rows = self._rows
+        if isinstance(rows, NestedRows) and self.errors == "strict":
+            rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
+        return Run(rows, self.name, errors="skip")
+
+    def write(
+        self,
+        path: Path,
+        format: str | None = None,  # noqa: A002 - the word for it
+        progress: Progress | None = None,
+    ) -> Written:
+        """Write the run to a file, in the format that its suffix names, or `format`.
+
+        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
+        back, it is the same run: the rows stand in the same order, scores are the same doubles. A
+        TREC file has a rank column, too: the run's own, or the ranks by score; and a score, where
+        the run has but an order. JSON keeps scores, or, of a run without, the order.
+
+        A file is read and written block by block; a run whose queries come back after others is
+        held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
+        OptionError for a suffix that names no format; what was there before then stays.
+
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run = Run({"q1": {"d1": 0.5, "d2": 2.0}}, "mine")
+        ...     written = run.write(path := pathlib.Path(folder, "mine.run"))
+        ...     print(path.read_text(), end="")
+        q1 Q0 d1 2 0.5 mine
+        q1 Q0 d2 1 2 mine
+        """
+        if format is not None:
+            one_of("format", format, names_of(What.RUN))
+        form = format_to_write(path, format)
+        room = form.runs
+        if room is None:
+            raise OptionError(f"format={form.name!r} is for judgments")
+        kept = room.kept(self.numbers)
+        by = self.ranked_by("score")
+        needs_rank = room.needs_rank or "score" not in self.numbers
+        wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
+
+        parts: list[tuple[int, LeftOut]] = []
+
+        def blocks(loads: Iterable[Load]) -> Iterator[Block]:
+            seen: set[bytes] = set()
+            parts.clear()
+            for load in loads:
+                whole = grouped(load(), self.errors)
+                block = whole.block
+                if len(seen) + len(whole.queries) > len(seen | set(whole.queries)):
+                    raise _ApartError
+                seen.update(whole.queries)
+                if needs_rank and block.rank is None:
+                    scores = sorting_scores(block, Judging(order=by))
+                    every = np.arange(len(block))
+                    rank = ranks(whole, scores, every)
+                    block = replace(block, columns={**block.columns, "rank": rank})
+                parts.append((len(block), block.left_out))
+                yield block
+
+        tag = (self.tag if form.name == "trec" else None) or self.name
+        target = Target(os.fspath(path), What.RUN, tag)
+        try:
+            write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
+        except _ApartError:
+            write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
+        left_out = sum((one for _, one in parts), LeftOut())
+        return Written(sum(n for n, _ in parts), left_out, in_order(self.numbers - kept))
+
+    def of(
+        self,
+        query: str,
+        order: Order = "score",
+        progress: Progress | None = None,
+        *,
+        costs: bool = False,
+    ) -> "Run":
+        """Return the run of one query alone, in memory; it retrieves nothing if it has no rows.
+
+        It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
+        """
+        if self.nested is not None:
+            nested = {query: self.nested.get(query, {})}
+            return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
+        parts = self._parts_of(encode(query), order, progress, costs=costs)
+        left_out = sum((left_out for _, left_out in parts), LeftOut())
+        blocks = [block for block, _ in parts if block is not None]
+        rows = joined(blocks) if blocks else no_rows_of(encode(query), self.numbers)
+        held = HeldRows(replace(rows, left_out=left_out), self._rows)
+        return Run(held, self.name, errors=self.errors)
+
+    def _parts_of(
+        self, query: bytes, order: Order, progress: Progress | None, *, costs: bool
+    ) -> list[tuple[Block | None, LeftOut]]:
+        """Return a query's rows, with the rank column beside the scores where it can be read."""
+
+        def rows(load: Load) -> tuple[Block | None, LeftOut]:
+            block = load()
+            return block.of(query), block.left_out
+
+        def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
+            return list(in_threads(rows, loads))
+
+        if self.errors == "strict" and self.numbers >= {"score", "rank"}:
+            # A fault in the rank column does not matter, and any other is raised again below.
+            with contextlib.suppress(InputError):
+                return read(self.every_row(in_order(self.numbers), progress))
+        return read(self.blocks(order, progress, costs=costs))
+
+    def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
+        """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
+        loads = self.blocks(judging.order, costs=costs)
+        blocks = [one for load in loads if len(one := load())]
+        if not blocks:
+            return Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+        block = grouped(joined(blocks), self.errors)
+        by = sorting_scores(block.block, judging)
+        every = np.arange(len(block.block))
+        # Where grades are to rank equal scores, or none is to: see `judge`.
+        ties = judging.ties if judging.ties_by_id else "document"
+        uncut = replace(judging, order="score", depth=None)
+        place, tie = (
+            placed(block, by, every, replace(uncut, ties=one)) for one in (ties, "expected")
+        )
+        rows = place.rank.argsort()
+        docs = list(map(decode, block.block.doc.take(rows).to_list()))
+        assert tie.tie_first is not None  # noqa: S101 - placed() gives both
+        assert tie.tie_size is not None  # noqa: S101
+        values = None if by is None or block.block.value is None else block.block.value[rows]
+        cost = block.block.columns.get("cost")
+        cost = None if cost is None else cost[rows]
+        return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values, cost)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
+
+        Raises InputError for a document that stands twice, unless such rows are left out.
+        """
+        found: dict[str, dict[str, float]] = {}
+        by = self.ranked_by("score")
+        for load in self.blocks():
+            block = load()
+            queries = list(map(decode, block.query.to_list()))
+            docs = list(map(decode, block.doc.to_list()))
+            values = block.value if block.rank is None else -1.0 * block.rank
+            numbers = [None] * len(docs) if values is None else values.tolist()
+            for row, (query, doc, number) in enumerate(zip(queries, docs, numbers, strict=True)):
+                ranking = found.setdefault(query, {})
+                if doc in ranking and self.errors == "skip":
+                    continue
+                if doc in ranking:
+                    raise block.error(row, f"the document {doc!r} stands twice for query {query!r}")
+                ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
+        return found
+
+
+def read_run(
+    path: Path | Sequence[Path],
+    name: str | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - the word for it
+    columns: ColumnsLike | None = None,
+    errors: Errors = "strict",
+) -> Run:
+    """Open a run: a file, a URL, or several files (a list, a glob, a folder) as one table.
+
+    The format is found from content and name, unless `format` says it: one of those that
+    docs/formats.md lists.
+    Columns are found by name, or as `columns` says, as in `read_qrels`.
+
+    A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger
+    than the memory (a run whose queries come back after others has to be held whole). One that has
+    changed since it was first read is an InputError: open it anew. `-` is the standard input. The
+    run's name is the file's, without `.run`, `.txt`, `.gz` and the like, unless `name` says
+    otherwise. What is wrong with the file is an InputError of the evaluation, or, with
+    `errors="skip"`, left out and counted.
+
+    >>> read_run("demo/bm25.run")
+    Run('bm25', 35,069 bytes)
+    """
+    rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
+    return Run(rows, name, errors=errors)
+
+
+def as_run(data: RunLike, errors: Errors = "strict") -> Run:
+    """Return a run from whatever holds it: Run, a path, a dict or a table."""
+    if isinstance(data, str | os.PathLike):
+        return read_run(data, errors=errors)
+    return data if isinstance(data, Run) else Run(data, errors=errors)
+
+
+def numbering() -> Callable[[str], str]:
+    """Return what names systems: a number is added where two have the same name."""
+    taken: set[str] = set()
+
+    def numbered(name: str) -> str:
+        found, n = name, 1
+        while found in taken:
+            n += 1
+            found = f"{name} ({n})"
+        taken.add(found)
+        return found
+
+    return numbered
+
+
+def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
+    """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
+    if isinstance(run, list | tuple):
+        refuse_lists_of_ids(run, What.RUN)
+    if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
+        numbered = numbering()
+        return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
+    if isinstance(run, Mapping) and not is_sparse(run):
+        some = (
+            one for one in run.values() if is_sparse(one) or getattr(one, "__len__", lambda: 1)()
+        )
+        first = next(some, None)
+        nested = isinstance(first, Mapping) and any(
+            isinstance(docs, Mapping | list | tuple) for docs in first.values()
+        )
+        if (
+            nested
+            or isinstance(first, Run | str | os.PathLike)
+            or is_table(first)
+            or is_sparse(first)
+        ):
+            named = {}
+            for name, one in run.items():
+                named[str(name)] = made = as_run(one, errors)
+                if made is not one:
+                    made.name = str(name)
+            return named
+    return None

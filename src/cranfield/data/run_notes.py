@@ -1,0 +1,173 @@
+"""Notes about a run: what makes its numbers misleading, and can be seen while it is read."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.notes import Note, Severity
+from cranfield.render.numbers import queries_of
+
+_LIKE_RANKS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
+_SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
+_LONGEST = 200  # characters of an id that are looked at
+_MOST = 1_000  # ids of a side that are looked at
+
+
+def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
+    """Return the rows whose score is above that of a row of the same group with a better rank.
+
+    `group`, `rank` and `scores` are (rows,); compared are neighbours in the order of the ranks.
+    """
+    order = np.lexsort((rank, group))
+    upper, lower = order[:-1], order[1:]
+    wrong = (group[upper] == group[lower]) & (rank[upper] < rank[lower])
+    wrong &= scores[upper] < scores[lower]
+    found: Ints = lower[wrong]
+    return found
+
+
+def varied(group: Ints, rank: Ints) -> bool:
+    """Tell whether some rows of a group have different ranks: (rows,) each."""
+    return bool(((group[1:] == group[:-1]) & (rank[1:] != rank[:-1])).any())
+
+
+def are_ranks(scores: Floats) -> bool:
+    """Tell whether the scores of a query, in the order of its rows, are 1, 2, 3 or 0, 1, 2, ....
+
+    A list of one document or none says nothing, and passes.
+    """
+    n = len(scores)
+    if n < 2:
+        return True
+    first = float(scores[0])
+    if first not in (0.0, 1.0) or scores[-1] != first + n - 1:
+        return False
+    return bool((scores[1:] - scores[:-1] == 1).all())
+
+
+def against_ranks(n: int, of: int, *, whole: bool, source: str | None = None) -> Note:
+    """Say in how many of the queries that were looked at the rank column contradicts the scores.
+
+    `whole`: whether that is all of the run, not its beginning.
+    """
+    among = f"{n:,} of {queries_of(of)}" + ("" if whole else " at the beginning of the run")
+    return Note(
+        "ranks",
+        "warning",
+        f"in {among}, the rank column contradicts the scores: by default scores decide; "
+        "order='rank' (--order rank) takes the rank column",
+        n,
+        source,
+        n,
+    )
+
+
+def mostly(n: int, of: int) -> bool:
+    """Tell whether something holds in so many of the queries that the others are exceptions."""
+    return n > 0 and 10 * n >= 9 * of
+
+
+def level_scores(
+    n: int, of: int, severity: Severity = "warning", source: str | None = None
+) -> Note:
+    """Say in how many of the queries with several documents all scores are equal."""
+    where = f"{n:,} of {queries_of(of)} with several documents"
+    return Note(
+        "level-scores",
+        severity,
+        f"in {where}, all scores are equal: the ranking is that of the document ids",
+        n,
+        source,
+        n,
+    )
+
+
+def ranks_as_scores(n: int, of: int, longest: int, source: str | None = None) -> Iterator[Note]:
+    """Say that scores seem to be ranks, if they do in most of the queries with several documents.
+
+    `longest`: how many documents the longest query has; lists of two or less tell nothing.
+    """
+    if longest < _LIKE_RANKS or not mostly(n, of):
+        return
+    yield Note(
+        "ranks-as-scores",
+        "warning",
+        f"in {n:,} of {queries_of(of)} with several documents, the scores rise by 1 from row to "
+        "row, as ranks do, and the highest score comes first: are they ranks? order='given' "
+        "(--order given) takes the rows in their order, columns={'rank': ...} (--run-columns "
+        "rank=...) names a column of ranks",
+        n,
+        source,
+        n,
+    )
+
+
+def nothing_judged(
+    affix: str | None,
+    severity: Severity = "warning",
+    source: str | None = None,
+    *,
+    whole: bool = True,
+) -> Note:
+    """Say that not one judged document was retrieved, and why, if that is known: `other_affix`.
+
+    `whole`: for a whole run, which is hardly meant; for one query it may well be so.
+    """
+    code = "nothing-judged" if affix is None else "affix"
+    if affix is None and not whole:
+        return Note(code, "info", "Not one judged document was retrieved.", source=source)
+    because = affix or "are the ids of the same collection, and of documents, not of their parts?"
+    text = f"not one judged document was retrieved: {because}"
+    return Note(code, severity, text, source=source)
+
+
+def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
+    """Say that ids of two sides are the same but for what one side has before or behind them.
+
+    Looked at are the first thousand of each; ids that differ in digits alone are different ids.
+
+    >>> print(other_affix(["d22", "d7"], ["d22.md", "d7.md"]))
+    ids match but for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
+    """
+    mine, theirs = _first(judged), _first(retrieved)
+    for side, inner, outer in (("run", mine, theirs), ("qrels", theirs, mine)):
+        found: Counter[tuple[str, str]] = Counter()
+        example: dict[tuple[str, str], tuple[str, str, str]] = {}
+        for whole in outer:
+            for where, part, affix in _parts(whole):
+                if part in inner and not affix.isdigit():
+                    kind = where, re.sub(r"\d+", "0", affix)  # parts of a document are numbered
+                    found[kind] += 1
+                    example.setdefault(kind, (whole, part, affix))
+        for kind, n in found.most_common():
+            where, shape = kind
+            joint = shape[0] if where == "behind" else shape[-1]
+            by_sign = not joint.isalnum() and (n > 1 or n == len(outer))
+            if n >= _SHARED_AFFIXES or by_sign:
+                whole, part, affix = example[kind]
+                run, judgment = (whole, part) if side == "run" else (part, whole)
+                return (
+                    f"ids match but for {affix!r} {where} those of the {side}: the run has "
+                    f"{run!r}, the qrels {judgment!r}"
+                )
+    return None
+
+
+def _first(ids: Iterable[str]) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for one in ids:
+        if len(one) <= _LONGEST:
+            found[one] = None
+        if len(found) == _MOST:
+            break
+    return found
+
+
+def _parts(whole: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (where the rest is, a part of the id, the rest) for all ways to cut it in two."""
+    for i in range(1, len(whole)):
+        yield "behind", whole[:i], whole[i:]
+        yield "before", whole[i:], whole[:i]

@@ -1,0 +1,91 @@
+"""Ids of a run and of the qrels that are the same but for their spelling: what to say of them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ids import decode, encode
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.data.run_notes import other_affix
+from cranfield.errors import InputError, NothingSharedError
+
+_QUERIES_LOOKED_AT = 20
+
+
+def affix_of(qrels: Qrels, run: Run) -> str | None:
+    """Look, in the first block that has a query of the qrels, for ids that are longer on a side."""
+    for _, judged, docs in islice(_shared(qrels, run), _QUERIES_LOOKED_AT):
+        found = other_affix(judged, docs)
+        if found is not None:
+            return found
+    return None
+
+
+def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
+    """Return what to say if the run's documents are the judged ones, but spelt otherwise.
+
+    Looked for in the first block of the run that has a query of the qrels.
+    """
+    for query, judged, docs in _shared(qrels, run):
+        spelt = {_plain(doc): doc for doc in judged}
+        for doc in docs:
+            other = spelt.get(_plain(doc), doc)
+            if other != doc:  # a row of the same one was left out, by errors="skip"
+                return NothingSharedError(
+                    f"the run {run.name!r} and the qrels share no document as they are "
+                    f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
+                    source=run.source,
+                    hint=_SPELLING,
+                )
+    return None
+
+
+def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterator[str]]]:
+    """Yield (query, judged documents, the run's), of the run's first block with a judged query."""
+    judged = dict(zip(map(encode, qrels.query_ids), qrels.doc_lists, strict=True))
+    for load in run.every_row(()):
+        block = load()
+        starts = np.append(block.query.begins(), len(block)).tolist()
+        queries = block.query.take(block.query.begins()).to_list()
+        shared = [i for i, query in enumerate(queries) if query in judged]
+        for i in shared:
+            docs = block.doc.take(slice(starts[i], starts[i + 1])).to_list()
+            yield decode(queries[i]), judged[queries[i]], map(decode, docs)
+        if shared:
+            return
+
+
+def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
+    """Return the error of a run none of whose queries, `unknown`, is judged."""
+    theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
+    if not theirs:
+        return InputError(f"the run {run.name!r} holds no query", source=run.source)
+    hint = "Are they of the same collection, and written in the same way?"
+    ours = {_plain(query): query for query in qrels.query_ids}
+    same = next((query for query in theirs if _plain(query) in ours), None)
+    first = qrels.query_ids[0]
+    if same is not None:
+        first, hint = ours[_plain(same)], _SPELLING
+    return NothingSharedError(
+        f"the run {run.name!r} and the qrels share no query: "
+        f"the run has for instance {same or theirs[0]!r}, the qrels {first!r}",
+        source=run.source or qrels.source,
+        hint=hint,
+    )
+
+
+_SPELLING = (
+    "They are the same but for blanks, capitals, leading zeros or a decimal point: write them "
+    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
+)
+
+
+def _plain(text: str) -> str:
+    """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
+    text = text.strip().casefold()
+    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
+    return number[1] if number else text

@@ -1,0 +1,71 @@
+"""Subtopics: the best ranking of documents that are judged for several subtopics of a query.
+
+The judgments of a subtopic are a judgment group; a document may stand in several groups of its
+query. The best ranking belongs to the judgments, not to a run. It is returned as the rank of each
+document: (n_documents,), 0 for a document that it leaves out.
+"""
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints, powers
+from cranfield.data.preferences import Levels
+
+
+def novel_first(levels: Levels, query: Ints, alpha: float, rel: int) -> Ints:
+    """Rank greedily: at each rank the document that adds most; (n_documents,).
+
+    A document adds the weights of its subtopics (grade >= rel), each times 1 - alpha for every
+    document of that subtopic that stands above. Of documents that add the same, the one with the
+    greater id stands first, as in ndeval. `query` (n_documents,) is the query of each document;
+    documents are numbered in the order of their queries and ids. One step for each rank, of all
+    queries together.
+    """
+    relevant = levels.level >= rel
+    group = levels.group[relevant]
+    docs, row = _numbered(levels.row[relevant])
+    begins = np.flatnonzero(np.append(True, query[docs][1:] != query[docs][:-1])[: len(docs)])
+    of = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(docs))))
+    weight = _weight(levels)
+    above = np.zeros(len(weight), np.int64)  # documents of the group that stand above
+    ranks = np.zeros(len(query), np.int64)
+    left = np.ones(len(docs), np.bool_)
+    rank = 0
+    while left.any():
+        rank += 1
+        adds = np.bincount(row, (weight * powers(1 - alpha, above))[group], len(docs))
+        adds = np.where(left, adds, -1.0)
+        best = left & (adds == np.maximum.reduceat(adds, begins)[of])
+        last = np.maximum.reduceat(np.where(best, np.arange(len(docs)), -1), begins)
+        taken = np.zeros(len(docs), np.bool_)
+        taken[last[last >= 0]] = True
+        ranks[docs[taken]] = rank
+        left &= ~taken
+        above += np.bincount(group[taken[row]], minlength=len(weight))
+    return ranks
+
+
+def most_first(levels: Levels, query: Ints) -> Ints:
+    """Rank by what a document is worth to all subtopics together, their weights times its grades.
+
+    (n_documents,); documents worth nothing are left out. Arguments and ties as for `novel_first`.
+    """
+    weight = _weight(levels)
+    worth = weight[levels.group] * np.maximum(levels.level, 0)
+    worth = np.bincount(levels.row, worth, len(query))
+    order = np.lexsort((-np.arange(len(query)), -worth, query))
+    order = order[worth[order] > 0]
+    first = np.searchsorted(query[order], query[order])
+    ranks = np.zeros(len(query), np.int64)
+    ranks[order] = np.arange(len(order)) - first + 1
+    return ranks
+
+
+def _weight(levels: Levels) -> Floats:
+    return np.ones(len(levels.query)) if levels.weight is None else levels.weight
+
+
+def _numbered(row: Ints) -> tuple[Ints, Ints]:
+    """Return the documents that occur, in order, and the number of each row's among them."""
+    occurs: Bools = np.zeros(int(row.max(initial=-1)) + 1, np.bool_)
+    occurs[row] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[row]

@@ -1,0 +1,170 @@
+"""Rows to files: what the formats share that write them."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from cranfield.arrays.ids import Ids, decode
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import Block, Role
+from cranfield.formats.columns import COLUMNS, What, in_order
+from cranfield.formats.objects import Groups
+from cranfield.formats.register import FORMATS, Format, Target, format_of
+from cranfield.formats.source import SUFFIXES, Source, written
+from cranfield.formats.text import BYTE_ORDER_MARK
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class NotTextError(Exception):
+    """Some identifiers are no UTF-8, which columns of text cannot hold."""
+
+
+def format_to_write(path: str | os.PathLike[str], name: str | None) -> Format:
+    """Return the format to write: the one stated, or the one that the file's suffix names."""
+    suffix = Source(path).suffix
+    if name is None and suffix and suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
+    return format_of(name or SUFFIXES.get(suffix, "trec"))
+
+
+def write_rows(form: Format, target: Target, blocks: Callable[[], Iterable[Block]]) -> None:
+    """Write rows to a file, compressed as its suffix says.
+
+    The blocks of a run have a `rank` where the format needs one, or if there is no score; for JSON,
+    a block holds whole queries. Raises InputError for an identifier that the format cannot hold.
+    """
+    if target.what is What.QRELS and not form.has_empty:
+        for block in blocks():
+            if block.empty:
+                raise InputError(
+                    f"the query {decode(block.empty[0])!r} has no judgment, which only JSON can "
+                    "say",
+                    source=target.path,
+                    kind="id",
+                )
+    try:
+        with written(target.path) as stream:
+            form.write(stream, blocks(), target)
+    except NotTextError:
+        with written(target.path) as stream:
+            form.write(stream, blocks(), replace(target, is_text=False))
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise error.at(target.path) from None  # of data in memory
+
+
+def write_groups(path: str | os.PathLike[str], name: str | None, groups: Groups) -> None:
+    """Write judgments in groups: as trec_eval has them, or a table with a column of subtopics."""
+    path = os.fspath(path)
+    able = [one for one in FORMATS.values() if one.can_hold(groups)]
+    form = format_to_write(path, name)
+    if name is None and form.name == "trec" and groups.weights is None:
+        form = next(one for one in able if one.takes is not None)
+    if form not in able:
+        raise OptionError(
+            f"format={form.name!r} cannot hold these judgments in groups; choose of "
+            f"{', '.join(one.name for one in able)}"
+        )
+    write_rows(form, Target(path, What.QRELS), lambda: [groups.block()])
+
+
+# ---- columns of text ------------------------------------------------------------------------
+
+
+def write_blank_separated(
+    stream: IO[bytes],
+    blocks: Iterable[Block],
+    columns: Callable[[Block], list[Any]],
+    separator: bytes,
+) -> None:
+    """Write the `columns` of every row: ids and numbers, or a text that stands in all."""
+    first = True
+    for block in blocks:
+        if len(block) == 0:
+            continue
+        every = (block.query, block.doc, *block.columns.values())
+        for ids in (column for column in every if isinstance(column, Ids)):
+            for field in _distinct(ids):
+                fault = _fault_in_trec(field, ids is block.query)
+                if fault is not None:
+                    row = ids.to_list().index(field)
+                    place = block.error(row, fault.problem)
+                    raise fault.at(place.source, place.line, place.text)
+        if first and block.query[0].startswith(BYTE_ORDER_MARK):
+            stream.write(BYTE_ORDER_MARK)  # one is taken for the file's own
+        first = False
+        stream.write(joined_text(columns(block), separator))
+
+
+def _distinct(ids: Ids) -> Iterable[bytes]:
+    """Return the identifiers of which one may be unfit for a column of text."""
+    text = bytes(ids.to_arrow().buffers()[2] or b"")
+    special = any(byte in text for byte in (b" ", b"\t", b"\n", b"\r", b"\v", b"\f", b"#"))
+    return dict.fromkeys(ids.to_list()) if special else ()
+
+
+def _fault_in_trec(field: bytes, is_query: bool) -> InputError | None:
+    if len(field.split()) != 1 or field.split()[0] != field:
+        problem = "it holds white space"
+    elif is_query and field.startswith(b"#"):
+        problem = "a line that begins with # is a comment"
+    else:
+        return None
+    return InputError(
+        f"the id {decode(field)!r} cannot be written in columns of text: {problem}",
+        hint="Write CSV, JSON, Parquet or Arrow instead.",
+        kind="id",
+    )
+
+
+def joined_text(columns: Sequence[Any], separator: bytes) -> memoryview:
+    """Return lines of columns: ids, numbers, or the same text in every line."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fields = [
+        pa.scalar(one, pa.large_binary()) if isinstance(one, bytes) else _texts_of(one)
+        for one in columns
+    ]
+    lines = pc.binary_join_element_wise(*fields, pa.scalar(separator, pa.large_binary()))
+    ended = pc.binary_join_element_wise(lines, *(pa.scalar(b, lines.type) for b in (b"", b"\n")))
+    _, offsets, data = ended.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[ended.offset : ended.offset + len(ended) + 1]
+    return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
+
+
+def _texts_of(column: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(column, Ids):
+        return column.to_arrow()
+    return number_column(column).cast(pa.large_string()).view(pa.large_binary())
+
+
+def number_column(values: Any) -> "pa.Array":
+    """Return numbers as a column of Arrow, of doubles or of whole numbers."""
+    import pyarrow as pa
+
+    kind = pa.float64() if values.dtype.kind == "f" else pa.int64()
+    wide = np.ascontiguousarray(values, np.float64 if kind == pa.float64() else np.int64)
+    return pa.Array.from_buffers(kind, len(wide), [None, pa.py_buffer(wide)])
+
+
+# ---- columns with names ---------------------------------------------------------------------
+
+
+def named_columns(block: Block) -> dict[str, Any]:
+    """Return a block's columns by the names that they have in a table."""
+    ids: dict[Role, Any] = {"query": block.query}
+    if "group" in block.columns:
+        ids["group"] = block.columns["group"]  # beside the query
+    ids["doc"] = block.doc
+    every = ids | {role: block.columns[role] for role in in_order(block.columns)}
+    return {COLUMNS[role].public: column for role, column in every.items()}

@@ -1,0 +1,60 @@
+"""Measures of how much the ranking agrees with an ideal ranking of the judged documents."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
+from cranfield.data.judged import DEEPEST, Judged
+from cranfield.measures.parameters import Parameter, Persistence, whole
+from cranfield.measures.registry import BY_GRADE, measure
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ValueError("True or False")
+
+
+@measure("Compat", names=("Compatibility",), traits=BY_GRADE)
+def compatibility(
+    judged: Judged,
+    *,
+    p: Persistence = 0.95,
+    normalize: Annotated[
+        bool, Parameter("whether to divide by what the ideal ranking itself reaches", _flag)
+    ] = True,
+    depth: Annotated[int, Parameter("the last rank that counts", whole(1, DEEPEST))] = 1000,
+) -> Floats:
+    """Compatibility: rank-biased overlap of the ranking with the ideal that is nearest to it.
+
+    The ideal ranking holds the documents with a grade above 0, highest grade first; among equal
+    grades those that the run retrieved come first, in its order, and then the others. Unjudged
+    documents, and those of grade 0 or below, take up ranks and agree with nothing; a relevant
+    document that was not retrieved is missing from every overlap. 0 for a query without relevant
+    documents.
+
+    Formula: sum over depths i <= depth of p^(i-1) n_i / i, n_i = documents that are both in
+        the first i of the ranking and in the first i of the ideal; divided by that of the
+        ideal itself (or, not normalized, by the sum of p^(i-1))
+    Source: Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py
+    """
+    hits, ideal = judged.hits.relevant(1), judged.ideal.relevant(1)
+    # A document in both counts at every depth from the later of its two ranks on.
+    weight = _weights_from(p, depth)
+    words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"
+
+    def total(ranked: Ranked, met: Ints) -> Floats:
+        worth = looked_up(words, weight, np.minimum(met, depth + 1))
+        return ranked.total(worth)
+
+    best = total(ideal, ideal.rank)
+    most = best if normalize else np.cumsum(powers(p, np.arange(depth)))[-1:, None]
+    return ratio(total(hits, np.maximum(hits.rank, hits.places(ideal))), most)
+
+
+def _weights_from(p: float, depth: int) -> Floats:
+    """Return, for each rank, the sum of p^(i-1) / i from there to the depth; 0 beyond, and at 0."""
+    ranks: Ints = np.arange(1, depth + 1)
+    sums = np.cumsum((powers(p, ranks - 1) / ranks)[::-1])[::-1]
+    return np.concatenate(([0.0], sums, [0.0]))

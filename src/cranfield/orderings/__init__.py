@@ -1,0 +1,1 @@
+"""Orderings of systems, and how alike they are."""

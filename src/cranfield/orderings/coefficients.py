@@ -1,0 +1,238 @@
+"""Rank correlation: how alike two orderings of the same systems are.
+
+Each function takes two sequences of scores, one of each system, greater for better ones. Scores
+are rounded to 9 decimals first, so that what differs by rounding alone is a tie. What is not
+defined, as for one system, is None.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, ratio, total
+from cranfield.errors import InputError
+
+Sequenced = Sequence[float] | Floats
+DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class Kendall:
+    """Kendall's tau of two orderings, and the pairs of systems that it counts.
+
+    Every pair of the `n` systems is one of five: ordered alike (`concordant`), ordered the other
+    way round (`discordant`), tied in the first only (`ties_x`), in the second only (`ties_y`), or
+    in both (`ties_both`).
+
+    >>> kendall([0.4, 0.3, 0.2], [0.5, 0.7, 0.1]).discordant
+    1
+    """
+
+    n: int
+    concordant: int
+    discordant: int
+    ties_x: int
+    ties_y: int
+    ties_both: int
+
+    @property
+    def tau_a(self) -> float | None:
+        """(concordant - discordant) / all pairs: no ordering with a tie has 1 with itself."""
+        pairs = self.n * (self.n - 1) // 2
+        return (self.concordant - self.discordant) / pairs if pairs else None
+
+    @property
+    def tau_b(self) -> float | None:
+        """Tau-a, divided by what the ties leave possible; None if either ties all systems."""
+        either = self.concordant + self.discordant
+        squared = (either + self.ties_y) * (either + self.ties_x)
+        return (self.concordant - self.discordant) / math.sqrt(squared) if squared else None
+
+
+def kendall(x: Sequenced, y: Sequenced) -> Kendall:
+    """Count how pairs of systems are ordered (Kendall, Biometrika 1938; ties: 1945).
+
+    Raises InputError if the scores are not as many, or not all numbers.
+
+    >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
+    >>> found.concordant, found.discordant, found.ties_x
+    (4, 1, 1)
+    >>> found.tau_a
+    0.5
+    """
+    x, y = _checked(x, y)
+    upper = np.triu_indices(len(x), 1)
+    in_x, in_y = _signs(x)[upper], _signs(y)[upper]
+    both = in_x * in_y
+
+    def count(which: Floats) -> int:
+        return int(np.count_nonzero(which))
+
+    return Kendall(
+        len(x),
+        count(both > 0),
+        count(both < 0),
+        count((in_x == 0) & (in_y != 0)),
+        count((in_x != 0) & (in_y == 0)),
+        count((in_x == 0) & (in_y == 0)),
+    )
+
+
+def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
+    """Return the AP rank correlation of an ordering with the true one, both without ties.
+
+    For each system of `y` but the first, the share of those above it that are truly better: the
+    mean of these, from -1 to 1. Differences at the top count most (Yilmaz, Aslam & Robertson,
+    SIGIR 2008). It matters which of the two is the truth.
+
+    Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
+
+    >>> tau_ap([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
+    0.0
+    """
+    truth, y = _checked(truth, y)
+    if _has_ties(y):
+        raise InputError(
+            "the second sequence of scores has a tie, for which tau_ap has no answer",
+            hint="tau_ap_a gives the mean over all orders of the tied, tau_ap_b treats ties as "
+            "the data's own",
+        )
+    return tau_ap_a(truth, y)
+
+
+def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
+    """Return the mean of `tau_ap` over all orders of the systems that `y` ties.
+
+    For where the ties are an accident (Urbano & Marrero, ICTIR 2017). Without ties it is `tau_ap`.
+    Raises InputError if the truth has a tie.
+
+    >>> tau_ap_a([0.4, 0.3, 0.2], [0.5, 0.5, 0.1])
+    0.5
+    """
+    truth, y = _checked(truth, y)
+    if _has_ties(truth):
+        raise InputError(
+            "the true scores have a tie, and tau_ap and tau_ap_a need a truth without any",
+            hint="tau_ap_b takes ties in both",
+        )
+    n = len(y)
+    if n < 2:
+        return None
+    order = np.argsort(-y, kind="stable")
+    first = (-y[order]).searchsorted(-y[order])  # how many stand strictly above: (n,)
+    # At each rank: what one of its tie has above the tie, and half of those that the tie puts
+    # above it.
+    above = ratio(np.bincount(first, _above(truth, y)[order], n), np.bincount(first, minlength=n))
+    places = np.arange(n)
+    right = above[first] + (places - first) / 2
+    return 2 * total(right[1:] / places[1:]) / (n - 1) - 1
+
+
+def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
+    """Return the AP rank correlation with ties of both, neither of which is the truth.
+
+    For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two halves,
+    each with one of the two for the truth. None if either ties all systems.
+
+    >>> tau_ap_b([0.4, 0.3, 0.3], [0.5, 0.1, 0.1])
+    1.0
+    """
+    x, y = _checked(x, y)
+    halves = [_half(x, y), _half(y, x)]
+    return None if None in halves else sum(half or 0.0 for half in halves) / 2
+
+
+def _half(truth: Floats, y: Floats) -> float | None:
+    """Return the mean, over all but the top tie of y, of the share above that is truly better."""
+    n_above = np.count_nonzero(y > y[:, None], axis=1)
+    lower = n_above > 0
+    if not lower.any():
+        return None
+    shares = _above(truth, y)[lower] / n_above[lower]
+    return 2 * total(shares) / len(shares) - 1
+
+
+def _above(truth: Floats, y: Floats) -> Ints:
+    """Return, for each system, how many stand above it in y and truly are better: (n,)."""
+    found: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
+    return found
+
+
+def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
+    """Return the weighted tau: pairs count by the ranks of their systems, 1/rank + 1/rank.
+
+    The additive hyperbolic one of Vigna (WWW 2015): the mean of two, weighted by the ranks in `x`
+    (ties broken by `y`), and the other way round. The same as scipy.stats.weightedtau, with its
+    defaults. None if either ties all systems.
+
+    >>> weighted_tau([0.4, 0.3, 0.2], [0.4, 0.3, 0.2])
+    1.0
+    """
+    x, y = _checked(x, y)
+    in_x, in_y = _signs(x), _signs(y)
+    rows = (in_x * in_y).sum(axis=1), np.abs(in_x).sum(axis=1), np.abs(in_y).sum(axis=1)
+    if not (rows[1].any() and rows[2].any()):
+        return None
+    found = 0.0
+    for keys in ((y, x), (x, y)):
+        order = np.lexsort([-key for key in keys])
+        weight = np.empty(len(order))
+        weight[order] = 1 / np.arange(1, len(order) + 1)
+        both, own_x, own_y = (total(weight * row) for row in rows)
+        found += both / math.sqrt(own_x * own_y) / 2
+    return found
+
+
+def spearman(x: Sequenced, y: Sequenced) -> float | None:
+    """Return Spearman's rho: the correlation of the ranks, of which ties share the mean.
+
+    None if either ties all systems.
+
+    >>> spearman([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
+    0.5
+    """
+    x, y = _checked(x, y)
+    a, b = _signs(x).sum(axis=1), _signs(y).sum(axis=1)  # ranks, twice, from their mean
+    squared = float((a * a).sum()) * float((b * b).sum())
+    return float((a * b).sum()) / math.sqrt(squared) if squared else None
+
+
+def rounded(scores: Floats) -> Floats:
+    """Return scores of which those that differ by rounding alone are the same."""
+    found: Floats = np.round(scores, DECIMALS) + 0.0
+    return found
+
+
+def _signs(x: Floats) -> Ints:
+    """Return for each two systems whether the first is better (1) or worse (-1): (n, n)."""
+    found: Ints = np.sign(x[:, None] - x).astype(np.int64)
+    return found
+
+
+def _has_ties(x: Floats) -> bool:
+    return len(np.unique(x)) < len(x)
+
+
+def _checked(x: Sequenced, y: Sequenced) -> tuple[Floats, Floats]:
+    found = []
+    for name, scores in (("first", x), ("second", y)):
+        try:
+            values = np.asarray(scores, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"the {name} sequence of scores holds what is no number") from None
+        if values.ndim != 1:
+            raise InputError(f"the {name} sequence of scores is no flat one: {values.shape}")
+        if not np.isfinite(values).all():
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(
+                f"score {place + 1} of the {name} sequence is {values[place]}, and no number"
+            )
+        found.append(rounded(values))
+    if len(found[0]) != len(found[1]):
+        raise InputError(
+            f"there are {len(found[0])} scores and {len(found[1])}: both are to be of the same "
+            "systems, in the same order"
+        )
+    return found[0], found[1]

@@ -1,0 +1,148 @@
+"""Orderings: several systems, from best to worst, under a measure and some judgments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, mean
+from cranfield.comparison.alignment import Aligned, align
+from cranfield.comparison.flips import Flips, Paired, sign_flip
+from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.settings import Alignment, SignFlips
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.errors import InputError
+from cranfield.lazy import cached_property
+from cranfield.notes import Note, merged
+from cranfield.orderings.coefficients import rounded
+from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.scores import Systems
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """Several systems by what they scored under one measure and one set of judgments.
+
+    `scores` (n_systems,) are the values over all queries. `values` (n_queries, n_systems) are
+    turned where less is better, and logarithms where the mean is geometric, so that the system
+    with the greatest mean is the best.
+    """
+
+    label: str
+    source: str  # which of several judgments; "" if there is one only
+    measure: str
+    rising: bool  # whether more is better
+    query_ids: tuple[str, ...]
+    scores: Floats
+    values: Floats
+    recipe: Mapping[str, Any]
+
+    @cached_property
+    def merits(self) -> Floats:
+        """The scores, rounded, and turned where less is better: (n_systems,)."""
+        return rounded(self.scores if self.rising else -self.scores)
+
+    def p_values(self, left: Ints, right: Ints, settings: SignFlips) -> Floats | None:
+        """Return the two-sided sign-flip test's p-values of pairs of systems; None for one query.
+
+        The systems are columns of `values`: (n_pairs,) of them to the left and to the right.
+        """
+        if len(self.query_ids) < 2:
+            return None
+        drawn = Flips(len(self.query_ids), settings.flips, settings.seed)
+        return sign_flip(Paired(self.values, left, right), drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Orderings:
+    """The orderings of the same systems, and what to know of the data."""
+
+    systems: tuple[str, ...]
+    orderings: tuple[Ordering, ...]
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(
+        cls,
+        qrels: Any,
+        runs: Any,
+        measures: MeasuresLike | None,
+        alignment: Alignment,
+        judging: Judging,
+    ) -> "Orderings":
+        """Return an ordering for each measure; for several judgments, for each of these, too.
+
+        Qrels and runs are whatever `align` takes; or qrels are `{label: Qrels or path}`, or,
+        without runs, `{label: Systems}`. Raises what `align` raises, and InputError where systems
+        differ.
+        """
+        found: list[Ordering] = []
+        names: tuple[str, ...] = ()
+        notes: list[tuple[str, Note]] = []
+        sources = _sources(qrels, runs)
+        for source, one in sources.items():
+            aligned = align(*one, measures, alignment, judging)
+            names = names or aligned.names
+            if set(aligned.names) != set(names):
+                odd = min(set(aligned.names) ^ set(names))
+                raise InputError(
+                    f"the system {odd!r} is not among those of every one of "
+                    f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
+                )
+            notes += [(source, note) for note in aligned.notes]
+            for measure in aligned.measures:
+                if is_geometric(aligned.known(measure)):
+                    text = (
+                        f"{measure}: its mean is geometric; intervals and tests are of the "
+                        "logarithms of the queries' values."
+                    )
+                    notes.append((source, Note("geometric", "info", text)))
+                label = measure
+                if len(sources) > 1:
+                    label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
+                found.append(_ordering(label, source, measure, aligned, names))
+        return cls(names, tuple(found), tuple(merged(notes, of_all=len(sources))))
+
+
+def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
+    """Return what is to be aligned for each label; "" if there is no choice of judgments."""
+    if _all(qrels, Systems if runs is None else Qrels | str | PathLike):
+        return {str(label): (one, runs) for label, one in qrels.items()}
+    return {"": (qrels, runs)}
+
+
+def _all(data: Any, kind: Any) -> bool:
+    return (
+        isinstance(data, Mapping)
+        and not isinstance(data, Systems)
+        and len(data) > 0
+        and all(isinstance(one, kind) for one in data.values())
+    )
+
+
+def _ordering(
+    label: str, source: str, measure: str, aligned: Aligned, names: Sequence[str]
+) -> Ordering:
+    values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
+    known = aligned.known(measure)
+    scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
+    values = logs(known, values)
+    rising = aligned.rising[aligned.measures.index(measure)]
+    if not rising:
+        values = -values
+    return Ordering(
+        label, source, measure, rising, aligned.query_ids, scores, values, aligned.recipe
+    )
+
+
+def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:
+    """Say how many flips the tests of some orderings have."""
+    exact = {Flips(len(one.query_ids)).exact for one in orderings}
+    if exact == {True}:
+        return "all flips"
+    return f"{flips:,} flips" + (
+        " (all where there are 20 queries or fewer)" if True in exact else ""
+    )

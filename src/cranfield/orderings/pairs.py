@@ -1,0 +1,322 @@
+"""Correlation: what correlate returns, and its tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cranfield.notes import Note, around
+from cranfield.orderings.coefficients import Kendall
+from cranfield.orderings.discrimination import Discrimination
+from cranfield.orderings.ordering import Ordering, shown_flips
+from cranfield.orderings.rbo import RBO
+from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, legend
+from cranfield.version import __version__
+
+_NAMED = 5  # pairs of systems that a sentence names
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Two systems that two orderings order differently, and each ordering's p-value for them.
+
+    The reference takes `better` to be the better one. With one query there are no p-values.
+    """
+
+    better: str
+    worse: str
+    p_reference: float | None
+    p_other: float | None
+
+    def sure(self, alpha: float) -> bool:
+        """Tell whether both orderings are sure, and say the opposite."""
+        found = self.p_reference, self.p_other
+        return all(p is not None and p <= alpha for p in found)
+
+
+@dataclass(frozen=True)
+class OrderingPair:
+    """How alike two orderings are, of which the first is the reference.
+
+    `tau_ap` is None where there are ties, `tau_ap_a` where the reference has some. `interval` is
+    that of tau-b, over `resamples` of the queries: those in which it has a value. It is None where
+    the orderings are not of the same queries, or of one only.
+
+    >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
+    >>> [pair] = correlate("demo/qrels.txt", runs, "nDCG@10 Success@10").pairs
+    >>> [(one.better, one.worse) for one in pair.swapped], pair.swapped_sure
+    ([('bm25', 'tfidf')], 0)
+    """
+
+    reference: str
+    other: str
+    kendall: Kendall
+    tau_ap: float | None
+    tau_ap_a: float | None
+    tau_ap_b: float | None
+    weighted_tau: float | None
+    spearman: float | None
+    rbo: RBO
+    same_queries: bool
+    interval: tuple[float, float] | None
+    resamples: int
+    swapped: tuple[Swapped, ...]
+    swapped_sure: int | None  # of these, those where both are sure; None for one query
+
+    @property
+    def label(self) -> str:
+        """Both orderings' labels."""
+        return f"{self.reference} ~ {self.other}"
+
+    def values(self) -> dict[str, Cell]:
+        """Return {name: value} of all that is one number."""
+        low, high = self.interval or (None, None)
+        counted = self.kendall
+        return {
+            "tau_b": counted.tau_b,
+            "tau_b_low": low,
+            "tau_b_high": high,
+            "tau_a": counted.tau_a,
+            "concordant": counted.concordant,
+            "discordant": counted.discordant,
+            "discordant_sure": self.swapped_sure,
+            "tied_in_reference": counted.ties_x,
+            "tied_in_other": counted.ties_y,
+            "tied_in_both": counted.ties_both,
+            "tau_ap": self.tau_ap,
+            "tau_ap_a": self.tau_ap_a,
+            "tau_ap_b": self.tau_ap_b,
+            "weighted_tau": self.weighted_tau,
+            "spearman": self.spearman,
+            "rbo": self.rbo.ext,
+            "rbo_min": self.rbo.min,
+            "rbo_max": self.rbo.max,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "reference": self.reference,
+            "other": self.other,
+            **self.values(),
+            "same_queries": self.same_queries,
+            "resamples_with_a_value": self.resamples,
+            "swapped": [asdict(one) for one in self.swapped],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlation(Shown):
+    """How alike several orderings of the same systems are, pair by pair.
+
+    >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run", "demo/fusion.run"]
+    >>> found = correlate("demo/qrels.txt", runs, "nDCG@10 AP")
+    >>> found.pairs[0].kendall.concordant
+    6
+    """
+
+    header = ("reference", "ordering", "quantity", "value")
+
+    systems: tuple[str, ...]
+    orderings: tuple[Ordering, ...]
+    pairs: tuple[OrderingPair, ...]
+    notes: tuple[Note, ...]  # what to know of the data, and of the intervals
+    alpha: float
+    flips: int
+    resamples: int
+    seed: int
+    rbo_p: float
+    discrimination: Discrimination | None = None
+
+    def tables(self) -> list[Table]:
+        """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
+        found = [
+            _table_of(self.pairs, self._columns(), self._title(), self._said(), self.notes),
+            _table_of(self.pairs, self._coefficients(), ["Other coefficients"]),
+        ]
+        if self.discrimination is not None:
+            options = self.alpha, self.flips, self.seed
+            found.append(self.discrimination.table(self.orderings, *options))
+        return found
+
+    def _columns(self) -> list[Column]:
+        """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
+        level = f"{percent(1 - self.alpha)} interval"
+
+        def ties(one: OrderingPair) -> int:
+            return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
+
+        return [
+            Column(
+                "tau-b",
+                lambda one: number(one.kendall.tau_b),
+                "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, "
+                "0 no relation.",
+            ),
+            Column(
+                level,
+                lambda one: interval(*one.interval or (None, None), signs=False),
+                f"{level}: of tau-b, over {self.resamples:,} resamples of the queries, the same "
+                "for both (percentiles).",
+            ),
+            Column(
+                "same",
+                lambda one: f"{one.kendall.concordant:,}",
+                "same, swapped: pairs of systems that the two order alike, and the other way "
+                "round; tied: that either ties.",
+            ),
+            Column("swapped", lambda one: f"{one.kendall.discordant:,}"),
+            Column("tied", lambda one: f"{ties(one):,}"),
+            Column(
+                "swapped, both sure",
+                lambda one: "-" if one.swapped_sure is None else f"{one.swapped_sure:,}",
+                f"swapped, both sure: swapped though p <= {self.alpha:g} under each: here it "
+                "matters which of the two one believes.",
+            ),
+        ]
+
+    def _coefficients(self) -> list[Column]:
+        return [
+            Column(
+                "tau-a",
+                lambda one: number(one.kendall.tau_a),
+                "tau-a: (same - swapped) / all pairs of systems.",
+            ),
+            Column(
+                "tau-AP",
+                lambda one: number(one.tau_ap_a),
+                "tau-AP: the top counts most; the reference is the truth, and may have no ties; "
+                "those of the other count in all their orders.",
+            ),
+            Column(
+                "tau-AP,b",
+                lambda one: number(one.tau_ap_b),
+                "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as "
+                "such.",
+            ),
+            Column(
+                "weighted",
+                lambda one: number(one.weighted_tau),
+                "weighted: tau where a pair counts 1/rank + 1/rank of its systems.",
+            ),
+            Column(
+                "Spearman",
+                lambda one: number(one.spearman),
+                "Spearman: the correlation of the ranks.",
+                goes_on=True,
+            ),
+            Column(
+                "RBO",
+                lambda one: number(one.rbo.ext),
+                f"RBO: rank-biased overlap, p = {self.rbo_p:g}; at least, most: if more systems "
+                "followed.",
+            ),
+            Column(
+                "RBO at least, most",
+                lambda one: interval(one.rbo.min, one.rbo.max, signs=False),
+            ),
+        ]
+
+    def _said(self) -> list[str]:
+        """Return what to say of single pairs of orderings."""
+        return [f"{one.label}: {line}." for one in self.pairs for line in self._said_of(one)]
+
+    def _title(self) -> list[str]:
+        counts = sorted({len(one.query_ids) for one in self.orderings})
+        least = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
+        measures = sorted({one.measure for one in self.orderings})
+        said = [
+            number_of(len(self.systems), "system"),
+            f"{least}{queries_of(counts[-1])}",
+            *(measures if len(measures) == 1 else []),
+        ]
+        return [
+            "   ".join(said),
+            f"two-sided sign-flip test, {shown_flips(self.orderings, self.flips)}, "
+            f"alpha {self.alpha:g}, uncorrected; seed {self.seed}",
+        ]
+
+    def _said_of(self, one: OrderingPair) -> Iterator[str]:
+        if not one.same_queries:
+            yield "no interval, as the two are not of the same queries"
+        elif one.interval is not None and one.resamples < self.resamples:
+            yield f"tau-b had a value in {one.resamples:,} resamples only"
+        sure = [pair for pair in one.swapped if pair.sure(self.alpha)]
+        unsure = [pair for pair in one.swapped if not pair.sure(self.alpha)]
+        if sure:
+            yield f"{_said(one, sure)}, and both are sure"
+        if 0 < len(unsure) <= _NAMED:
+            yield f"{_said(one, unsure)}; not both are sure"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number, to every digit: what it is of, its name, its value.
+
+        Of discriminative power and swap rate, which are an ordering's own, `reference` is "".
+        """
+        found: list[tuple[str, str, str, Cell]] = []
+        for one in self.pairs:
+            found += [(one.reference, one.other, name, at) for name, at in one.values().items()]
+        if self.discrimination is not None:
+            for label, power in self.discrimination.powers.items():
+                values = {
+                    "discriminative_power": power.share,
+                    "discriminative_power_holm": power.share_holm,
+                    **self.discrimination.swaps[label].values(),
+                }
+                found += [("", label, name, value) for name, value in values.items()]
+        return self._dicts(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the scores, what was found, and everything to repeat it."""
+        found: dict[str, Any] = {
+            "cranfield": __version__,
+            "settings": {
+                "alpha": self.alpha,
+                "test": "sign flips, two-sided, uncorrected",
+                "flips": self.flips,
+                "resamples": self.resamples,
+                "seed": self.seed,
+                "rbo_p": self.rbo_p,
+            },
+            "systems": list(self.systems),
+            "orderings": [
+                {
+                    "label": one.label,
+                    "measure": one.measure,
+                    "higher_is_better": one.rising,
+                    "scores": dict(zip(self.systems, one.scores.tolist(), strict=True)),
+                    "query_ids": list(one.query_ids),
+                    "recipe": dict(one.recipe),
+                }
+                for one in self.orderings
+            ],
+            "pairs": [one.to_dict() for one in self.pairs],
+            "notes": [note.to_dict() for note in self.notes],
+        }
+        if self.discrimination is not None:
+            found["discrimination"] = self.discrimination.to_dict()
+        return found
+
+
+def _said(one: OrderingPair, swapped: Sequence[Swapped]) -> str:
+    names = some([f"{pair.better} above {pair.worse}" for pair in swapped], _NAMED)
+    return f"{one.reference} has {names}, {one.other} below"
+
+
+def _table_of(
+    pairs: Sequence[OrderingPair],
+    columns: Sequence[Column],
+    title: Sequence[str],
+    more: Sequence[str] = (),
+    notes: Sequence[Note] = (),
+) -> Table:
+    """Return a row for each pair of orderings; `more` are lines to say below the legend."""
+    rows = [[one.label, *(column.cell(one) for column in columns)] for one in pairs]
+    said = legend(columns)
+    if any("-" in row for row in rows):
+        said.append("-: has no value, for want of systems, of queries, or of differences.")
+    header = ["reference ~ other", *(column.heading for column in columns)]
+    return Table(header, rows, around([*said, *more], notes), title=title)

@@ -1,0 +1,297 @@
+"""Rank-biased overlap of two rankings, or of two runs."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, overload
+
+import numpy as np
+
+from cranfield.arrays.ids import encode
+from cranfield.arrays.ranked import Floats, Ints, mean, powers, ratio, total
+from cranfield.data.run import Run, as_run
+from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
+from cranfield.formats.identifiers import as_text
+from cranfield.formats.values import scores_of
+from cranfield.notes import Note, lines_of
+from cranfield.options import finite
+from cranfield.render.numbers import number, number_of, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+TiedRanks = Literal["w", "a", "b"]
+List = Union[Sequence[Any], Mapping[Any, float]]  # noqa: UP007 - of documents, or {document: score}
+Runs = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # noqa: UP007
+
+
+@dataclass(frozen=True, repr=False)
+class RBO(Shown):
+    """Rank-biased overlap of two rankings of which the beginnings are known.
+
+    `min` and `max` are the least and the greatest that it can be, whatever follows; `ext` is what
+    it is if the rankings go on to agree as they do so far.
+
+    >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # min is ln 2
+    True
+    """
+
+    header = ("ext", "min", "max")
+    notes = ()
+
+    ext: float
+    min: float
+    max: float
+
+    @property
+    def residual(self) -> float:
+        """How much is not known: max - min."""
+        return self.max - self.min
+
+    def tables(self) -> list[Table]:
+        """Return the three numbers as a table, four decimals each."""
+        return [Table(["RBO", "at least", "at most"], [_cells(self)], [], 0)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the three numbers as one row."""
+        return [self.to_dict()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the three numbers."""
+        return self._dicts([(self.ext, self.min, self.max)])[0]
+
+
+@dataclass(frozen=True, repr=False)
+class RunRBO(Shown):
+    """Rank-biased overlap of two runs, query by query.
+
+    >>> rbo({"q1": {"a": 2.0, "b": 1.0}}, {"q1": {"b": 9.0, "a": 8.0}}, p=0.5).per_query["q1"].ext
+    0.5
+    """
+
+    header = ("query_id", "ext", "min", "max")
+
+    per_query: Mapping[str, RBO]  # of the queries that both have
+    mean: RBO  # over these
+    left_out: int  # queries that only one of the two has
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know beside the numbers."""
+        n, out = len(self.per_query), self.left_out
+        said = [Note("queries", "info", f"{queries_of(n)} averaged.", n)]
+        if out:
+            text = f"{number_of(out, 'query is', 'queries are')} in one of the runs only: left out."
+            said.append(Note("in-one", "info", text, out))
+        return tuple(said)
+
+    def tables(self) -> list[Table]:
+        """Return a row for each query, and the means, four decimals each."""
+        every = [*self.per_query.items(), ("all", self.mean)]
+        header = ["query_id", "RBO", "at least", "at most"]
+        rules = frozenset({len(self.per_query)})
+        rows = [[query, *_cells(one)] for query, one in every]
+        return [Table(header, rows, lines_of(self.notes), rules=rules)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each query; that of the means has the query_id "all"."""
+        every = [*self.per_query.items(), ("all", self.mean)]
+        return [{"query_id": query, **one.to_dict()} for query, one in every]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return each query's numbers, the means, and the number of queries left out."""
+        return {
+            "per_query": {query: one.to_dict() for query, one in self.per_query.items()},
+            "mean": self.mean.to_dict(),
+            "left_out": self.left_out,
+        }
+
+
+def _cells(one: RBO) -> list[str]:
+    return [number(one.ext), number(one.min), number(one.max)]
+
+
+@overload
+def rbo(a: Runs, b: Runs, p: float = ..., ties: TiedRanks = ...) -> RunRBO: ...
+@overload
+def rbo(a: List, b: List, p: float = ..., ties: TiedRanks = ...) -> RBO: ...
+def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
+    """Return the rank-biased overlap of two rankings (Webber, Moffat & Zobel, ACM TOIS 2010).
+
+    (1 - p) times the sum, over all depths d, of p^(d-1) times the agreement of the two rankings
+    down to d. The greater p, the deeper it looks: the first 10 ranks weigh 0.86 with p = 0.9.
+
+    A ranking is a list of documents, best first, in which a set or a list holds tied documents; or
+    a dict `{document: score}`, where equal scores are ties. Of two runs (Run, path, or a dict of
+    dicts), each query that both have is compared, and the mean is taken.
+
+    Tied documents take up as many ranks as they are. `ties` says how they count (Corsi & Urbano,
+    SIGIR 2024): "w", all stand at the first of these ranks, and the agreement is twice the overlap
+    by the number of documents that stand there in both rankings; "a", each stands at each rank with
+    the same probability, and the overlap is the expected one; "b", as "a", but divided by how much
+    each ranking agrees with itself, so that a ranking with ties, too, has 1 with itself. Without
+    ties all three are the same.
+
+    What follows a known beginning is taken to be without ties. Where one ranking is longer, `ext`
+    takes each document that the shorter one lacks to be one of the other's that it has not yet met,
+    as often as the two agree at the shorter one's end. Two empty rankings have ext 0.
+
+    Raises InputError if a document stands twice or nothing is shared, OptionError for p or ties.
+
+    >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
+    0.5
+    >>> rbo(["a", {"b", "c"}], {"a": 3.5, "b": 1.0, "c": 1.0}, ties="b").ext
+    1.0
+    """
+    one_of("ties", ties, get_args(TiedRanks))
+    if not 0 < (finite(p) or 0) < 1:
+        raise OptionError(f"p={p!r:.40}: expected a number between 0 and 1, neither of which it is")
+    if not (_is_run(a) or _is_run(b)):
+        return _of_lists(
+            _Ranking.of("the first list", a), _Ranking.of("the second list", b), p, ties
+        )
+    first, second = as_run(a), as_run(b)
+    ours, theirs = first.to_dict(), second.to_dict()
+    shared = sorted(ours.keys() & theirs.keys(), key=encode)
+    if not shared:
+        raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
+    found = {
+        query: _of_lists(
+            _Ranking.of(query, ours[query]), _Ranking.of(query, theirs[query]), p, ties
+        )
+        for query in shared
+    }
+    columns = np.array([(one.ext, one.min, one.max) for one in found.values()]).T
+    ext, low, high = map(mean, columns)
+    return RunRBO(found, RBO(ext, low, high), len(ours.keys() ^ theirs.keys()))
+
+
+def _is_run(data: Any) -> bool:
+    if isinstance(data, Mapping):
+        return any(isinstance(value, Mapping | list) for value in data.values())
+    return isinstance(data, Run | str | os.PathLike)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """The ranks that some documents of a ranking take up, in its order.
+
+    Those of a tie have all its first and its last. `share` (ranks of the ranking,) says which part
+    of the tie that a rank belongs to is there, down to this rank.
+    """
+
+    first: Ints
+    last: Ints
+    share: Floats
+
+    @classmethod
+    def of(cls, first: Ints, last: Ints) -> "_Places":
+        """Return the places of all documents of a ranking."""
+        return cls(first, last, (np.arange(1, len(first) + 1) - first + 1) / (last - first + 1))
+
+    @classmethod
+    def at_once(cls, first: Ints) -> "_Places":
+        """Return places where all documents of a tie stand at its first rank."""
+        return cls(first, first, np.zeros(0))
+
+    def take(self, rows: Any) -> "_Places":
+        return _Places(self.first[rows], self.last[rows], self.share)
+
+    def shares(self, depth: int) -> Floats:
+        """Return `share` down to a depth; 1 beyond the ranking's end."""
+        return np.append(self.share, np.ones(depth))[:depth]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranking:
+    docs: list[Any]
+    places: _Places
+
+    @classmethod
+    def of(cls, name: str, data: Any) -> "_Ranking":
+        if isinstance(data, Mapping):
+            scores = -scores_of(name, data)[0] if data else np.zeros(0)
+            order = scores.argsort(kind="stable")
+            ordered, every = scores[order], [as_text(doc, name) for doc in data]
+            docs = [every[i] for i in order.tolist()]
+            first = ordered.searchsorted(ordered) + 1
+            return cls(docs, _Places.of(first, ordered.searchsorted(ordered, "right")))
+        if isinstance(data, Set) or not hasattr(data, "__iter__"):
+            raise InputError(f"{name}: expected a list or a dict, got {type(data).__name__}")
+        groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in data]
+        sizes = np.array(list(map(len, groups)), np.int64)
+        ends = np.cumsum(sizes)
+        docs = [as_text(doc, name) for group in groups for doc in group]
+        if len(set(docs)) < len(docs):
+            twice = next(doc for doc in docs if docs.count(doc) > 1)
+            raise InputError(f"{name}: the document {twice!r} stands twice")
+        return cls(docs, _Places.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes)))
+
+
+def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
+    short, long = (a, b) if len(a.docs) <= len(b.docs) else (b, a)
+    s, l = len(short.docs), len(long.docs)
+    if l == 0:
+        return RBO(0.0, 0.0, 1.0)
+    mine, theirs = short.places, long.places
+    if ties == "w":
+        mine, theirs = _Places.at_once(mine.first), _Places.at_once(theirs.first)
+    row = {doc: i for i, doc in enumerate(long.docs)}
+    rows = np.array([row.get(doc, -1) for doc in short.docs], np.int64)
+    others = np.ones(l, np.bool_)
+    others[rows[rows >= 0]] = False
+    rest = theirs.take(others)  # what only the longer one has
+
+    depth = np.arange(1, l + 1)
+    unseen = np.maximum(depth - s, 0)  # of the shorter one
+    both = _overlap(mine.take(rows >= 0), theirs.take(rows[rows >= 0]), l)
+    most: Floats = depth * 1.0
+    if ties != "a":
+        selves = _overlap(mine, mine, l) + unseen, _overlap(theirs, theirs, l)
+        most = np.sqrt(selves[0] * selves[1]) if ties == "b" else (selves[0] + selves[1]) / 2
+    weight = (1 - p) * powers(p, depth - 1)
+    beyond = p**l  # all that weighs below
+
+    reached = _overlap(rest, _Places.at_once(np.ones_like(rest.first)), l)
+    met = _Places.at_once(rest.first)
+    average = ratio(reached, _overlap(met, met, l))
+    at_end = both[s - 1] / most[s - 1] if s else 0.0
+    agreement = (both + at_end * unseen * average) / most
+    ext = total(weight * agreement) + float(agreement[-1]) * beyond
+
+    below = -math.log1p(-p) - total(powers(p, depth) / depth)
+    least = total(weight * both / most) + float(both[-1]) * (1 - p) / p * max(below, 0.0)
+
+    # At best, the shorter one goes on with what only the longer one has, in its order; below,
+    # each goes on with what the other one has had, and they agree wholly from a depth on.
+    slots = _Places.at_once(np.arange(s + 1, l + 1))
+    matched = both + _overlap(slots, rest.take(slice(l - s)), l)
+    whole = l + s - int(both[-1])
+    deeper = np.arange(l + 1, whole + 1)
+    catching_up = (1 - p) * powers(p, deeper - 1) * (2 - whole / deeper)
+    greatest = total(np.concatenate((weight * matched / most, catching_up))) + p**whole
+    greatest = min(greatest, 1.0)  # but for rounding
+    ext = min(ext, greatest)
+    return RBO(ext, min(least, ext), greatest)
+
+
+def _overlap(a: _Places, b: _Places, depth: int) -> Floats:
+    """Return, for each depth, how much of both a row's documents are there, added up: (depth,).
+
+    At any depth, one tie of each ranking is there in part: so it is enough to count.
+    """
+    begin, end = np.maximum(a.first, b.first), np.maximum(a.last, b.last)
+    middle = np.maximum(np.minimum(a.last, b.last), begin)  # until there, both are there in part
+    longer = a.last > b.last
+
+    def within(begins: Ints, ends: Ints) -> Ints:
+        changes = np.bincount(begins, minlength=depth + 1) - np.bincount(ends, minlength=depth + 1)
+        return changes.cumsum()[1 : depth + 1]
+
+    share_a, share_b = a.shares(depth), b.shares(depth)
+    whole = np.bincount(end, minlength=depth + 1).cumsum()[1 : depth + 1]
+    in_a, in_b = (within(middle[rows], end[rows]) for rows in (longer, ~longer))
+    overlap: Floats = (
+        whole + share_a * in_a + share_b * in_b + share_a * share_b * within(begin, middle)
+    )
+    return overlap

@@ -1,1 +1,0 @@
-"""What two runs, or two assessors, have in common."""

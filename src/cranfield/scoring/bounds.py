@@ -1,0 +1,156 @@
+"""Bounds: the lowest and the highest value over every way to grade the unjudged.
+
+Every unjudged document that the run retrieved may have any grade from 0 to the collection's
+highest; documents that nobody retrieved stay unjudged. The grades count in the ideal ranking, too,
+which is why it is not enough to try the lowest and the highest grade for all.
+
+A completion gives every unjudged document a grade; it is a variant of the query, and measured as
+such (see `variants`). Which completions are tried is declared with the measure
+(`@measure(bounds=...)`):
+
+- "extremes": all at the lowest grade, all at the highest. Enough where no grade of a document can
+  lower the value: P, Success, RR, DCG, ERR.
+- "split": the m highest-ranked, or the m lowest-ranked, at the highest grade, the others at the
+  lowest, for every m; and all at one grade. Enough where a document is relevant or is not, and
+  for the low end of ratios of gains: R, F, Rprec, AP, bpref.
+- "ratio": "split" for the low end of nDCG; its high end is sought directly (Dinkelbach 1967).
+- "sorted": grades that never rise, or never fall, down the ranking: nERR.
+- "every": all completions: Q, of which the lowest value may have a low grade in any place. (Of two
+  grades "split" is enough.)
+- "attained", for any other measure: those of "split". These values were reached; there may be
+  lower and higher ones.
+
+Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;
+where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
+
+Documents below a cutoff only enter the ideal and the number of relevant documents: the lowest
+value has them all relevant, the highest none. Each was held against all completions of small
+collections (tests/test_bounds.py).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.threads import in_threads
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Ties
+from cranfield.errors import MeasureError, OptionError
+from cranfield.measures import Measure, Plan
+from cranfield.notes import Note
+from cranfield.scoring.completions import (
+    Completions,
+    Tried,
+    Way,
+    judged_of,
+    queries_of,
+    reachable_grade,
+)
+from cranfield.scoring.variants import packed
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """The lowest and the highest value of each query and measure.
+
+    `low` and `high` are (n_queries, n_measures), NaN for a measure that does not hang on grades.
+    `proved` says where no completion is lower or higher; elsewhere the values are attained by
+    those that were tried.
+    """
+
+    low: Floats
+    high: Floats
+    proved: Bools
+    top_grade: int  # the highest grade that was given to an unjudged document
+    n_retrieved: int  # documents, of all queries
+    n_judged: int  # of these
+
+    def notes(self, measures: Sequence[Measure]) -> list[Note]:
+        """Return what to know of the bounds of these measures, which are its columns."""
+        unjudged = self.n_retrieved - self.n_judged
+        what = (
+            f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
+            f"{self.n_retrieved:,} documents retrieved, from 0 to {self.top_grade}."
+        )
+        said = [("bounds", what)]
+        bounds, attained = [], []
+        for measure, low, proved in zip(measures, self.low.T, self.proved.T, strict=True):
+            n_open = np.count_nonzero(~proved)
+            if np.isnan(low).all():
+                continue
+            if n_open == 0:
+                bounds.append(str(measure))
+            else:
+                part = (
+                    f" (in {n_open:,} of {len(proved):,} queries)" if n_open < len(proved) else ""
+                )
+                attained.append(f"{measure}{part}")
+        if bounds:
+            said.append(("bounds-proved", f"Bounds: {', '.join(bounds)}."))
+        if attained:
+            text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
+            said.append(("bounds-attained", text))
+        return [Note(code, "info", text) for code, text in said]
+
+
+def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:
+    """Raise OptionError or MeasureError if there are no bounds to be had."""
+    if ties not in ("document", "ascending"):
+        raise OptionError(
+            f"bounds=True takes one order of equal scores, and ties={ties!r} ranks them by "
+            "grade, or in all orders: leave one of them out"
+        )
+    if judged_only:
+        raise OptionError(
+            "bounds=True grades the unjudged documents, and judged_only=True leaves none: "
+            "leave one of them out"
+        )
+    for measure in measures:
+        definition, method = measure.definition, measure.bounds
+        why = "it takes more than a grade for each document" if method == "refused" else ""
+        if definition.takes_groups and method != "none":
+            why = "it is of judgments in groups or of preferences"
+        if definition.is_text:
+            why = "its value is a text"
+        if why:
+            raise MeasureError(f"{measure} has no bounds: {why}")
+
+
+def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
+    """Return the bounds of each query's value of each measure."""
+    if judged.cost is not None:
+        costly = [str(one) for one in measures if one.definition.takes_cost]
+        raise OptionError(
+            f"bounds=True takes no costs, and {', '.join(costly)} takes those of the run's "
+            "column cost: leave one of them out"
+        )
+    shape = len(judged.n_retrieved), len(measures)
+    low, high, proved = np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_)
+    top_grade = reachable_grade(judged)
+    alike: dict[Way, list[int]] = {}
+    for i, measure in enumerate(measures):
+        if measure.bounds == "none":
+            low[:, i] = high[:, i] = np.nan
+        else:
+            alike.setdefault(Way.of(measure), []).append(i)
+    seen = queries_of(judged) if alike else []
+    for way, columns in alike.items():
+        plan = Plan([measures[i] for i in columns])
+        tried = Tried(way, measures[columns[0]], seen, top_grade)
+
+        def values(
+            block: Sequence[tuple[Completions, slice]], plan: Plan = plan
+        ) -> tuple[Ints, Floats]:
+            parts = [part.take(some) for part, some in block]
+            owners = np.repeat([one.query for one in parts], [len(one.counts) for one in parts])
+            return owners, plan.values(judged_of(parts, top_grade))
+
+        for owners, found in in_threads(values, packed(tried.completions())):
+            for i, column in zip(columns, found.T, strict=True):
+                np.minimum.at(low[:, i], owners, column)
+                np.maximum.at(high[:, i], owners, column)
+        proved[:, columns] = tried.proved[:, None]
+    n_retrieved, n_judged = int(judged.n_retrieved.sum()), len(judged.hits.rank)
+    return Bounds(low, high, proved, top_grade, n_retrieved, n_judged)

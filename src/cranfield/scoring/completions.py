@@ -1,0 +1,357 @@
+"""Completions: ways to grade the unjudged documents of a query, of which bounds try some.
+
+A completion is told by how many unjudged documents, down the ranking, have which grade. Which of
+them have to be tried depends on the measure: see `bounds`.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
+from cranfield.data.judged import Judged
+from cranfield.data.qrels import Qrels
+from cranfield.measures import Measure
+from cranfield.measures.gain import worth
+from cranfield.measures.parameters import Depth, Gains
+from cranfield.measures.registry import Bounded
+from cranfield.scoring.variants import rankings, values_of
+
+_MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
+_MOST_PAIRED = 5  # of a query's grades, where these are too many
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the bounds of a measure are sought. Measures of the same way share the completions."""
+
+    method: Bounded
+    cutoff: int | None  # documents below it only count as far as the ideal has them
+    gain: str | Gains  # what a grade is worth
+    given: Any = None  # what else the completions hang on
+
+    @classmethod
+    def of(cls, measure: Measure) -> "Way":
+        """Return how the bounds of this measure are sought."""
+        method, cutoff = measure.bounds, measure.cutoff
+        gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
+        if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
+            known = method in ("extremes", "split") and isinstance(gain, str)
+            return cls("split" if known else "attained", None, gain)
+        if not isinstance(cutoff, Depth) or method in ("extremes", "attained"):
+            ranks = None
+        else:
+            ranks = cutoff.ranks
+        return cls(method, ranks, gain, measure.given if method == "ratio" else None)
+
+
+# ---- what is known of a query -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One query: the retrieved documents, and the judgments."""
+
+    grade: Ints  # (n_retrieved,) by rank; 0 where unjudged
+    unjudged: Bools  # (n_retrieved,)
+    levels: Ints  # (n_levels,) the grades in the judgments, highest first
+    counts: Ints  # (n_levels,) how many documents have each
+    n_unjudged: int
+    n_documents: int  # judged or retrieved: of a completion's ideal ranking
+
+
+def queries_of(judged: Judged) -> list[Query]:
+    """Return every query of a Judged."""
+    every, ideal = judged.every(), judged.ideal
+    ends = np.flatnonzero(ideal.steps(ideal.grade))  # of the ideal's runs of one grade
+    lengths = np.diff(ends, prepend=-1)
+    runs, rows = np.searchsorted(ends, ideal.starts).tolist(), every.starts.tolist()
+    n_judged = np.diff(ideal.starts).tolist()
+    found = []
+    for i, n in enumerate(n_judged):
+        row, run = slice(rows[i], rows[i + 1]), slice(runs[i], runs[i + 1])
+        unjudged = ~every.judged[row]
+        u = int(np.count_nonzero(unjudged))
+        levels = ideal.grade[ends[run]]
+        found.append(Query(every.grade[row], unjudged, levels, lengths[run], u, n + u))
+    return found
+
+
+# ---- which completions are tried --------------------------------------------------------------
+
+
+# Completions of one query: down the ranking, so many unjudged documents of each grade, as grades
+# (n_steps,) and counts (n_completions, n_steps).
+_Steps = tuple[Ints, Ints]
+
+
+def _alike(grades: Ints, n: int) -> _Steps:
+    """Return: all n of one grade, for each of the grades."""
+    return grades, n * np.eye(len(grades), dtype=np.int64)
+
+
+def _highest_ranked(high: int, low: int, n: int, within: int) -> _Steps:
+    """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
+    m = np.arange(within + 1)
+    return np.array([high, low]), np.column_stack((m, n - m))
+
+
+def _lowest_ranked(high: int, low: int, n: int, within: int) -> _Steps:
+    """Return: the m lowest-ranked at one grade, m = n - within..n, the others at another."""
+    m = np.arange(within + 1)
+    return np.array([low, high]), np.column_stack((m, n - m))
+
+
+def _sorted(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
+    """Yield every way in which grades do not rise, or do not fall; `grades` is the highest first.
+
+    Below the first `within`, all are at the lowest grade, or all at the highest.
+    """
+    bars = combinations(range(within + len(grades) - 1), len(grades) - 1)
+    places = np.fromiter(bars, np.dtype((np.int64, len(grades) - 1)))
+    counts = np.diff(places, axis=1, prepend=-1, append=within + len(grades) - 1) - 1
+    counts = np.column_stack((counts, np.full(len(counts), n - within)))
+    yield np.append(grades, grades[-1]), counts
+    yield np.append(grades[::-1], grades[0]), counts
+
+
+def _every(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
+    """Yield every way to grade the first `within`; below, all have one of the grades' ends."""
+    choices = np.indices((len(grades),) * within).reshape(within, -1).T
+    counts = (choices[:, :, None] == np.arange(len(grades))).reshape(len(choices), -1) * 1
+    counts = np.column_stack((counts, np.full(len(counts), n - within)))
+    for end in (grades[0], grades[-1]) if n > within else grades[:1]:
+        yield np.append(np.tile(grades, within), end), counts
+
+
+class Tried:
+    """The completions of every query; whether they are known to be enough is in `proved`."""
+
+    def __init__(
+        self, way: Way, measure: Measure, queries: Sequence[Query], top_grade: int
+    ) -> None:
+        self._way, self._measure, self._queries = way, measure, queries
+        self._top_grade = top_grade
+        self._gain = dict(way.gain) if isinstance(way.gain, Gains) else way.gain
+        self.proved = np.ones(len(queries), np.bool_)
+
+    def completions(self) -> Iterator[tuple["Completions", int, int]]:
+        """Yield completions, how many these are, and how many rows each has."""
+        method = self._way.method
+        weights = self._weights() if method == "ratio" else np.zeros(0)
+        for i, one in enumerate(self._queries):
+            n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
+            grades = self._best_first({0, self._top_grade, *one.levels.tolist()})
+            ends = int(grades[0]), int(grades[-1])
+            found = [_alike(np.array(ends) if method == "extremes" else grades, n)]
+            if method != "extremes":
+                found.append(_lowest_ranked(*ends, n, within))
+            if method == "ratio":
+                found.append(self._highest_ratio(one, grades, weights))
+            elif method != "extremes":
+                found.append(_highest_ranked(*ends, n, within))
+            if method in ("sorted", "every", "attained"):
+                found += self._more(i, one, grades, within)
+            for given, counts in found:
+                part = Completions(i, one, given, counts, self._way.cutoff)
+                yield part, len(counts), part.n_ranks + one.n_documents + 1
+
+    def _more(self, i: int, one: Query, grades: Ints, within: int) -> Iterator[_Steps]:
+        """Yield the completions that are not split in two, and note if they are not enough."""
+        method, n, top_grade = self._way.method, one.n_unjudged, self._top_grade
+        if within == 0 or (top_grade <= 1 and method != "attained"):
+            return  # all were tried that differ
+        length = min(len(one.grade), self._way.cutoff or len(one.grade)) + one.n_documents
+        n_steps = within * (top_grade + 1)
+        most = math.log2(_MOST_ROWS / max(length, n_steps))
+        if method != "sorted" and within * math.log2(top_grade + 1) <= most:
+            yield from _every(np.arange(top_grade, -1, -1), n, within)
+            return
+        if method != "attained" and math.log2(math.comb(within + top_grade, within)) <= most:
+            self.proved[i] = method == "sorted"
+            yield from _sorted(self._best_first(range(top_grade + 1)), n, within)
+            return
+        self.proved[i] = False
+        if method != "attained":
+            for high, low in combinations(grades[:_MOST_PAIRED].tolist(), 2):
+                yield _highest_ranked(high, low, n, within)
+                yield _lowest_ranked(high, low, n, within)
+
+    def _worth(self, grades: Ints) -> Floats:
+        """Return what the grades (n,) are worth to the measure: (n,)."""
+        found: Floats = worth(grades, self._gain, self._top_grade) * 1.0
+        return found
+
+    def _best_first(self, grades: Iterable[int]) -> Ints:
+        """Return the grades that may be given, one of each worth, worth most first.
+
+        Besides those asked for all that may be worth the most or the least.
+        """
+        some = grades_between(self._gain, self._top_grade, grades)
+        worths = self._worth(some)
+        order = np.argsort(-worths, kind="stable")
+        first = np.append(True, np.diff(worths[order]) != 0)
+        best: Ints = some[order][first]
+        return best
+
+    # ---- the highest ratio of gains to those of the ideal ----------------------------------------
+
+    def _weights(self) -> Floats:
+        """Return what one document at rank 1, 2, ... counts in DCG, cut as the measure is."""
+        n = max([1, *(max(len(one.grade), one.n_documents) for one in self._queries)])
+        best = int(self._best_first({0, self._top_grade})[0])
+        return discounts(dcg_of(self._measure), best, self._top_grade, n)
+
+    def _highest_ratio(self, one: Query, grades: Ints, weights: Floats) -> _Steps:
+        """Return completions of which the last has the highest nDCG.
+
+        The higher grades stand higher, so that a completion is told by how many unjudged documents
+        have at least the grade g, s_g. Then DCG - t IDCG is a sum of one term for each g, of s_g
+        alone, and s_g does not fall with falling g: a pass over s for each g finds its highest
+        value. t is the ratio found before, until it rises no more (Dinkelbach, Management Science
+        1967). Only grades that some document has, the least and the greatest need be looked at:
+        between two of these the terms differ by a factor.
+        """
+        n, worth = one.n_unjudged, self._worth(grades)
+        above = np.concatenate(([0.0], np.cumsum(weights[: len(one.grade)][one.unjudged])))
+        best = np.concatenate(([0.0], np.cumsum(weights[: one.n_documents])))
+        judged = self._worth(one.grade[~one.unjudged])
+        fixed = float(judged @ weights[: len(one.grade)][~one.unjudged]) + worth[-1] * above[n]
+        # The ideal's steps: how much the gain rises, how many judged documents gain so much.
+        known = self._worth(one.levels)
+        rungs = np.array(sorted({g for g in (*known.tolist(), *worth.tolist()) if g > 0}))
+        rises = np.diff(rungs, prepend=0.0)
+        n_judged = ((known >= rungs[:, None]) * one.counts).sum(axis=1)
+        # Which of the grades an unjudged document needs at least to gain so much.
+        owner = np.searchsorted(-worth, -rungs, side="right") - 1
+        s = np.arange(n + 1)
+        numerator = -np.diff(worth)[:, None] * above
+        denominator = np.zeros((len(worth), n + 1))
+        base = 0.0
+        for rise, count, at in zip(rises.tolist(), n_judged.tolist(), owner.tolist(), strict=True):
+            if at < 0:  # no unjudged document can
+                base += rise * best[count]
+            else:
+                denominator[at] += rise * best[count + s]
+        base += denominator[-1, n]  # of the lowest grade, which they all have
+        counts, t = [np.full(len(worth) - 1, n)], -math.inf
+        while True:
+            steps = np.arange(len(worth) - 1), counts[-1]
+            below = base + denominator[steps].sum()
+            found = (fixed + numerator[steps].sum()) / below if below > 0 else 0.0
+            if found <= t:
+                break
+            t = found
+            total, chosen = np.zeros(n + 1), []
+            for of_grade, ideal in zip(numerator, denominator[:-1], strict=True):
+                total = total + of_grade - t * ideal
+                highest = np.maximum.accumulate(total)
+                chosen.append(np.maximum.accumulate(np.where(total == highest, s, 0)))
+                total = highest
+            at_least, last = [], n
+            for choice in reversed(chosen):
+                last = int(choice[last])
+                at_least.append(last)
+            counts.append(np.array(at_least[::-1], np.int64))
+        each = np.diff(np.array(counts), axis=1, prepend=0, append=n)
+        return grades, each
+
+
+# ---- their Judged -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Completions:
+    """Completions of one query: down the ranking, so many unjudged documents of each grade."""
+
+    query: int  # its number
+    one: Query
+    grades: Ints  # (n_steps,)
+    counts: Ints  # (n_completions, n_steps)
+    cutoff: int | None  # what is below it only counts in the ideal ranking
+
+    def take(self, some: slice) -> "Completions":
+        """Return some of them."""
+        return replace(self, counts=self.counts[some])
+
+    @property
+    def n_ranks(self) -> int:
+        """Down to the cutoff."""
+        return len(self.one.grade[: self.cutoff])
+
+    def graded(self) -> Ints:
+        """Return the grades by rank, down to the cutoff: (n_completions, n_ranks)."""
+        n, one = len(self.counts), self.one
+        given = np.repeat(np.tile(self.grades, n), self.counts.ravel()).reshape(n, one.n_unjudged)
+        unjudged = one.unjudged[: self.cutoff]
+        grade = np.tile(one.grade[: self.cutoff], (n, 1))
+        grade[:, unjudged] = given[:, : np.count_nonzero(unjudged)]
+        return grade
+
+    def ideal(self) -> Ints:
+        """Return all grades, the highest first: (n_completions, n_documents)."""
+        one = self.one
+        levels = np.array(sorted({*one.levels.tolist(), *self.grades.tolist()}, reverse=True))
+        counts = np.zeros((len(self.counts), len(levels)), np.int64)
+        counts[:, np.searchsorted(-levels, -one.levels)] = one.counts
+        for column, grade in zip(self.counts.T, self.grades.tolist(), strict=True):
+            counts[:, np.searchsorted(-levels, -grade)] += column
+        every = np.repeat(np.tile(levels, len(counts)), counts.ravel())
+        return every.reshape(len(counts), one.n_documents)
+
+
+def judged_of(parts: Sequence[Completions], top_grade: int) -> Judged:
+    """Return a query for each completion."""
+    n_retrieved = [len(one.one.grade) for one in parts]
+    sizes = [len(one.counts) for one in parts]
+    return Judged(
+        rankings([one.graded() for one in parts]),
+        rankings([one.ideal() for one in parts]),
+        np.repeat(n_retrieved, sizes)[:, None],
+        top_grade,
+    )
+
+
+# ---- what grades and ranks are worth ----------------------------------------------------------
+
+
+def reachable_grade(of: Judged | Qrels) -> int:
+    """Return the highest grade that an unjudged document may have."""
+    return max(of.top_grade, 1)  # where nothing was found relevant, something may be
+
+
+def grades_between(
+    gain: str | Mapping[int, float] | None, top_grade: int, grades: Iterable[int]
+) -> Ints:
+    """Return these grades, and those that may be worth the most or the least, ascending.
+
+    A grade that a mapping of gains does not name is worth itself: the least and the greatest of
+    these stand beside one that it names.
+    """
+    wanted = set(grades)
+    if isinstance(gain, Mapping):
+        wanted |= {near for g in gain for near in (g - 1, g, g + 1)}
+    return np.array(sorted(g for g in wanted if 0 <= g <= top_grade))
+
+
+def dcg_of(measure: Measure) -> Measure:
+    """Return the DCG whose ratio to the ideal an nDCG is."""
+    known = Measure("DCG").definition.parameters
+    given = tuple((key, value) for key, value in measure.given if key in known)
+    return Measure("DCG", measure.cutoff, given)
+
+
+def discounts(dcg: Measure, grade: int, top_grade: int, n: int) -> Floats:
+    """Return what a document of this grade adds to a DCG at the ranks from 1 to n: (n,)."""
+
+    def alone(some: slice) -> Judged:
+        rank = np.arange(some.start, some.stop) + 1
+        query = np.arange(len(rank))
+        hits = Ranked(len(rank), query, rank, np.full(len(rank), grade))
+        return Judged(hits, hits, rank[:, None], top_grade)
+
+    return values_of(dcg, n, 2, alone)

@@ -1,0 +1,279 @@
+"""The lowest and the highest difference of two runs on each query, over every way to grade.
+
+What an unjudged document adds to a measure is found by asking the measure: see `Linear`. For nDCG,
+which divides by the ideal ranking, the ends are sought directly: see `Ratio`.
+"""
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, Ranked, ratio
+from cranfield.data.judged import ENDLESS, Judged
+from cranfield.data.qrels import Qrels
+from cranfield.measures import Measure
+from cranfield.measures.gain import worth
+from cranfield.measures.parameters import Depth
+from cranfield.scoring.completions import dcg_of, discounts, grades_between, reachable_grade
+from cranfield.scoring.unjudged import Unjudged
+from cranfield.scoring.variants import blocks, rankings, repeated, values_of
+
+ROUNDING = 1e-12  # a bound so near to 0 may be 0
+_PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
+_SOME_GRADES = 20
+_MORE = (1, 2, 5, 20, 100)  # documents that were not retrieved, to see whether they matter
+_NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
+
+
+class Linear:
+    """What an unjudged document adds to a measure, found by asking the measure.
+
+    A pseudo-query has one document: at rank r of n retrieved, with the grade that is worth most
+    (or costs most). What it adds is the weight of (r, n). Another grade adds from `least` to `most`
+    times as much. The ideal ranking of pseudo-queries holds a document of each of the grades tried;
+    for each query, a scale says how much more or less a document adds beside the query's own ideal.
+    """
+
+    def __init__(self, measure: Measure, qrels: Qrels) -> None:
+        self._measure, self._ideal = measure, qrels.ideal
+        self._top_grade = reachable_grade(qrels)
+        # Of these grades one is worth the most and one the least.
+        gain = measure.parameters.get("gain", "linear")
+        self._grades = grades_between(gain, self._top_grade, {0, self._top_grade})[::-1]
+        one = np.array([1])
+        worths = np.array([self._alone(one, one, grade)[0] for grade in self._grades.tolist()])
+        chief = int(np.abs(worths).argmax())
+        self.grade = int(self._grades[chief])
+        share = ratio(worths, worths[chief : chief + 1])
+        self.least, self.most = float(share.min()), float(share.max())
+        self.deepest = self._depth()
+
+    def _depth(self) -> int:
+        """Return a rank below which all weights, which fall, are lost in rounding."""
+        cutoff = self._measure.cutoff
+        if isinstance(cutoff, Depth) and cutoff.ranks is not None:
+            return cutoff.ranks
+        rank = _PROBED
+        weight = np.abs(self._alone(rank, np.full(len(rank), rank[-1]), self.grade))
+        left = np.cumsum((weight * rank)[::-1])[::-1]  # at least what all from this rank on weigh
+        matters = left > _NEGLIGIBLE * left[0]
+        return ENDLESS if matters[-1] else int(rank[np.count_nonzero(matters)])
+
+    def _alone(self, rank: Ints, n_retrieved: Ints, grade: int) -> Floats:
+        """Return what one document of this grade adds at each rank, of so many: (rows,)."""
+        n, ideal = len(rank), rankings([self._grades[None]])
+
+        def judged(some: slice) -> Judged:
+            which = np.arange(some.start, some.stop)
+            return self._judged(which, rank, n_retrieved, grade, repeated(ideal, len(which)))
+
+        found = values_of(self._measure, 2 * n, len(self._grades) + 1, judged)
+        added: Floats = found[:n] - found[n:]
+        return added
+
+    def _judged(
+        self, which: Ints, rank: Ints, n_retrieved: Ints, grade: int, ideal: Ranked
+    ) -> Judged:
+        """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
+        row, there = which % len(rank), np.flatnonzero(which < len(rank))
+        hits = Ranked(len(which), there, rank[row[there]], np.full(len(there), grade))
+        return Judged(hits, ideal, n_retrieved[row][:, None], self._top_grade)
+
+    def weights(self, run: Unjudged) -> Floats:
+        """Return what each of a run's unjudged documents adds: (rows,)."""
+        n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document asks for the scale
+        n = len(n_retrieved)
+        first, both = np.ones(n, np.int64), np.arange(2 * n)
+        beside = self._judged(both, first, n_retrieved, self.grade, repeated(self._ideal, 2))
+        found = self._measure.values(beside)[:, 0]
+        scale = ratio(found[:n] - found[n:], self._of_places(first, n_retrieved))
+        return self._of_places(run.rank, n_retrieved[run.query]) * scale[run.query]
+
+    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest difference of each query: (n_queries,) twice.
+
+        `moved` (rows,) is what each unjudged document adds to the one run less what it adds to the
+        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
+        """
+        # Both sums at once: of what is below 0, and of what is above.
+        sums = np.bincount(2 * at + (moved > 0), moved, 2 * len(difference))
+        less, more = sums[::2], sums[1::2]
+        low = difference + (self.most * less + self.least * more)
+        return low, difference + (self.most * more + self.least * less)
+
+    def _of_places(self, rank: Ints, n_retrieved: Ints) -> Floats:
+        """Return the weight of each (rank, number retrieved): (rows,). Each is asked once."""
+        deepest = int(rank.max(initial=0)) + 1
+        places, which = np.unique(n_retrieved * deepest + rank, return_inverse=True)
+        return self._alone(places % deepest, places // deepest, self.grade)[which]
+
+
+class Ratio:
+    """What unjudged documents may do to a difference of two nDCG: to its gains and to the ideal.
+
+    The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
+    document u in the one run less that in the other, and I, the ideal ranking's DCG, depends only
+    on how many documents have each gain. So of the completions with so many documents of each gain,
+    the highest has the higher gains where d_u is greater; what matters is how many documents have
+    at least each gain, s_1 <= s_2 <= ... Then D - t I is a sum of terms, each of one s, of which a
+    pass over s for each gain finds the greatest; t is the ratio found before, until it rises no
+    more (Dinkelbach, Management Science 1967), as in `cranfield.scoring.bounds`. Documents of which
+    d_u is 0 are all taken or none: they change the ideal alone.
+    """
+
+    def __init__(self, measure: Measure, qrels: Qrels) -> None:
+        self._dcg = dcg_of(measure)
+        self._sums = Linear(self._dcg, qrels)
+        self._gain = measure.parameters["gain"]
+        self._top_grade = reachable_grade(qrels)
+        ideal, n_queries = qrels.ideal, len(qrels.query_ids)
+        # What stands below the cutoff k counts in the ideal ranking, too, which has k documents.
+        # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
+        n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
+        cut = isinstance(measure.cutoff, Depth)
+        self.deepest = 3 * self._sums.deepest + n_judged if cut else ENDLESS
+        # What an unjudged document may gain, most first; and all that any document may.
+        may_have = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
+        grades = grades_between(self._gain, self._top_grade, may_have)
+        self._worth = -np.unique(-self._worths(grades))
+        judged = self._worths(ideal.grade)
+        rungs = np.unique(np.concatenate((judged, self._worth)))
+        self._rungs = rungs[rungs > 0]
+        self._rises = np.diff(self._rungs, prepend=0.0)
+        # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
+        place = np.searchsorted(self._rungs, judged, side="right")
+        cells = ideal.query * (len(self._rungs) + 1) + place
+        counts = np.bincount(cells, minlength=n_queries * (len(self._rungs) + 1))
+        counts = counts.reshape(n_queries, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
+        self._n_judged = counts[:, 1:]
+
+    def _worths(self, grades: Ints) -> Floats:
+        found: Floats = worth(grades, self._gain, self._top_grade) * 1.0
+        return found
+
+    def weights(self, run: Unjudged) -> Floats:
+        """Return the discount of each of a run's unjudged documents: (rows,).
+
+        Here and in `ends`, discounts are times what the best grade gains, which changes no ratio.
+        """
+        found = np.zeros(len(run.rank))
+        counted = run.rank <= self._sums.deepest
+        found[counted] = self._sums.weights(run.down_to(self._sums.deepest))
+        return found
+
+    def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest difference of each query: (n_queries,) twice.
+
+        `moved` (rows,) is the discount of each unjudged document in the one run less that in the
+        other, `at` (rows,) its query; `difference` (n_queries,) as it is.
+        """
+        n_queries = len(difference)
+        low, high = np.empty(n_queries), np.empty(n_queries)
+        # All documents of which the discount is 0 are one row.
+        n_alike = np.bincount(at[moved == 0], minlength=n_queries)
+        at = np.concatenate((at[moved != 0], np.arange(n_queries)))
+        moved = np.concatenate((moved[moved != 0], np.zeros(n_queries)))
+        n = np.bincount(at, minlength=n_queries)
+        order = np.lexsort((moved, at))
+        starts = np.cumsum(n) - n
+        longest = int((n + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
+        within = min(longest, self._sums.deepest)
+        each = discounts(self._dcg, self._sums.grade, self._top_grade, max(within, 1))
+        best = np.concatenate(([0.0], np.cumsum(each)))
+        for some in blocks(n_queries, int(n.max(initial=0)) + 2):
+            rows = order[starts[some.start] : starts[some.stop - 1] + n[some.stop - 1]]
+            rising = np.zeros((some.stop - some.start, int(n[some].max())))
+            place = np.arange(len(rows)) - np.repeat(starts[some] - starts[some.start], n[some])
+            rising[at[rows] - some.start, place] = moved[rows]
+            judged, alike = self._n_judged[some], n_alike[some]
+            ideal = (best[np.minimum(judged, within)] * self._rises).sum(axis=1)
+            fixed = difference[some] * ideal
+            # The lowest is the highest of the difference the other way round.
+            low[some] = 0.0 - self._highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
+            last = np.arange(rising.shape[1])
+            falling = np.take_along_axis(rising, np.maximum(n[some, None] - 1 - last, 0), axis=1)
+            high[some] = self._highest(falling, n[some], alike, fixed, judged, best)
+            if self._worth[-1] == 0:  # as it is, is one of the completions
+                np.minimum(low[some], difference[some], out=low[some])
+                np.maximum(high[some], difference[some], out=high[some])
+        return low, high
+
+    def _highest(
+        self, falling: Floats, n: Ints, alike: Ints, fixed: Floats, judged: Ints, best: Floats
+    ) -> Floats:
+        """Return the highest ratio of each query: (n_queries,).
+
+        `falling` (n_queries, longest) are discounts, the greatest first, of which a query has the
+        first `n`; the one that is 0 stands for `alike` documents. `fixed` (n_queries,) is what
+        judged documents gain, `judged` (n_queries, n_rungs) how many of them gain at least as much
+        as each rung, `best` what so many documents add to an ideal ranking.
+        """
+        n_queries, longest = falling.shape
+        taken = np.arange(longest + 1)
+        beyond = taken > n[:, None]
+        falling = np.where(beyond[:, 1:], 0.0, falling)
+        past = taken > np.count_nonzero(falling > 0, axis=1)[:, None]
+        documents = taken + past * (alike[:, None] - 1)  # so many are taken
+        above = np.concatenate((np.zeros((n_queries, 1)), falling.cumsum(axis=1)), axis=1)
+        steps = -np.diff(self._worth)  # what each level gains above the next
+        # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
+        owner = np.searchsorted(-self._worth, -self._rungs, side="right") - 1
+        ideal = np.zeros((len(self._worth), n_queries, longest + 1))
+        base = np.zeros(n_queries)
+        for rung, level in enumerate(owner.tolist()):
+            count = judged[:, rung, None]
+            if level < 0:
+                base += self._rises[rung] * best[np.minimum(count[:, 0], len(best) - 1)]
+            else:
+                down_to = np.minimum(count + documents, len(best) - 1)
+                ideal[level] += self._rises[rung] * best[down_to]
+        every = np.arange(n_queries)
+        base += ideal[-1, every, n]  # of the lowest level, which they all have
+        fixed = fixed + self._worth[-1] * above[every, n]
+        found = np.full(n_queries, -np.inf)
+        chosen = np.repeat(n[None], len(steps), axis=0)
+        open_ = every
+        while len(open_):
+            gained, shared = fixed[open_], base[open_]
+            for level, count in enumerate(chosen):
+                gained = gained + steps[level] * above[open_, count]
+                shared = shared + ideal[level, open_, count]
+            t = ratio(gained, shared)
+            higher = t > found[open_]
+            found[open_] = np.where(higher, t, found[open_])
+            open_ = open_[higher]
+            if not len(open_) or not len(steps):
+                break
+            total, choices = np.zeros((len(open_), longest + 1)), []
+            for level, step in enumerate(steps.tolist()):
+                total = total + step * above[open_] - found[open_, None] * ideal[level, open_]
+                total[beyond[open_]] = -np.inf
+                greatest = np.maximum.accumulate(total, axis=1)
+                choices.append(np.maximum.accumulate(np.where(total == greatest, taken, 0), axis=1))
+                total = greatest
+            last, chosen = n[open_], np.empty((len(steps), len(open_)), np.int64)
+            for level in range(len(steps) - 1, -1, -1):
+                last = chosen[level] = choices[level][np.arange(len(open_)), last]
+        # Where nothing that was judged gains anything, nothing may.
+        nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
+        return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
+
+
+def depends_on_the_rest(measure: Measure, top_grade: int) -> bool:
+    """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
+
+    What only the other run retrieved may be relevant, too, which changes how much there is to be
+    found, and a run's own bounds do not know of it. The measure is asked: some rankings are
+    measured with no other document in the judgments, and with more and more of each grade.
+    """
+    cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
+    tried = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]
+    tried += [np.full(n, grade) for n in (1, 3, 8) for grade in (0, 1, top_grade)]
+    tried += [np.append(np.full(n, grade), top_grade) for n in (1, 3, 8) for grade in (-1, 0)]
+    grades = {*range(-1, min(top_grade, _SOME_GRADES) + 1), top_grade}
+    others = [np.zeros(0, np.int64)]
+    others += [np.full(n, grade) for grade in sorted(grades) for n in _MORE]
+    hits = [ranking[None] for ranking in tried for _ in others]
+    ideal = [-np.sort(-np.append(ranking, more))[None] for ranking in tried for more in others]
+    n_retrieved = np.array([[one.size] for one in hits])
+    values = measure.values(Judged(rankings(hits), rankings(ideal), n_retrieved, top_grade))
+    values = values[:, 0].reshape(len(tried), len(others))
+    return bool((np.abs(values - values[:, :1]) > ROUNDING).any())

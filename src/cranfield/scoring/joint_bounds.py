@@ -1,0 +1,431 @@
+"""Joint bounds: what the difference of two runs may be, however the unjudged are graded.
+
+A document that both runs retrieved has one grade, which nobody knows, in both. Where a measure adds
+up the documents one by one (its declaration says so, `@measure(linear=...)`), an unjudged document
+u moves the difference by what its grade is worth times w_u, its weight in the one run less its
+weight in the other (0 where a run does not have it). So the difference lies between
+
+    D + most * sum of min(0, w_u) + least * sum of max(0, w_u)   and
+    D + most * sum of max(0, w_u) + least * sum of min(0, w_u),
+
+where D is the difference as it is, and `least` and `most` are what the grades from 0 to the
+collection's highest may be worth. Both ends are reached. The difference of the two runs' own bounds
+(the lowest value of the one less the highest of the other) is far wider: there a document may be
+relevant in one run and not relevant in the other.
+
+nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
+directly (`Ratio`), and are reached as well.
+
+As in `cranfield.scoring.bounds`, it is the documents that were retrieved that may have any grade.
+What nobody retrieved stays unjudged: RBP is without its tail.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints, mean, means
+from cranfield.data.judged import ENDLESS
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, SeveralRuns, several_runs
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.formats.block import Errors
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
+from cranfield.notes import Note, around, warn_of
+from cranfield.options import refuse_others, takes
+from cranfield.render.numbers import queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.bounds import check_bounded
+from cranfield.scoring.completions import reachable_grade
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.extremes import ROUNDING, Linear, Ratio, depends_on_the_rest
+from cranfield.scoring.scores import Systems
+from cranfield.scoring.unjudged import Unjudged, unjudged_of
+
+Method = Literal["exact", "separate"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairBounds:
+    """The bounds of each pair's mean difference, left - right: `low` and `high` are (n_pairs,).
+
+    `method` is "exact" if some way to grade the unjudged reaches each end, or "separate": the
+    difference of the two runs' own bounds, wider than need be.
+
+    `robust` (n_pairs,): whether the sign of the difference is the same however the unjudged are
+    graded.
+
+    `of_queries`, if it was asked for, holds each query's bounds: two (n_queries, n_pairs), rows in
+    the order of the query ids that were asked for. Those of the mean are the means of its columns,
+    added left to right (`ranked.means`). For some of the queries, say a slice, take `among`, which
+    needs no run to be read again.
+    """
+
+    low: Floats
+    high: Floats
+    method: Method
+    robust: Bools
+    of_queries: tuple[Floats, Floats] | None = None
+
+    @classmethod
+    def of(cls, method: Method, low: Floats, high: Floats) -> "PairBounds":
+        """Return the bounds of means of which each query's are `low` and `high`.
+
+        Both are (n_queries, n_pairs). A query's documents are graded apart from another's, so that
+        the lowest mean is the mean of the lowest.
+        """
+        ends = means(low), means(high)
+        return cls(*ends, method, _apart(*ends), (low, high))
+
+    def among(self, rows: Bools | Ints) -> "PairBounds":
+        """Return the bounds for some of the queries, of which each query's were asked for.
+
+        `rows` is a mask (n_queries,), or the numbers of the queries' rows, of one at least.
+        """
+        if self.of_queries is None:
+            raise ValueError("these bounds were not kept for each query: ask for per_query=True")
+        low, high = (end[rows] for end in self.of_queries)
+        return PairBounds.of(self.method, low, high)
+
+
+def _apart(low: Floats, high: Floats) -> Bools:
+    """Return whether 0 is neither between the two nor one of them."""
+    return (low > ROUNDING) | (high < -ROUNDING)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointBounds(Shown):
+    """What the mean difference of two runs may be, over every way to grade the unjudged.
+
+    The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`; and
+    `methods`, which say what these are (see `joint_bounds`). Each query's are (n_queries,
+    n_measures), the queries in the order of `query_ids`.
+
+    >>> found = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
+    >>> found.low.tolist(), found.high.tolist(), found.robust.tolist()
+    ([0.0, 0.0], [0.5, 1.0], [False, False])
+    """
+
+    header = ("measure", "difference", "low", "high", "robust", "bounds")
+
+    left: str
+    right: str
+    measures: tuple[Measure, ...]
+    query_ids: Sequence[str]
+    difference: Floats
+    low: Floats
+    high: Floats
+    methods: tuple[Method, ...]
+    robust: Bools  # whether the sign is the same however the unjudged are graded
+    query_low: Floats
+    query_high: Floats
+    top_grade: int  # the highest grade that an unjudged document may have
+    recipe: Mapping[str, Any]  # how the runs were judged
+    notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
+
+    def tables(self) -> list[Table]:
+        """Return a row for each measure, four decimals each."""
+        rows = []
+        for measure, *ends, robust, bounds in (row.values() for row in self.rows()):
+            numbers = [f"{round(end, 4) + 0.0:+.4f}" for end in ends]  # no negative zero
+            rows.append([measure, *numbers, bounds, "robust" if robust else "open"])
+        legend = [
+            f"Mean difference, {self.left} - {self.right}, over {queries_of(len(self.query_ids))}.",
+            "low, high: over every way to grade the unjudged documents that were retrieved, from "
+            f"0 to {self.top_grade}.",
+            *(_NOTES[method] for method in _NOTES if method in self.methods),
+            "robust: the sign is the same in every way; open: it is not, or may not be.",
+        ]
+        header = ["measure", "difference", "low", "high", "bounds", "sign"]
+        return [Table(header, rows, around(legend, self.notes))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each measure: the mean difference, its bounds, and what these are."""
+        columns = (self.difference, self.low, self.high, self.robust)
+        values = (column.tolist() for column in columns)
+        return self._dicts(zip(map(str, self.measures), *values, self.methods, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the runs, how they were judged, and each measure's bounds."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "n_queries": len(self.query_ids),
+            "top_grade": self.top_grade,
+            "measures": {row.pop("measure"): row for row in self.rows()},
+            "recipe": dict(self.recipe),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+_NOTES: Mapping[str, str] = {
+    "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
+    "separate": "separate: the lowest of one run less the highest of the other; wider than need "
+    "be, since a document may have two grades there.",
+}
+
+
+@takes(Judging, without=("judged_only",))
+def joint_bounds(
+    qrels: QrelsLike,
+    runs: SeveralRuns,
+    measures: MeasuresLike = "nDCG@10 P@10",
+    *,
+    errors: Errors = "strict",
+    **judging: Unpack[JudgingOptions],
+) -> JointBounds:
+    """Return the lowest and the highest difference of two runs, however the unjudged are graded.
+
+    Every unjudged document that a run retrieved may have any grade from 0 to the collection's
+    highest, the same one in both runs. The bounds are "exact" for measures to which documents add
+    one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
+    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. They are for nDCG,
+    too: new grades make the ideal ranking better, so that a run's own nDCG may fall.
+
+    For other measures that depend on no document but those that the run itself retrieved, such as
+    Success, RR and ERR, they are "separate": the lowest value of the one less the highest of the
+    other. Measures that depend on how much there is to be found, such as R, AP and SetF, have none.
+
+    Args:
+        qrels: the judgments, as `evaluate` takes them.
+        runs: two runs, as `evaluate` takes several: the difference is the first minus the second.
+        measures: what to bound, as `evaluate` takes it.
+        errors: as in `evaluate`.
+        **judging: each option of `Judging` but `judged_only`; `ties` are "document" or "ascending".
+
+    Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
+    result's `notes` say so, too.
+
+    Raises MeasureError for a measure that has no bounds, InputError and OptionError as `evaluate`
+    does.
+
+    >>> left, right = {"q": ["a", "u", "c"]}, {"q": ["u", "b", "a"]}
+    >>> found = joint_bounds({"q": {"a": 1, "b": 0, "c": 1}}, [left, right], "P@3")
+    >>> found.low.round(4).tolist(), found.high.round(4).tolist()
+    ([0.3333], [0.3333])
+
+    """
+    refuse_others(joint_bounds, judging)
+    how = Judging.of(judging)
+    check_judged(qrels, runs)
+    judgments = as_qrels(qrels, errors)
+    named = several_runs(runs, errors)
+    if named is None or len(named) != 2:
+        n = 1 if named is None else len(named)
+        raise OptionError(f"the difference of two runs has bounds: runs are {n}")
+    left, right = named
+    one_of("ties", how.ties, ("document", "ascending"))
+    systems = score_runs(judgments, named, measures_of(measures), how)
+    query_ids = _shared_queries(systems)
+    if not query_ids:
+        raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
+    pair = np.array([0]), np.array([1])
+    found = pair_bounds(judgments, named, systems, *pair, per_query=True)
+    without = [str(one) for one, its in zip(systems.measures, found, strict=True) if its is None]
+    if without:
+        raise MeasureError(
+            f"{', '.join(without)}: there are no bounds of the difference; there are of P, DCG, "
+            "nDCG, RBP, SetP, Success, RR, ERR, and others to which what a run did not retrieve "
+            "does not matter"
+        )
+    have = [one for one in found if one is not None]
+    each = [one.of_queries for one in have if one.of_queries is not None]
+    values = _values(systems, query_ids).astype(np.float64)
+    bounds = JointBounds(
+        left,
+        right,
+        systems.measures,
+        query_ids,
+        means(values[:, 0] - values[:, 1]),
+        np.concatenate([one.low for one in have]),
+        np.concatenate([one.high for one in have]),
+        tuple(one.method for one in have),
+        np.concatenate([one.robust for one in have]),
+        np.hstack([low for low, _ in each]),
+        np.hstack([high for _, high in each]),
+        reachable_grade(judgments),
+        {**systems[left].recipe, "run": [one.recipe["run"] for one in systems.values()]},
+        systems.notes,
+    )
+    warn_of(systems.notes)
+    return bounds
+
+
+def judged_measure(measure: Measure) -> Measure:
+    """Return the share of what a measure looks at that is judged: Judged@10 beside nDCG@10.
+
+    Of the whole ranking where a measure is not cut at a rank.
+    """
+    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)
+
+
+def pair_bounds(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    systems: Systems,
+    left: Ints,
+    right: Ints,
+    *,
+    query_ids: Sequence[str] | None = None,
+    separate: bool = True,
+    per_query: bool = False,
+) -> list[PairBounds | None]:
+    """Return the bounds of many pairs' mean differences, for each measure of `systems`.
+
+    `systems` is what `evaluate` gave for these `runs`, under the same names and in the same order;
+    it says how they were judged. `left` and `right` (n_pairs,) are their numbers. `query_ids` are
+    those to average over, in the order of their bytes, all that every system has unless given.
+    `per_query` keeps each query's bounds, in that order, for `PairBounds.among`: so several subsets
+    of the queries take one reading of the runs, and memory for 2 n_queries n_pairs numbers.
+
+    None for a measure whose difference has no bounds: one of groups or preferences, or of costs
+    that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
+    documents were left out, or equal scores ranked by grade or in all orders. Where `separate` is
+    false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
+    run and unjudged document.
+    """
+    recipe = next(iter(systems.values())).recipe
+    measures = systems.measures
+    found: list[PairBounds | None] = [None] * len(measures)
+    judging = Judging.of(recipe)
+    if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
+        return found
+    query_ids = _shared_queries(systems) if query_ids is None else query_ids
+    some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
+    values = _values(systems, query_ids)
+    costly = any("cost" in run.numbers for run in runs.values())
+    usable = [i for i, one in enumerate(measures) if not (costly and one.definition.takes_cost)]
+    adding: dict[int, Linear | Ratio] = {
+        i: Linear(measures[i], some) for i in usable if measures[i].linear == "exact"
+    }
+    adding |= {i: Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
+    if adding:
+        depth = min(max(one.deepest for one in adding.values()), judging.depth or ENDLESS)
+        unjudged = unjudged_of(some, list(runs.values()), depth, judging)
+        for i, one in adding.items():
+            of_measure = values[:, :, i].astype(np.float64)
+            least, most = measures[i].definition.range
+            reach = math.inf if most is None else most - least
+            found[i] = _joint(one, unjudged, of_measure, left, right, per_query, reach)
+    for i in usable:
+        if separate and measures[i].linear == "no":
+            found[i] = _separate(measures[i], qrels, runs, judging, query_ids, left, right)
+    return found
+
+
+def _is_ratio(measure: Measure) -> bool:
+    """Return whether a measure is an nDCG of which the ends are known."""
+    known = measure.linear == "ratio" and measure.bounds == "ratio"
+    return known and not _at_relevant(measure)
+
+
+def _at_relevant(measure: Measure) -> bool:
+    """Return whether a measure is cut at the number of relevant documents, as P@R is."""
+    return isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
+
+
+def _shared_queries(systems: Systems) -> list[str]:
+    """Return the queries that every system has, in the order of their bytes."""
+    every = [set(one.query_ids) for one in systems.values()]
+    return [q for q in next(iter(systems.values())).query_ids if all(q in one for one in every)]
+
+
+def _values(systems: Systems, query_ids: Sequence[str]) -> Floats:
+    """Return the values of these queries: (n_queries, n_systems, n_measures)."""
+    columns = []
+    for one in systems.values():
+        row = {query: i for i, query in enumerate(one.query_ids)}
+        columns.append(one.values[[row[query] for query in query_ids]])
+    return np.stack(columns, axis=1)
+
+
+# ---- measures to which documents add one by one, and nDCG -------------------------------------
+
+
+def _joint(
+    one: Linear | Ratio,
+    unjudged: Sequence[Unjudged],
+    values: Floats,
+    left: Ints,
+    right: Ints,
+    per_query: bool,
+    reach: float,
+) -> PairBounds:
+    """Return the bounds of each pair; `values` is (n_queries, n_systems).
+
+    `reach`: the greatest difference that the measure's range allows. With gains of one's own there
+    may be greater ones; rounding alone makes none.
+    """
+    tables: dict[int, tuple[Ints, Ints, Floats]] = {}
+    for system in {*left.tolist(), *right.tolist()}:
+        run = unjudged[system].down_to(one.deepest)
+        tables[system] = run.query, run.document, one.weights(run)
+    n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
+    is_mine, theirs = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
+    ends = np.empty((2, len(left)))
+    queries = np.empty((2, len(left) if per_query else 0, len(values)))
+    # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
+    first, second = np.minimum(left, right), np.maximum(left, right)
+    order = np.lexsort((second, first))
+    for i in dict.fromkeys(first.tolist()):
+        query, document, weight = tables[i]
+        is_mine[document] = True
+        for pair in order[first[order] == i].tolist():
+            j = int(second[pair])
+            its_query, its_document, its_weight = tables[j]
+            theirs[its_document] = its_weight
+            only = np.flatnonzero(~is_mine.take(its_document))
+            moved = np.concatenate((weight - theirs.take(document), -its_weight.take(only)))
+            at = np.concatenate((query, its_query.take(only)))
+            theirs[its_document] = 0
+            both = np.stack(one.ends(at, moved, values[:, i] - values[:, j]))
+            rounded = np.abs(both) <= reach * (1 + ROUNDING)
+            low, high = np.where(rounded, np.clip(both, -reach, reach), both)
+            if left[pair] != i:
+                low, high = 0 - high, 0 - low
+            ends[:, pair] = mean(low), mean(high)
+            if per_query:
+                queries[:, pair] = low, high
+        is_mine[document] = False
+    of_queries = (queries[0].T, queries[1].T) if per_query else None
+    return PairBounds(ends[0], ends[1], "exact", _apart(*ends), of_queries)
+
+
+# ---- measures that do not add up --------------------------------------------------------------
+
+
+def _separate(
+    measure: Measure,
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    judging: Judging,
+    query_ids: Sequence[str],
+    left: Ints,
+    right: Ints,
+) -> PairBounds | None:
+    """Return the differences of the runs' own bounds; None if these are not proved."""
+    try:
+        check_bounded([measure], judging.judged_only, judging.ties)
+    except MeasureError:
+        return None
+    if measure.bounds != "extremes" or _at_relevant(measure):
+        return None
+    if depends_on_the_rest(measure, reachable_grade(qrels)):
+        return None
+    judging = replace(judging, queries="judged")
+    systems = score_runs(qrels, runs, [measure], judging, bounds=True)
+    ends = [one.bounds for one in systems.values() if one.bounds is not None]
+    if not all(one.proved.all() for one in ends):
+        return None
+    row = {query: i for i, query in enumerate(qrels.query_ids)}
+    rows = [row[query] for query in query_ids]
+    lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
+    low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
+    return PairBounds.of("separate", low, high)

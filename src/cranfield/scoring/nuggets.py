@@ -1,0 +1,172 @@
+"""Nugget recall: how much of what an answer should say it says.
+
+It ranks nothing: the answers, of one system each, come with judgments of every nugget.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ids import encode
+from cranfield.arrays.ranked import Floats, mean, ratio
+from cranfield.formats.files import Path
+from cranfield.formats.frames import ArrowTable
+from cranfield.formats.small.nugget_files import nugget_rows
+from cranfield.notes import Note, lines_of
+from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+SCORES = ("all", "all_strict", "vital", "vital_strict", "weighted", "weighted_strict")
+_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+_OKAY = 0.5  # what an okay nugget counts in the weighted scores, where a vital one counts 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NuggetScores(Shown):
+    """The scores of answers, query by query, and their means.
+
+    `values` is (n_answers, n_queries, 6), the last in the order of SCORES; `query_ids` are in the
+    order of their bytes, `answers` as they came. `missing` (n_answers,) counts the nuggets for
+    which an answer has no row.
+
+    >>> scores = nugget_recall([("q", "run", "n1", "vital", "support")])
+    >>> scores.answers, scores.query_ids, scores.per_query("vital")
+    (['run'], ['q'], {'run': {'q': 1.0}})
+    """
+
+    header = ("answer", "score", "query_id", "value")
+
+    answers: Sequence[str]
+    query_ids: Sequence[str]
+    values: Floats
+    missing: Sequence[int]
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """Return {answer: {score: mean over the queries}}."""
+        return {
+            answer: {score: mean(values[:, i]) for i, score in enumerate(SCORES)}
+            for answer, values in zip(self.answers, self.values, strict=True)
+        }
+
+    def per_query(self, score: str) -> dict[str, dict[str, float]]:
+        """Return {answer: {query_id: value}} of one score."""
+        of_score = self.values[:, :, SCORES.index(score)].tolist()
+        return {
+            answer: dict(zip(self.query_ids, values, strict=True))
+            for answer, values in zip(self.answers, of_score, strict=True)
+        }
+
+    def to_dict(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return {answer: {query_id: {score: value}}}."""
+        return {
+            answer: {
+                query: dict(zip(SCORES, row, strict=True))
+                for query, row in zip(self.query_ids, rows, strict=True)
+            }
+            for answer, rows in zip(self.answers, self.values.tolist(), strict=True)
+        }
+
+    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each answer and score, the query_id of which is "all".
+
+        `per_query` adds rows for each query, before those of the answer's "all".
+        """
+        found: list[tuple[str, str, str, float]] = []
+        means = self.means()
+        for answer, of_queries in self.to_dict().items():
+            each = of_queries if per_query else {}
+            for query, values in [*each.items(), ("all", means[answer])]:
+                found += [(answer, score, query, value) for score, value in values.items()]
+        return self._dicts(found)
+
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return the means and notes, and each query's scores if wanted."""
+        found: dict[str, Any] = {"means": self.means()}
+        if per_query:
+            found["queries"] = self.to_dict()
+        return {**found, "notes": [note.to_dict() for note in self.notes]}
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know beside the numbers."""
+        n_queries = len(self.query_ids)
+        said = [Note("queries", "info", f"{queries_of(n_queries)} averaged.", n_queries)]
+        for answer, n in zip(self.answers, self.missing, strict=True):
+            if n:
+                text = f"{number_of(n, 'nugget')} without an assignment: counted as not supported."
+                said.append(Note("unassigned", "info", text, source=answer, count=n))
+        return tuple(said)
+
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return the scores as a table, four decimals each; `per_query` adds each query's."""
+        rows: list[list[str]] = []
+        for answer, values in zip(self.answers, self.values, strict=True):
+            if per_query:
+                for query, of_query in zip(self.query_ids, values.tolist(), strict=True):
+                    rows.append([answer, query, *(f"{value:.4f}" for value in of_query)])
+            label = [answer, "all"] if per_query else [answer]
+            means = [mean(values[:, i]) for i in range(len(SCORES))]
+            rows.append([*label, *(f"{value:.4f}" for value in means)])
+        labels = ["answer", "query_id"] if per_query else ["answer"]
+        return [Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))]
+
+
+def nugget_recall(
+    data: Path | ArrowTable | Iterable[Mapping[str, Any] | Sequence[Any]],
+) -> NuggetScores:
+    """Score answers by the nuggets that they support, as AutoNuggetizer of TREC RAG 2024 does.
+
+    `data` are rows (query, answer, nugget, importance, assignment): a file (CSV or TSV with a
+    header, JSON lines, a JSON list), a table (pandas, polars, Arrow), or a list of tuples or dicts.
+    An answer is a run: it is averaged over the queries. The importance of a nugget is vital or
+    okay; the assignment says whether the answer has it: support, partial_support or not_support.
+    AutoNuggetizer's files of assignments are taken as they are: objects with a list `nuggets`.
+
+    A nugget supported scores 1, one supported in part 0.5, any other 0; strictly, one supported in
+    part scores 0, too. The scores of an answer to a query:
+
+    - all, all_strict: the mean over all nuggets;
+    - vital, vital_strict: over the vital ones;
+    - weighted, weighted_strict: over all, an okay nugget counting half.
+
+    A nugget of the query for which the answer has no row is not supported, so that an answer
+    scores 0 for a query that it leaves out. A query without vital nuggets scores 0 for vital.
+
+    Source: Pradeep, Thakur, Upadhyay, Campos, Craswell & Lin, Initial Nugget Evaluation Results for
+    the TREC 2024 RAG Track with the AutoNuggetizer Framework, 2024. From 0 to 1.
+
+    Raises InputError, with the row, for an importance or assignment that is none of these, and for
+    a nugget that comes twice.
+
+    >>> rows = [("q", "run", "n1", "vital", "support"), ("q", "run", "n2", "vital", "not_support"),
+    ...         ("q", "run", "n3", "okay", "partial_support")]
+    >>> nugget_recall(rows).means()["run"]["weighted"] == (1 + 0 + 0.5 * 0.5) / (1 + 1 + 0.5)
+    True
+    """
+    rows = nugget_rows(data)
+    answers = {name: i for i, name in enumerate(dict.fromkeys(row.answer for row in rows))}
+    queries = {query: i for i, query in enumerate(sorted({row.query for row in rows}, key=encode))}
+    nuggets = {(row.query, row.nugget): row.importance for row in rows}
+    answer = np.array([answers[row.answer] for row in rows])
+    query = np.array([queries[row.query] for row in rows])
+    vital = np.array([row.importance == "vital" for row in rows])
+    support = np.array([_SUPPORT[row.assignment] for row in rows])
+    of_query = np.array([queries[query] for query, _ in nuggets])
+    of_vital = np.array([importance == "vital" for importance in nuggets.values()])
+
+    def share(weight: Floats, of_weight: Floats, support: Floats) -> Floats:
+        """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
+        cell, n_cells = answer * len(queries) + query, len(answers) * len(queries)
+        supported = np.bincount(cell, weight * support, n_cells).reshape(len(answers), -1)
+        return ratio(supported, np.bincount(of_query, of_weight, len(queries)))
+
+    strict = np.floor(support)
+    columns = []
+    for okay in (1.0, 0.0, _OKAY):
+        weights = np.where(vital, 1.0, okay), np.where(of_vital, 1.0, okay)
+        columns += [share(*weights, support), share(*weights, strict)]
+    missing = len(nuggets) - np.bincount(answer)
+    return NuggetScores(list(answers), list(queries), np.stack(columns, axis=2), missing.tolist())

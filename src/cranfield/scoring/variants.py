@@ -1,0 +1,186 @@
+"""Variants: a query many times over, with other grades, other orders, or one more document.
+
+Bounds, what-ifs and judgments with other grades ask what a measure would be if something were
+different. Each variant is a query of its own in one bigger Judged, and the measure is called once
+for a whole block of them. A query has the same value alone and among others, so that these are the
+values that `evaluate` returns for data that are really changed so.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, Ranked
+from cranfield.data.judge import without_unjudged
+from cranfield.data.judged import Judged, Parts
+from cranfield.data.preferences import Levels
+from cranfield.data.qrels import Qrels
+from cranfield.measures import Measure
+
+ROWS = 1 << 16  # of hits and ideal in one block: columns of half a MB, which stay in the cache
+
+_Part = TypeVar("_Part")
+
+# ---- blocks of variants -----------------------------------------------------------------------
+
+
+def packed(parts: Iterable[tuple[_Part, int, int]]) -> Iterator[list[tuple[_Part, slice]]]:
+    """Put parts together in blocks of about ROWS rows, and cut those that are larger.
+
+    A part is (what it is, its number of variants, the rows of each variant). A block lists which
+    variants of which parts it holds.
+
+    >>> [*packed([("a", 2, ROWS // 4), ("b", 3, ROWS // 2)])]
+    [[('a', slice(0, 2, None)), ('b', slice(0, 1, None))], [('b', slice(1, 3, None))]]
+    """
+    block: list[tuple[_Part, slice]] = []
+    free = ROWS
+    for part, n, rows in parts:
+        begin = 0
+        while begin < n:
+            end = min(n, begin + max(1, free // max(rows, 1)))
+            block.append((part, slice(begin, end)))
+            free -= (end - begin) * rows
+            begin = end
+            if free < rows:
+                yield block
+                block, free = [], ROWS
+    if block:
+        yield block
+
+
+def blocks(n: int, rows: int) -> Iterator[slice]:
+    """Yield which of n variants are looked at together, if each has so many rows."""
+    for ((_, some),) in packed([(None, n, rows)]):
+        yield some
+
+
+def values_of(measure: Measure, n: int, rows: int, judged: Callable[[slice], Judged]) -> Floats:
+    """Return the value of each of n variants: (n,). Each has so many rows of hits and ideal.
+
+    `judged` returns some of the variants as one Judged.
+    """
+    depth = measure.parameters.get("depth")  # of ranks that are looked at, whatever is retrieved
+    rows += depth if isinstance(depth, int) else 0
+    found = [measure.values(judged(some))[:, 0] for some in blocks(n, rows + 1)]
+    return np.concatenate([np.zeros(0), *found])
+
+
+# ---- other grades -----------------------------------------------------------------------------
+
+
+def rankings(grades: Sequence[Ints]) -> Ranked:
+    """Return rankings whose documents have these grades, from rank 1 on.
+
+    Each row of a matrix (n_rankings, n_ranks) is one; the matrices may differ in length.
+
+    >>> found = rankings([np.array([[2, 1], [0, 0]]), np.array([[3]])])
+    >>> found.query, found.rank, found.grade
+    (array([0, 0, 1, 1, 2]), array([1, 2, 1, 2, 1]), array([2, 1, 0, 0, 3]))
+    """
+    sizes = [matrix.shape for matrix in grades]
+    lengths = np.repeat([length for _, length in sizes], [n for n, _ in sizes])
+    query = np.repeat(np.arange(len(lengths)), lengths)
+    rank = np.arange(1, len(query) + 1) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grades]))
+
+
+def repeated(ranked: Ranked, n: int, grades: Ints | None = None) -> Ranked:
+    """Return the queries of a ranking n times over, with other `grades` (n, rows) if given."""
+    query = (np.arange(n)[:, None] * ranked.n_queries + ranked.query).ravel()
+    return Ranked(
+        *(n * ranked.n_queries, query, np.tile(ranked.rank, n)),
+        np.tile(ranked.grade, n) if grades is None else grades.ravel(),
+        columns={name: np.tile(column, n) for name, column in ranked.columns.items()},
+    )
+
+
+def best_first(ideal: Ranked, grades: Ints) -> Ranked:
+    """Return an ideal ranking n times over, of documents that have other `grades` (n, rows).
+
+    Within a query, the grades may come in any order.
+    """
+    many = repeated(ideal, len(grades), grades)
+    top = int(many.grade.max(initial=0))
+    span = top - int(many.grade.min(initial=0)) + 1
+    below = np.sort(many.query * span + top - many.grade) % span
+    return replace(many, grade=top - below)
+
+
+# ---- other orders -----------------------------------------------------------------------------
+
+
+def reranked(
+    judged: Judged,
+    qrels: Qrels,
+    rows: Ints,
+    n_retrieved: Ints,
+    *,
+    judged_only: bool = False,
+    cost: Floats | None = None,
+    tie_first: Ints | None = None,
+    tie_size: Ints | None = None,
+    added: int | None = None,
+) -> Judged:
+    """Return several rankings of one query, whose `judged` and `qrels` are these, as one Judged.
+
+    `rows` (n, ranks) holds the row of each document's judgment, -1 for what is not judged or is
+    below the end of a ranking; `n_retrieved` (n, 1) is the number of documents. `cost` is that of
+    every retrieved document, ranking after ranking. `tie_first` and `tie_size` (ranks,) are the
+    places of equal scores, the same in all rankings, for averages over ties.
+
+    `added` is the grade of one more judgment, which has the row len(qrels). For judgments in groups
+    there is none, and of a sample it has the stratum and the probability 1.
+    """
+    n, ideal, levels = len(rows), judged.ideal, qrels.levels
+    grade, sampling = qrels.grade, qrels.sampling
+    if added is not None:
+        grade = np.append(grade, added)
+        sampling = {name: np.append(column, 1) for name, column in sampling.items()}
+        ideal = _with_one_more(ideal, added)
+        levels = _with_one_more_level(levels, len(qrels), added)
+    query, place = (rows >= 0).nonzero()
+    row = rows[query, place]
+    columns = {name: column[row] for name, column in sampling.items()}
+    if tie_first is not None and tie_size is not None:
+        columns |= {"tie_first": tie_first[place], "tie_size": tie_size[place]}
+    hits = Ranked(n, query, place + 1, grade[row], columns=columns)
+
+    def parts() -> Parts:
+        rank = np.zeros(n * len(grade), np.int64)
+        rank[query * len(grade) + row] = place + 1
+        every = levels.repeated(n, len(grade))
+        return Parts(n, every, rank[every.row], judged_only, qrels)
+
+    if judged_only:
+        hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
+    return Judged(
+        *(hits, repeated(ideal, n), n_retrieved, max(judged.top_grade, added or 0)),
+        *(judged.in_groups, parts, cost),
+        # All other equal scores keep the order of the rankings.
+        ties="expected" if judged.ties == "expected" else "document",
+        is_cut=judged.is_cut,
+    )
+
+
+def _with_one_more(ideal: Ranked, grade: int) -> Ranked:
+    """Return one query's ideal ranking with a document more, the last of its grade."""
+    at = np.count_nonzero(ideal.grade >= grade)
+    return Ranked(
+        *(1, np.append(ideal.query, 0), np.append(ideal.rank, len(ideal.rank) + 1)),
+        np.insert(ideal.grade, at, grade),
+        columns={name: np.insert(column, at, 1) for name, column in ideal.columns.items()},
+    )
+
+
+def _with_one_more_level(levels: Levels, row: int, grade: int) -> Levels:
+    """Return one query's plain judgments, which are a single group, with one more."""
+    return replace(
+        levels,
+        group=np.append(levels.group, 0),
+        subgroup=np.append(levels.subgroup, 0),
+        row=np.append(levels.row, row),
+        level=np.append(levels.level, float(grade)),
+    )
