@@ -63,6 +63,9 @@ class Traits:
 
     `bounds` and `linear` may be functions of the parameters. `fits` is given a Measure, and raises
     MeasureError if its cutoff and parameters do not go together.
+
+    >>> Traits(bounds="extremes", by_grade=True).linear
+    'no'
     """
 
     takes_groups: TakesGroups = False
@@ -93,6 +96,9 @@ class Names:
     `parameter` says which parameter the number behind a name is: {"set_f": "x"} for set_F.2.
     `translate` turns another tool's parameters into ours. `unnamed` is the parameter that may be
     written without its name, and is always shown: CWL('AP').
+
+    >>> Names(("rbp",), variants={"rbp95": {"p": 0.95}}).implied("RBP")
+    {'RBP': {}, 'rbp': {}, 'rbp95': {'p': 0.95}}
     """
 
     aliases: Sequence[str] = ()
