@@ -16,7 +16,7 @@ from cranfield.version import __version__
 _HOME = {
     "Agreement": "assessors.agreement",
     "Check": "scoring.check",
-    "Comparison": "comparison",
+    "Comparison": "comparison.comparison",
     "Correlation": "orderings.pairs",
     "CranfieldError": "errors",
     "Cutoff": "measures.parameters",
@@ -53,7 +53,7 @@ _HOME = {
     "Verdict": "comparison.verdict",
     "agreement": "assessors.assess",
     "check": "scoring.check",
-    "compare": "comparison",
+    "compare": "comparison.compare",
     "correlate": "orderings.correlate",
     "definitions": "measures",
     "detectable": "comparison.power",
@@ -154,7 +154,8 @@ if TYPE_CHECKING:
     from cranfield.arrays.ranked import Ranked, ratio
     from cranfield.assessors.agreement import Agreement
     from cranfield.assessors.assess import agreement
-    from cranfield.comparison import Comparison, compare
+    from cranfield.comparison.compare import compare
+    from cranfield.comparison.comparison import Comparison
     from cranfield.comparison.gate import gate
     from cranfield.comparison.power import detectable, power, queries_needed
     from cranfield.comparison.verdict import Gate, Verdict

@@ -17,9 +17,9 @@ from cranfield.cli.report import (
     saved_system,
 )
 from cranfield.cli.terminal import Format, show
-from cranfield.comparison import Settings, compare
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.settings import Alignment
+from cranfield.comparison.compare import compare
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.options import whole

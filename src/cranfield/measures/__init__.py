@@ -1,21 +1,21 @@
 """Every measure, registered by importing its family, in the order of the catalogue."""
 
 # Not in the order of the alphabet: it is the catalogue's.
-from cranfield.measures import by_group as groups
-from cranfield.measures import (
-    cascade,
-    coverage,
-    cwl,
-    diversity,
+from cranfield.measures import (  # isort: skip
     gain,
-    ntcir,
     precision,
-    review,
     sampled,
-    sets,
+    coverage,
     users,
+    compatibility,
+    cwl,
+    cascade,
+    ntcir,
+    sets,
+    review,
+    by_group,
+    diversity,
 )
-from cranfield.measures import compatibility as agreement
 from cranfield.measures.grammar import find, parse, parse_all, search
 from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of
 from cranfield.measures.registry import Definition, definitions, measure
@@ -25,8 +25,9 @@ __all__ = [
     "Definition",
     "Measure",
     "Plan",
-    "agreement",
+    "by_group",
     "cascade",
+    "compatibility",
     "coverage",
     "cwl",
     "definitions",
@@ -34,7 +35,6 @@ __all__ = [
     "example_of",
     "find",
     "gain",
-    "groups",
     "measure",
     "ntcir",
     "parse",

@@ -45,6 +45,7 @@ class OrderingPair:
     that of tau-b, over `resamples` of the queries: those in which it has a value. It is None where
     the orderings are not of the same queries, or of one only.
 
+    >>> from cranfield import correlate
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
     >>> [pair] = correlate("demo/qrels.txt", runs, "nDCG@10 Success@10").pairs
     >>> [(one.better, one.worse) for one in pair.swapped], pair.swapped_sure
@@ -112,6 +113,7 @@ class OrderingPair:
 class Correlation(Shown):
     """How alike several orderings of the same systems are, pair by pair.
 
+    >>> from cranfield import correlate
     >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run", "demo/fusion.run"]
     >>> found = correlate("demo/qrels.txt", runs, "nDCG@10 AP")
     >>> found.pairs[0].kendall.concordant
