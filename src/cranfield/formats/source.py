@@ -22,7 +22,9 @@ from cranfield.render.numbers import number_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What the end of a file's name says that the file holds: see `register`.
+Path = str | os.PathLike[str]
+
+# What the end of a file's name says that the file holds: see `files.FORMATS`.
 SUFFIXES: dict[str, str] = {}
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
@@ -43,7 +45,7 @@ class Source:
     InputError.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else without_secrets(self.path)
         self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
@@ -286,7 +288,7 @@ def named(sources: Sequence[Source]) -> str | None:
 
 
 @contextlib.contextmanager
-def written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def written(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to be written, compressed as its suffix says; `-` is the standard output.
 
     What is written stands there only when all of it is: an error leaves what was there before.
