@@ -33,8 +33,8 @@ from cranfield.arrays.ids import Ids
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
 from cranfield.formats.compression import Heard
-from cranfield.formats.files import FORMATS
-from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats.files import FORMATS, SUFFIXES
+from cranfield.formats.source import Source
 
 Found = dict[str, dict[str, float]]
 

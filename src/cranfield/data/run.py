@@ -114,7 +114,7 @@ class Run:
     ) -> None:
         self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
         sources = self._rows.sources
-        self.name = name if name is not None else sources[0].stem if sources else "run"
+        self.name = name if name is not None else _name_of(sources)
         self.errors: Errors = errors
         self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
 
@@ -371,6 +371,15 @@ class Run:
                     raise block.error(row, f"the document {doc!r} stands twice for query {query!r}")
                 ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
         return found
+
+
+def _name_of(sources: Sequence[Source]) -> str:
+    """Return the name of a run from some files, or in memory."""
+    if not sources:
+        return "run"
+    from cranfield.formats.files import stem_of
+
+    return stem_of(sources[0])
 
 
 def read_run(

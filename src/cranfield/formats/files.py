@@ -13,7 +13,7 @@ from cranfield.formats.block import Block, Errors, Load, Progress, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of, stated_roles
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
-from cranfield.formats.source import SUFFIXES, Path, Source, written
+from cranfield.formats.source import Path, Source, written
 from cranfield.formats.text import (
     LONGEST_LINE,
     NO_DATA,
@@ -32,7 +32,8 @@ _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of
 FORMATS: Mapping[str, Format] = {
     one.name: one for module in (trec, delimited, jsonl, json, columnar) for one in module.FORMATS
 }
-SUFFIXES.update({suffix: one.name for one in FORMATS.values() for suffix in one.suffixes})
+# What the end of a file's name says that the file holds.
+SUFFIXES = {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}
 
 
 def names_of(what: What) -> list[str]:
@@ -45,6 +46,14 @@ def names_of(what: What) -> list[str]:
 def _format_of(name: str) -> Format:
     """Return the format of a name, or another name, that is known."""
     return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))
+
+
+def stem_of(source: Source) -> str:
+    """Return the file's name without what only says how it is stored: the name of a run."""
+    if source.path == "-":
+        return "stdin"
+    root, suffix = source.name_parts
+    return root if suffix.lower() in SUFFIXES and root else root + suffix
 
 
 # ---- reading --------------------------------------------------------------------------------

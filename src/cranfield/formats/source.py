@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Path = str | os.PathLike[str]
 
-# What the end of a file's name says that the file holds: see `files.FORMATS`.
-SUFFIXES: dict[str, str] = {}
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
@@ -77,18 +75,6 @@ class Source:
         self.__dict__.update(state)
 
     @property
-    def stem(self) -> str:
-        """The file's name without what only says how it is stored: the name of a run."""
-        if self.path == "-":
-            return "stdin"
-        name = os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
-        root, suffix = os.path.splitext(name)
-        if suffix.lower() in compression.SUFFIXES:
-            name = root
-        root, suffix = os.path.splitext(name)
-        return root if suffix.lower() in SUFFIXES and root else name
-
-    @property
     def size(self) -> int | None:
         """How many bytes are stored, None where that is not known."""
         if self._is_pipe:
@@ -100,12 +86,17 @@ class Source:
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     @property
+    def name_parts(self) -> tuple[str, str]:
+        """The file's name and its suffix, without what says how it is compressed."""
+        root, suffix = os.path.splitext(
+            os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
+        )
+        return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
+
+    @property
     def suffix(self) -> str:
         """The end of the name that says what the file is, in lower case: `.csv` of `a.CSV.gz`."""
-        root, suffix = os.path.splitext(self.path.partition("?")[0] if self.is_url else self.path)
-        if suffix.lower() in compression.SUFFIXES:
-            suffix = os.path.splitext(root)[1]
-        return suffix.lower()
+        return self.name_parts[1].lower()
 
     @property
     def is_url(self) -> bool:
