@@ -78,15 +78,11 @@ class NamedColumns(Rows):
         self, roles: Sequence[Role], errors: Errors, first: int, pieces: "list[pa.RecordBatch]"
     ) -> Block:
         """Return adjacent rows, of which the first has the number `first`."""
-        import pyarrow as pa
-
-        if len(pieces) > 1:
-            pieces = pa.Table.from_batches(pieces).combine_chunks().to_batches()
-        (rows,) = pieces
+        columns = [_one_below_another(several) for several in zip(*pieces, strict=True)]
         faults = Faults(errors)
-        bad = np.zeros(len(rows), np.bool_)  # rows with a fault
+        bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
         found: dict[Role, Any] = {}
-        for role, column in zip(roles, rows.columns, strict=True):
+        for role, column in zip(roles, columns, strict=True):
             name = self._names[self._found[role]]
             if role in IDS:
                 found[role], missing = ids_of(column)
@@ -98,12 +94,11 @@ class NamedColumns(Rows):
                 if wrong is None or not (new := wrong & ~bad).any():
                     continue
                 row = int(np.argmax(new))
-                problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
-                if role not in IDS:
-                    value = column[row].as_py()
-                    problem = (
-                        f"expected a {COLUMNS[role].kind} in column {name!r}, got {value!r:.80}"
-                    )
+                if role in IDS:
+                    problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
+                else:
+                    expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
+                    problem = f"{expected}, got {column[row].as_py()!r:.80}"
                 kind = "id" if role in IDS else "number"
                 text = f"row {first + row}: {problem}"
                 fault = partial(InputError, text, source=self.name, kind=kind)
@@ -119,6 +114,20 @@ class NamedColumns(Rows):
         if bad.any():
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
+
+
+def _one_below_another(columns: "Sequence[pa.Array]") -> "pa.Array":
+    """Return several columns as one, whose dictionary has room for the entries of all."""
+    import pyarrow as pa
+
+    if len(columns) == 1:
+        return columns[0]
+    if pa.types.is_dictionary(columns[0].type):
+        columns = [
+            pa.DictionaryArray.from_arrays(one.indices.cast(pa.int64()), one.dictionary)
+            for one in columns
+        ]
+    return pa.concat_arrays(columns)
 
 
 def _windows(n: int) -> Iterator[int]:
