@@ -112,7 +112,7 @@ def choices(reader: str, option: str) -> tuple[Any, ...]:
         return ()
     if option == "format":
         from cranfield.formats.columns import What
-        from cranfield.formats.register import names_of
+        from cranfield.formats.files import names_of
 
         literals: list[Any] = names_of(What.QRELS if reader == "qrels" else What.RUN)
     else:

@@ -27,7 +27,7 @@ from cranfield import demo, figures
 from cranfield.cli import cli
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
-from cranfield.formats.register import FORMATS
+from cranfield.formats.files import FORMATS
 from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
 
 ROOT = Path(__file__).parent.parent
@@ -169,7 +169,7 @@ def formats() -> str:
         holds = [(held and held.row) or "-" for held in (one.qrels, one.runs)]
         rows.append(f"| {one.title} | {names} | {suffixes} | {holds[0]} | {holds[1]} |")
     named = ["| column | of | names |", "|---|---|---|"]
-    for column in COLUMNS.values():
+    for column in filter(lambda one: one.of, COLUMNS.values()):
         meaning = f": {column.meaning}" if column.meaning else ""
         of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
         named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")

@@ -33,8 +33,8 @@ from cranfield.arrays.ids import Ids
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
 from cranfield.formats.compression import Heard
-from cranfield.formats.register import FORMATS
-from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats.files import FORMATS, SUFFIXES
+from cranfield.formats.source import Source
 
 Found = dict[str, dict[str, float]]
 
@@ -1502,5 +1502,4 @@ def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
     for name, one in FORMATS.items():
         assert one.name == name
         assert one.qrels is not None or one.runs is not None
-        assert (one.read is None) == (one.read_groups is not None)
         assert [SUFFIXES[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)

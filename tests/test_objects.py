@@ -821,3 +821,17 @@ def test_truth_and_ranking_swapped_are_refused() -> None:
     assert one({"a": 1, "b": 3}, ["a", "b"]) == one([1, 3])
     whole: Any = {"q": {"a": 1, "b": 3}}
     assert evaluate({"q": ["a"]}, whole, "RR")["RR"] == 1 / 2, "there it is no mistake"
+
+
+def test_a_query_may_go_on_in_a_batch_with_another_dictionary() -> None:
+    n = 100  # entries each; together, they are more than 8 bits can count
+
+    def batch(name: str) -> pa.RecordBatch:
+        codes = pa.array(range(n), pa.int8())
+        docs = pa.DictionaryArray.from_arrays(codes, pa.array([f"{name}{i}" for i in range(n)]))
+        columns = {"query_id": ["q"] * n, "doc_id": docs, "score": [1.0 * i for i in range(n)]}
+        return pa.RecordBatch.from_pydict(columns)
+
+    data = pa.Table.from_batches([batch("a"), batch("b")])
+    expected = {f"{name}{i}": 1.0 * i for name in "ab" for i in range(n)}
+    assert Run(data).to_dict() == {"q": expected}

@@ -21,6 +21,7 @@ from cranfield.data.qrels import read_qrels
 from cranfield.data.run import read_run
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Order
+from cranfield.formats.files import stem_of
 from cranfield.formats.source import Source
 
 RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
@@ -373,7 +374,7 @@ def test_control_characters_of_a_line_are_shown_escaped(write: Any) -> None:
     ],
 )
 def test_a_run_is_named_by_its_file(path: str, name: str) -> None:
-    assert Source(path).stem == name
+    assert stem_of(Source(path)) == name
 
 
 def test_the_standard_input_is_read(write: Any) -> None:

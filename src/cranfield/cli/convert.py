@@ -8,8 +8,7 @@ from cranfield.cli.data import DataOptions, data_options, size_of
 from cranfield.cli.terminal import Reading, note
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What
-from cranfield.formats.files import what_is
-from cranfield.formats.register import names_of
+from cranfield.formats.files import names_of, what_is
 
 
 @click.command("convert")

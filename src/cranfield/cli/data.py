@@ -17,7 +17,7 @@ from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.register import names_of
+from cranfield.formats.files import names_of
 from cranfield.formats.small.grade_lists import grade_lists
 from cranfield.formats.source import Source
 from cranfield.options import Options, option, options_of

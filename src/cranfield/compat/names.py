@@ -3,16 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cranfield.errors import CranfieldError, OptionError
-from cranfield.formats.groups import GROUPS
 from cranfield.measures import Measure
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.registry import FAMILIES, variant
 
 RelInfo = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
-RELATIONS = ("qrels", *GROUPS)
+RELATIONS = get_args(RelInfo)
 
 # Exit statuses, as trec_eval's.
 USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7

@@ -18,11 +18,8 @@ from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role
 from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.files import Path
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.register import Target, names_of
-from cranfield.formats.source import Source, named
-from cranfield.formats.write import format_to_write, write_groups, write_rows
+from cranfield.formats.source import Path, Source, named
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
@@ -113,13 +110,16 @@ class Qrels:
         query_id,doc_id,relevance
         q1,d1,2
         """
+        from cranfield.formats.files import format_to_write, names_of, write_groups, write_rows
+        from cranfield.formats.format import Target
+
         if format is not None:
             one_of("format", format, names_of(What.QRELS))
         if self._judgments.groups is not None:
             write_groups(path, format, self._judgments.groups)
             return
         form = format_to_write(path, format)
-        if form.takes is not None or form.qrels is None:
+        if form.is_for_groups or form.qrels is None:
             raise OptionError(f"format={format!r} is for judgments in groups")
         lost = sorted(self.columns.keys() - form.qrels.kept(self.columns))
         if lost:

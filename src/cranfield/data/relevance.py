@@ -17,8 +17,8 @@ from cranfield.data.regroup import together
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, Faults, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
-from cranfield.formats.groups import subtopic_rows
-from cranfield.formats.objects import Groups, NestedRows
+from cranfield.formats.groups import Groups, groups_of_rows
+from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, named
 from cranfield.formats.values import grades_of
 from cranfield.notes import Note
@@ -151,7 +151,7 @@ def _from_groups(groups: Groups) -> Judgments:
 
 def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
     """Return the judgments by subtopic of a table."""
-    sampled = in_order(rows.numbers - {"grade", "group", "weight"})
+    sampled = in_order(rows.numbers & {"stratum", "probability"})
     if sampled:
         raise InputError(
             f"the qrels have subtopics and a column {sampled[0]}: judgments by subtopic are not "
@@ -159,7 +159,7 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
             source=named(rows.sources),
         )
     try:
-        groups = subtopic_rows(rows, errors, progress)
+        groups = groups_of_rows(rows, errors, progress)
     except InputError as error:
         if error.source is not None:
             raise

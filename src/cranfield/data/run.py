@@ -31,13 +31,9 @@ from cranfield.formats.block import (
     no_rows_of,
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
-from cranfield.formats.files import Path
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
 from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
-from cranfield.formats.register import Target, names_of
-from cranfield.formats.source import Source, named
-from cranfield.formats.trec import TREC_RUN, run_tag
-from cranfield.formats.write import format_to_write, write_rows
+from cranfield.formats.source import Path, Source, named
 from cranfield.render.numbers import number_of, queries_of
 
 RunLike = Union[
@@ -118,7 +114,7 @@ class Run:
     ) -> None:
         self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
         sources = self._rows.sources
-        self.name = name if name is not None else sources[0].stem if sources else "run"
+        self.name = name if name is not None else _name_of(sources)
         self.errors: Errors = errors
         self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
 
@@ -162,6 +158,8 @@ class Run:
     @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
+        from cranfield.formats.trec import TREC_RUN, run_tag
+
         return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
 
     @property
@@ -246,6 +244,9 @@ class Run:
         q1 Q0 d1 2 0.5 mine
         q1 Q0 d2 1 2 mine
         """
+        from cranfield.formats.files import format_to_write, names_of, write_rows
+        from cranfield.formats.format import Target
+
         if format is not None:
             one_of("format", format, names_of(What.RUN))
         form = format_to_write(path, format)
@@ -370,6 +371,15 @@ class Run:
                     raise block.error(row, f"the document {doc!r} stands twice for query {query!r}")
                 ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
         return found
+
+
+def _name_of(sources: Sequence[Source]) -> str:
+    """Return the name of a run from some files, or in memory."""
+    if not sources:
+        return "run"
+    from cranfield.formats.files import stem_of
+
+    return stem_of(sources[0])
 
 
 def read_run(

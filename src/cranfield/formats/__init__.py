@@ -6,21 +6,12 @@ Nothing else reads or writes data. It knows no Qrels and no Run.
 from collections.abc import Mapping
 from typing import Any, get_args
 
-# Whoever imports them puts them into the register, in the order in which they are shown.
-# isort: off
-import cranfield.formats.trec
-import cranfield.formats.delimited
-import cranfield.formats.json
-import cranfield.formats.columnar
-import cranfield.formats.groups  # noqa: F401
-
-# isort: on
 from cranfield.errors import one_of
 from cranfield.formats.block import Errors, Rows
 from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.files import file_rows
 from cranfield.formats.frames import is_sparse, table_rows
-from cranfield.formats.objects import dict_rows
+from cranfield.formats.groups import groups_of_dict
+from cranfield.formats.objects import NestedRows, nested
 
 
 def rows_of(
@@ -40,9 +31,12 @@ def rows_of(
     """
     one_of("errors", errors, get_args(Errors))
     if is_path:
-        return file_rows(data, what, format, columns, errors)
+        from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
+
+        return file_rows(data, what, format, columns)
     if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
-        return dict_rows(data, what, errors)
+        groups = groups_of_dict(data) if what is What.QRELS else None
+        return NestedRows(nested(data, what), what, errors) if groups is None else groups
     if isinstance(data, Rows):
         return data
     return table_rows(data, what, columns, errors)

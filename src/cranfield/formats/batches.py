@@ -1,7 +1,7 @@
 """Batches: columns of Arrow data as blocks of ids and numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,170 +42,141 @@ class NamedColumns(Rows):
         self.numbers = numbers_in(self._found)
 
     def places(self, wanted: Iterable[Role]) -> list[int]:
-        """Return where the ids stand, and the numbers that are wanted."""
-        roles: Sequence[Role] = ("query", "doc", *wanted)
-        return [self._found[role] for role in roles]
+        """Return which columns of the table hold the ids, and the numbers that are wanted."""
+        return [self._found[role] for role in ("query", "doc", *wanted)]
 
     def loads(
         self, batches: "Iterable[pa.RecordBatch]", wanted: Sequence[Role], errors: Errors
     ) -> Iterator[Load]:
-        """Yield loads of the rows that come in batches of these columns."""
-        names = [self._names[at] for at in self.places(wanted)]
-        return Batches(self.name, names, wanted, errors).loads(batches)
-
-
-class Batches:
-    """Loads of rows that come in Arrow batches, each query's rows together if they stand so.
-
-    `names` are the columns of the batches: the ids of query and document, and what is wanted.
-    """
-
-    def __init__(
-        self, source: str, names: Sequence[str], wanted: Sequence[Role], errors: Errors
-    ) -> None:
-        self._source = source
-        self._columns = list(zip(("query", "doc", *wanted), names, strict=True))
-        self._errors: Errors = errors
-
-    def loads(self, batches: "Iterable[pa.RecordBatch]") -> Iterator[Load]:
         """Yield loads of at most about SIZES.rows rows, none of which begins within a query's.
 
-        The rows of a query that goes on in the next piece are a load of their own: so only these
-        have to be copied together.
+        `batches` have the columns at `places(wanted)`. The rows of a query that goes on in the next
+        piece are a load of their own: so only these have to be copied together.
         """
-        held: list[_Piece] = []  # adjacent rows of one query, which may go on
-        first = 0
+        load = partial(self._load, ("query", "doc", *wanted), errors)
+        held: list[pa.RecordBatch] = []  # adjacent rows of one query, which may go on
+        first = row = 0  # the number of the first row held, and of the first behind them
         for batch in batches:
             for begin in range(0, len(batch), SIZES.rows):
-                piece = _Piece(first + begin, batch.slice(begin, SIZES.rows))
-                if held and (head := piece.first_query(held[-1])):
-                    held.append(piece.part(0, head))
-                    piece = piece.part(head, len(piece.rows))
-                if len(piece.rows) == 0:
-                    continue
-                if held:
-                    yield partial(self._load, held)
-                last = piece.last_query()
-                if last:
-                    yield partial(self._load, [piece.part(0, last)])
-                held = [piece.part(last, len(piece.rows))]
-            first += len(batch)
+                piece = batch.slice(begin, SIZES.rows)
+                head = _goes_on(held[-1].column(0), piece.column(0)) if held else 0
+                if head:
+                    held.append(piece.slice(0, head))
+                if head < len(piece):
+                    if held:
+                        yield partial(load, first, held)
+                    rest = piece.slice(head)
+                    last = _last_query(rest.column(0))
+                    if last:
+                        yield partial(load, row + head, [rest.slice(0, last)])
+                    held, first = [rest.slice(last)], row + head + last
+                row += len(piece)
         if held:
-            yield partial(self._load, held)
+            yield partial(load, first, held)
 
-    def _load(self, pieces: "list[_Piece]") -> Block:
-        faults = Faults(self._errors)
-        bad: Bools | None = None  # rows with a fault
+    def _load(
+        self, roles: Sequence[Role], errors: Errors, first: int, pieces: "list[pa.RecordBatch]"
+    ) -> Block:
+        """Return adjacent rows, of which the first has the number `first`."""
+        columns = [_one_below_another(several) for several in zip(*pieces, strict=True)]
+        faults = Faults(errors)
+        bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
         found: dict[Role, Any] = {}
-        for at, (role, name) in enumerate(self._columns):
-            read = ids_of if role in IDS else partial(numbers_of, role=role)
-            parts = [read(piece.rows.column(at)) for piece in pieces]
-            values: list[Any] = [values for values, _ in parts]
-            found[role], wrong = values[0], parts[0][1]
-            if len(parts) > 1:
-                found[role] = Ids.joined(values) if role in IDS else np.concatenate(values)
-                none = [np.zeros(len(one)) if bad is None else bad for one, bad in parts]
-                wrong = np.concatenate(none).astype(np.bool_)
+        for role, column in zip(roles, columns, strict=True):
+            name = self._names[self._found[role]]
             if role in IDS:
-                spoilt = found[role].spoilt()
-                wrong = spoilt if wrong is None else wrong if spoilt is None else wrong | spoilt
-            if wrong is None or not (new := wrong if bad is None else wrong & ~bad).any():
-                continue
-            row = int(np.argmax(new))
-            problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
-            if role not in IDS:
-                value = _value(pieces, at, row)
-                problem = f"expected a {COLUMNS[role].kind} in column {name!r}, got {value!r:.80}"
-            numbers = [(piece.first, len(piece.rows)) for piece in pieces]
-            text = f"row {_row_number(numbers, row)}: {problem}"
-            kind = "id" if role in IDS else "number"
-            fault = partial(InputError, text, source=self._source, kind=kind)
-            faults.add(kind, fault, int(np.count_nonzero(new)))
-            bad = wrong if bad is None else wrong | bad
+                found[role], missing = ids_of(column)
+                wrongs = [missing, found[role].spoilt()]
+            else:
+                found[role], wrong = numbers_of(column, role)
+                wrongs = [wrong]
+            for wrong in wrongs:
+                if wrong is None or not (new := wrong & ~bad).any():
+                    continue
+                row = int(np.argmax(new))
+                if role in IDS:
+                    problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
+                else:
+                    expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
+                    problem = f"{expected}, got {column[row].as_py()!r:.80}"
+                kind = "id" if role in IDS else "number"
+                text = f"row {first + row}: {problem}"
+                fault = partial(InputError, text, source=self.name, kind=kind)
+                faults.add(kind, fault, int(np.count_nonzero(new)))
+                bad |= new
         query, doc = found.pop("query"), found.pop("doc")
-        numbers = [(piece.first, len(piece.rows)) for piece in pieces]
-        block = Block(query, doc, found, self._source, partial(_row_text, numbers, query, doc))
-        if bad is not None:
+
+        def where(row: int) -> tuple[None, str]:
+            named = f"query {decode(query[row])!r}, document {decode(doc[row])!r}"
+            return None, f"row {first + row}: {named}"
+
+        block = Block(query, doc, found, self.name, where)
+        if bad.any():
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
 
 
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """Some rows of Arrow data, the query's column first, and the number of the first of them."""
+def _one_below_another(columns: "Sequence[pa.Array]") -> "pa.Array":
+    """Return several columns as one, whose dictionary has room for the entries of all."""
+    import pyarrow as pa
 
-    first: int
-    rows: "pa.RecordBatch"
-
-    def part(self, begin: int, end: int) -> "_Piece":
-        return _Piece(self.first + begin, self.rows.slice(begin, end - begin))
-
-    def first_query(self, above: "_Piece") -> int:
-        """Return how many of the first rows are of the query of the last row of `above`."""
-        column = self.rows.column(0)
-        last = ids_of(above.rows.column(0).slice(len(above.rows) - 1))[0][0]
-        size = 1024
-        while True:
-            ids = ids_of(column.slice(0, size))[0]
-            begins = ids.begins()
-            if ids[0] != last:
-                return 0
-            if len(begins) > 1 or size >= len(column):
-                return int(begins[1]) if len(begins) > 1 else len(column)
-            size *= 8
-
-    def last_query(self) -> int:
-        """Return where the rows of the last query begin."""
-        column = self.rows.column(0)
-        size = 1024
-        while True:
-            tail = column.slice(max(0, len(column) - size))
-            begins = ids_of(tail)[0].begins()
-            if len(begins) > 1 or size >= len(column):
-                return len(column) - len(tail) + int(begins[-1])
-            size *= 8
+    if len(columns) == 1:
+        return columns[0]
+    if pa.types.is_dictionary(columns[0].type):
+        columns = [
+            pa.DictionaryArray.from_arrays(one.indices.cast(pa.int64()), one.dictionary)
+            for one in columns
+        ]
+    return pa.concat_arrays(columns)
 
 
-def _row_number(pieces: Sequence[tuple[int, int]], row: int) -> int:
-    for first, length in pieces:
-        if row < length:
-            return first + row
-        row -= length
-    raise IndexError(row)
+def _windows(n: int) -> Iterator[int]:
+    """Yield lengths up to n: where a query's rows end is looked for among few rows first."""
+    size = 1024
+    while size < n:
+        yield size
+        size *= 8
+    yield n
 
 
-def _value(pieces: "list[_Piece]", column: int, row: int) -> Any:
-    for piece in pieces:
-        if row < len(piece.rows):
-            return piece.rows.column(column)[row].as_py()
-        row -= len(piece.rows)
-    raise IndexError(row)
+def _goes_on(above: "pa.Array", queries: "pa.Array") -> int:
+    """Return how many of the first rows have the query of the last row above."""
+    last = ids_of(above.slice(len(above) - 1))[0][0]
+    if ids_of(queries.slice(0, 1))[0][0] != last:
+        return 0
+    for size in _windows(len(queries)):
+        begins = ids_of(queries.slice(0, size))[0].begins()
+        if len(begins) > 1:
+            return int(begins[1])
+    return len(queries)
 
 
-def _row_text(
-    pieces: Sequence[tuple[int, int]], query: Ids, doc: Ids, row: int
-) -> tuple[None, str]:
-    q, d = decode(query[row]), decode(doc[row])
-    return None, f"row {_row_number(pieces, row)}: query {q!r}, document {d!r}"
+def _last_query(queries: "pa.Array") -> int:
+    """Return where the rows of the last query begin."""
+    for size in _windows(len(queries)):
+        begins = ids_of(queries.slice(len(queries) - size))[0].begins()
+        if len(begins) > 1:
+            break
+    return len(queries) - size + int(begins[-1])
 
 
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and numbers numbers."""
     import pyarrow as pa
 
+    numeric = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_decimal,
+    )
     for role, at in found.items():
         kind = schema.field(at).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if role in IDS:
-            good = is_text(kind) or pa.types.is_integer(kind)
-            expected = "text or whole numbers"
-        else:
-            good = (
-                pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-            ) or pa.types.is_decimal(kind)
-            expected = "numbers"
-        if not good:
+        is_id = role in IDS
+        if not any(test(kind) for test in ((_is_text, pa.types.is_integer) if is_id else numeric)):
+            expected = "text or whole numbers" if is_id else "numbers"
             raise InputError(
                 f"column {schema.field(at).name!r} holds {kind}, expected {expected}",
                 source=source,
@@ -213,16 +184,13 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
             )
 
 
-def is_text(kind: "pa.DataType") -> bool:
-    """Tell whether a column of this type holds texts."""
+def _is_text(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
     more = (pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(test(kind) for test in (*texts, *more)) or kind in (
-        pa.string_view(),
-        pa.binary_view(),
-    )
+    views = (pa.string_view(), pa.binary_view())
+    return any(test(kind) for test in (*tests, *more)) or kind in views
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
@@ -233,9 +201,7 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
     import pyarrow as pa
 
     kind = column.type
-    missing = None
-    if column.null_count:
-        missing = _missing(column)
+    missing = _missing(column) if column.null_count else None
     if pa.types.is_dictionary(kind):
         codes = column.indices.fill_null(0) if column.null_count else column.indices
         entries = column.dictionary
@@ -301,16 +267,13 @@ def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | N
     values: NDArray[Any] = np.zeros(0, dtype)
     if len(column):
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
-    numbers: Floats | Ints | None
     if role in FRACTIONS:
         bad = np.isnan(values)
-        numbers = values
+    elif (whole := whole_numbers(values)) is not None:
+        return whole, missing
     else:
-        numbers = whole_numbers(values)
-        if numbers is not None:
-            return numbers, missing
         bad = spoilt(values)
-        numbers = np.where(bad, 0, values).astype(np.int64)
+        values = np.where(bad, 0, values).astype(np.int64)
     if missing is not None:
         bad |= missing
-    return numbers, bad if bad.any() else None
+    return values, bad if bad.any() else None

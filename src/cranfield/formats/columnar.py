@@ -1,6 +1,6 @@
 """Parquet and Arrow (IPC files, streams, Feather): read batch by batch, only the needed columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -11,7 +11,7 @@ from cranfield.errors import InputError, printable
 from cranfield.formats.batches import NamedColumns
 from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
 from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.register import Beginning, Format, Holds, Target, register
+from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.source import Source
 from cranfield.formats.write import NotTextError, named_columns, number_column
 
@@ -256,21 +256,25 @@ def _sniffed(form: ColumnarFormat, file: Beginning) -> Columnar | None:
     return _rows(form, file) if columnar_form(file.source, file.sample) == form else None
 
 
-_KINDS: dict[ColumnarFormat, tuple[str, tuple[str, ...]]] = {
-    "parquet": ("Parquet", (".parquet", ".pq")),
-    "arrow": ("Arrow: IPC file or stream, Feather 2", (".arrow", ".arrows", ".feather", ".ipc")),
-}
-for _name, (_title, _suffixes) in _KINDS.items():
-    register(
-        Format(
-            _name,
-            _title,
-            partial(_write, _name),
-            read=partial(_rows, _name),
-            sniff=partial(_sniffed, _name),
-            magic=[magic for magic, form in MAGIC.items() if form == _name],
-            suffixes=_suffixes,
-            qrels=Holds("columns found by name"),
-            runs=Holds("columns found by name"),
-        )
+def _format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> Format:
+    return Format(
+        form,
+        title,
+        partial(_write, form),
+        read=partial(_rows, form),
+        sniff=partial(_sniffed, form),
+        magic=[magic for magic, its in MAGIC.items() if its == form],
+        suffixes=suffixes,
+        qrels=Holds("columns found by name"),
+        runs=Holds("columns found by name"),
     )
+
+
+FORMATS = (
+    _format("parquet", "Parquet", (".parquet", ".pq")),
+    _format(
+        "arrow",
+        "Arrow: IPC file or stream, Feather 2",
+        (".arrow", ".arrows", ".feather", ".ipc"),
+    ),
+)

@@ -98,6 +98,9 @@ COLUMNS: Mapping[Role, Column] = {
         stated_as="probability",
         meaning="of being judged, likewise",
     ),
+    # Of trec_eval's files of preferences; no table has them.
+    "subgroup": Column((), "id", ["subgroup"]),
+    "level": Column((), "number", ["level"]),
 }
 NAMES: Mapping[Role, Sequence[str]] = {role: column.names for role, column in COLUMNS.items()}
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")

@@ -27,8 +27,8 @@ from cranfield.formats.columns import (
     take_columns,
     understood,
 )
+from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.lines import Lines, Record
-from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
@@ -333,7 +333,7 @@ def _quoted(ids: Ids, separator: bytes) -> Ids:
 
 
 _ROW = "a header, columns found by name"
-register(
+FORMATS = (
     Format(
         "beir",
         "BEIR, MTEB",
@@ -344,9 +344,7 @@ register(
             ("grade",),
         ),
         runs=Holds(""),
-    )
-)
-register(
+    ),
     Format(
         "csv",
         "CSV, also with semicolons or bars",
@@ -356,9 +354,7 @@ register(
         suffixes=(".csv",),
         qrels=Holds(_ROW),
         runs=Holds(_ROW),
-    )
-)
-register(
+    ),
     Format(
         "tsv",
         "TSV",
@@ -368,5 +364,5 @@ register(
         is_named=False,
         qrels=Holds(_ROW),
         runs=Holds(_ROW),
-    )
+    ),
 )

@@ -1,15 +1,19 @@
-"""Files of runs and judgments: which there are, and what they hold."""
+"""Files of runs and judgments: which there are, what they hold, and how they are written."""
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats.block import Errors, Load, Progress, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, What, stated_roles
-from cranfield.formats.register import FORMATS, Beginning, Format, format_of, names_of
-from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats import columnar, delimited, json, jsonl, trec
+from cranfield.formats.block import Block, Errors, Load, Progress, Role, Rows
+from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of, stated_roles
+from cranfield.formats.format import Beginning, Format, Target
+from cranfield.formats.groups import Groups
+from cranfield.formats.source import Path, Source, written
 from cranfield.formats.text import (
     LONGEST_LINE,
     NO_DATA,
@@ -18,11 +22,41 @@ from cranfield.formats.text import (
     refuse_binary,
 )
 from cranfield.formats.values import WHOLE
-
-Path = str | os.PathLike[str]
+from cranfield.formats.write import NotTextError
 
 _SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
+
+
+#: Every format, by its name: in the order in which they are shown, and tried on a file.
+FORMATS: Mapping[str, Format] = {
+    one.name: one for module in (trec, delimited, jsonl, json, columnar) for one in module.FORMATS
+}
+# What the end of a file's name says that the file holds.
+SUFFIXES = {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}
+
+
+def names_of(what: What) -> list[str]:
+    """Return the names of the formats that hold runs, or judgments."""
+    some = [one for one in FORMATS.values() if one.holds(what)]
+    aliases = [alias for one in some for alias in one.aliases if what is What.QRELS]
+    return [*(one.name for one in some), *aliases]
+
+
+def _format_of(name: str) -> Format:
+    """Return the format of a name, or another name, that is known."""
+    return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))
+
+
+def stem_of(source: Source) -> str:
+    """Return the file's name without what only says how it is stored: the name of a run."""
+    if source.path == "-":
+        return "stdin"
+    root, suffix = source.name_parts
+    return root if suffix.lower() in SUFFIXES and root else root + suffix
+
+
+# ---- reading --------------------------------------------------------------------------------
 
 
 class Files(Rows):
@@ -103,7 +137,6 @@ def file_rows(
     what: What,
     name: str | None = None,
     columns: ColumnsLike | None = None,
-    errors: Errors = "strict",
 ) -> Rows:
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
@@ -113,12 +146,10 @@ def file_rows(
     form = None
     if name is not None:
         one_of("format", name, names_of(what))
-        form = format_of(name)
+        form = _format_of(name)
+        if form.is_for_groups and columns:
+            raise OptionError(f"format={name!r} takes no columns")
     stated_roles(columns, what)
-    if form is not None and form.read_groups is not None:
-        if columns or not isinstance(path, str | os.PathLike):
-            raise OptionError(f"format={name!r} takes one file, and no columns")
-        return form.read_groups(Source(path), errors)
     paths = [path] if isinstance(path, str | os.PathLike) else path
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
@@ -184,7 +215,6 @@ def _recognised(
             form = FORMATS["trec"]
     if not form.magic:
         _refuse_no_text(source, file.sample)
-    assert form.read is not None  # noqa: S101 - those that are read in groups are stated
     return form.read(file)
 
 
@@ -251,3 +281,67 @@ def _sample(source: Source) -> bytes:
         if begin is not None and size - begin >= LONGEST_LINE:
             return sample
         size *= 16
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+def format_to_write(path: Path, name: str | None) -> Format:
+    """Return the format to write: the one stated, or the one that the file's suffix names."""
+    suffix = Source(path).suffix
+    if name is None and suffix and suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
+    return _format_of(name or SUFFIXES.get(suffix, "trec"))
+
+
+def write_rows(form: Format, target: Target, blocks: Callable[[], Iterable[Block]]) -> None:
+    """Write rows to a file, compressed as its suffix says.
+
+    The blocks of a run have a `rank` where the format needs one, or if there is no score; for JSON,
+    a block holds whole queries. Raises InputError for an identifier that the format cannot hold.
+    """
+    if target.what is What.QRELS and not form.has_empty:
+        for block in blocks():
+            if block.empty:
+                raise InputError(
+                    f"the query {decode(block.empty[0])!r} has no judgment, which only JSON can "
+                    "say",
+                    source=target.path,
+                    kind="id",
+                )
+    try:
+        with written(target.path) as stream:
+            form.write(stream, blocks(), target)
+    except NotTextError:
+        with written(target.path) as stream:
+            form.write(stream, blocks(), replace(target, is_text=False))
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise error.at(target.path) from None  # of data in memory
+
+
+def write_groups(path: Path, name: str | None, groups: Groups) -> None:
+    """Write judgments in groups: as trec_eval has them, or a table with a column of subtopics."""
+    able = [one for one in FORMATS.values() if _can_hold(one, groups)]
+    form = format_to_write(path, name)
+    if name is None and form.name == "trec" and groups.weights is None:
+        form = next(one for one in able if one.is_for_groups)
+    if form not in able:
+        raise OptionError(
+            f"format={form.name!r} cannot hold these judgments in groups; choose of "
+            f"{', '.join(one.name for one in able)}"
+        )
+    write_rows(
+        form,
+        Target(os.fspath(path), What.QRELS),
+        lambda: (one() for one in groups.blocks((), "strict")),
+    )
+
+
+def _can_hold(form: Format, groups: Groups) -> bool:
+    if form.qrels is None:
+        return False
+    columns = form.qrels.columns
+    return groups.numbers <= set(roles_of(What.QRELS) if columns is None else columns)

@@ -1,6 +1,5 @@
 """Tables in memory: whatever hands out Arrow data, numpy and scipy arrays, lists of rows."""
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -16,6 +15,7 @@ from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_colu
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
 from cranfield.formats.values import is_number
+from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,48 +140,54 @@ def _arrow_column(
     if values.dtype.kind in "iuf":
         wide = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if kind == "f":
-            wide = wide.astype(np.float64)
-        arrow = pa.float64() if kind == "f" else getattr(pa, wide.dtype.name)()
+            return number_column(wide)
+        arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
         return _texts(list(map(decode, values.tolist())))
     return (_ids if is_id else _floats)(values.tolist(), name, what, errors)
 
 
-def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
-    """Return ids as an Arrow column; one that is none is empty, which is seen later."""
-    with contextlib.suppress(InputError):
-        return _texts([as_text(value, "") for value in values])
-    texts: list[str] = []
-    for row, value in enumerate(values):
-        where = f"row {row}: column {name!r}"
+def _each(
+    rows: Iterable[Any],
+    read: Callable[[Any], Any],
+    none: Any,
+    kind: str,
+    what: What,
+    errors: Errors,
+) -> list[Any]:
+    """Return what is read of each row; `none` where that is refused and errors are skipped.
+
+    An error names the row, and is of that kind.
+    """
+    found = []
+    for i, row in enumerate(rows):
         try:
-            texts.append(as_text(value, where))
+            found.append(read(row))
         except InputError as error:
             if errors == "strict":
-                problem = error.problem.removeprefix(f"{where}: ")
-                raise InputError(f"{where}: {problem}", source=what.called, kind="id") from None
-            texts.append("")
-    return _texts(texts)
+                problem = f"row {i}: {error.problem}"
+                raise InputError(problem, source=what.called, kind=kind) from None
+            found.append(none)
+    return found
+
+
+def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
+    """Return ids as an Arrow column; one that is none is empty, which is seen later."""
+    where = f"column {name!r}"
+    return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
 
 
 def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
     """Return numbers as an Arrow column; what is none is not-a-number, which is seen later."""
-    import pyarrow as pa
 
-    numbers = np.empty(len(values))
-    for row, value in enumerate(values):
+    def number(value: Any) -> Any:
         if is_number(value):
-            numbers[row] = value
-        elif errors == "skip":
-            numbers[row] = np.nan
-        else:
-            raise InputError(
-                f"row {row}: expected a number in column {name!r}, got {value!r:.80}",
-                source=what.called,
-                kind="number",
-            )
-    return pa.Array.from_buffers(pa.float64(), len(numbers), [None, pa.py_buffer(numbers)])
+            return value
+        raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
+
+    found = _each(values, number, np.nan, "number", what, errors)
+    return number_column(np.array(found, np.float64))
 
 
 def _texts(texts: Sequence[str]) -> "pa.Array":
@@ -264,16 +270,25 @@ def listed_rows(
     if not rows:
         raise InputError("holds no rows", source=what.called)
     names, get = _fields_of(rows[0], what, stated)
-    if get is itemgetter and not isinstance(rows[0], Mapping):
-        rows = _of_one_length(rows, len(names), what, errors)
+    are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # their places count
+    if are_plain:
+        n = len(names)
+
+        def values(row: Any) -> Any:
+            if isinstance(row, tuple | list) and len(row) == n:
+                return row
+            raise InputError(f"expected {n} values, as in the first row, got {row!r:.80}")
+
+        rows = _each(rows, values, [None] * n, "columns", what, errors)
     found = take_columns(names, what, stated, what.called)
     columns: dict[str, Any] = {}
     for role, at in found.items():
         name = names[at]
-        read = get(name if get is attrgetter or isinstance(rows[0], Mapping) else at)
+        read = get(at if are_plain else name)
         to_column = _ids if role in IDS else _floats
-        columns[name] = to_column(_read(rows, read, name, what, errors), name, what, errors)
-    is_ranking = len(names) == 2 and get is itemgetter and not isinstance(rows[0], Mapping)
+        fields = _each(rows, _field(read, name), None, "columns", what, errors)
+        columns[name] = to_column(fields, name, what, errors)
+    is_ranking = are_plain and len(names) == 2
     return TableRows(pa.table(columns), what, _named(found, names), "rows", is_ranking)
 
 
@@ -300,36 +315,16 @@ def _fields_of(
     )
 
 
-def _of_one_length(rows: list[Any], n: int, what: What, errors: Errors) -> list[Any]:
-    """Return rows of n values; those that are others have none, or are refused."""
-    found = []
-    for i, row in enumerate(rows):
-        fits = isinstance(row, tuple | list) and len(row) == n
-        if not fits and errors == "strict":
-            raise InputError(
-                f"row {i}: expected {n} values, as in the first row, got {row!r:.80}",
-                source=what.called,
-                kind="columns",
-            )
-        found.append(row if fits else [None] * n)
-    return found
+def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """Return what reads a field of a row; InputError for a row that has none."""
 
-
-def _read(
-    rows: list[Any], read: Callable[[Any], Any], name: str, what: What, errors: Errors
-) -> list[Any]:
-    """Return a field of every row; of rows that have none, None, or they are refused."""
-    values = []
-    for i, row in enumerate(rows):
+    def field(row: Any) -> Any:
         try:
-            values.append(read(row))
+            return read(row)
         except (AttributeError, KeyError, TypeError):
-            if errors == "strict":
-                raise InputError(
-                    f"row {i}: has no {name!r}: {row!r:.80}", source=what.called, kind="columns"
-                ) from None
-            values.append(None)
-    return values
+            raise InputError(f"has no {name!r}: {row!r:.80}") from None
+
+    return field
 
 
 def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> TableRows:

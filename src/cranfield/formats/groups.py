@@ -1,193 +1,206 @@
-"""Judgments in groups: trec_eval's files, and tables with a column of subtopics."""
+"""Judgments in groups: subtopics, each with its weight, or preferences by group and subgroup."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import IO
+from typing import Any
 
-from cranfield.arrays.ids import decode
+import numpy as np
+
+from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import LARGEST_GRADE, Block, Errors, Faults, Progress, Rows
-from cranfield.formats.objects import Grouping, Groups, Weights
-from cranfield.formats.register import Format, Holds, Target, register
-from cranfield.formats.source import Source
-from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
-from cranfield.formats.values import NUMBER, whole
-from cranfield.formats.write import write_blank_separated
+from cranfield.formats.block import (
+    LARGEST_GRADE,
+    Block,
+    Errors,
+    Faults,
+    LeftOut,
+    Load,
+    Progress,
+    Role,
+    Rows,
+)
+from cranfield.formats.columns import in_order
+from cranfield.formats.identifiers import with_text_ids
+from cranfield.formats.objects import as_dict
+from cranfield.formats.values import is_number
+from cranfield.lazy import cached_property
 
-GROUPS = {
-    "qrels_jg": "4 columns: query_id group doc_id grade",
-    "qrels_prefs": "4 columns: query_id group doc_id level",
-    "prefs": "5 columns: query_id group subgroup doc_id level",
-}
+# {query: {group: [{document: level}, ...]}}, a dict for each subgroup
+Grouping = dict[str, dict[str, list[dict[str, float]]]]
+Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 
 
-def group_lines(form: str, source: Source, errors: Errors = "strict") -> Groups:
-    """Read judgments in groups.
+class Groups(Rows):
+    """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
 
-    `form` is one of trec_eval's formats: "qrels_jg", "qrels_prefs" or "prefs". Raises InputError
-    for the first line that is wrong, DuplicateError for a document twice in a subgroup.
+    `weights`, if there are any, is what each group counts: {query: {group: weight}}. `rows` are
+    those that the groups were read from, None for a dict.
+    """
+
+    def __init__(
+        self,
+        groups: Grouping,
+        weights: Weights | None = None,
+        left_out: LeftOut | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        self.groups, self.weights, self.form = groups, weights, "dict of dicts"
+        if left_out is not None:
+            self.left_out = left_out
+        if rows is not None:
+            self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
+
+    def _parts(self) -> Iterator[dict[str, float]]:
+        for named in self.groups.values():
+            for parts in named.values():
+                yield from parts
+
+    @cached_property
+    def numbers(self) -> frozenset[Role]:  # type: ignore[override] # known once it is asked for
+        """Which columns the judgments need: levels are grades where all are whole numbers."""
+        are_grades = all(
+            float(level).is_integer() for part in self._parts() for level in part.values()
+        )
+        found = {"group", "grade" if are_grades else "level"}
+        if any(len(parts) > 1 for named in self.groups.values() for parts in named.values()):
+            found.add("subgroup")
+        return frozenset(found if self.weights is None else {*found, "weight"})
+
+    def of(self, query_ids: Iterable[str]) -> "Groups":
+        """Return the judgments of some queries."""
+        ids = list(query_ids)
+        weights = None if self.weights is None else {query: self.weights[query] for query in ids}
+        groups = {query: self.groups[query] for query in ids}
+        return Groups(groups, weights, self.left_out, self)
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows as one block, of which each has the number of its subgroup, if any."""
+        yield self.block
+
+    def block(self) -> Block:
+        """Return the rows, with the number of each one's subgroup if there are several."""
+        rows = [
+            (query, name, doc, number, level)
+            for query, named in self.groups.items()
+            for name, parts in named.items()
+            for number, part in enumerate(parts)
+            for doc, level in part.items()
+        ]
+        queries, names, docs, numbers, levels = zip(*rows, strict=True)
+        columns: dict[Role, Any] = {
+            "group": Ids.of_texts(names),
+            "grade": np.array(levels, np.float64 if "level" in self.numbers else np.int64),
+        }
+        if "subgroup" in self.numbers:
+            columns["subgroup"] = np.array(numbers)
+        if self.weights is not None:
+            of = zip(queries, names, strict=True)
+            columns["weight"] = np.array([self.weights[query][name] for query, name in of])
+        return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
+
+
+# ---- from dicts -----------------------------------------------------------------------------
+
+
+def groups_of_dict(data: Mapping[Any, Any]) -> Groups | None:
+    """Return judgments in groups with text ids; None if the data are plain judgments."""
+    if not any(map(_has_groups, data.values())):
+        return None
+    found: Grouping = {}
+    for query, groups in with_text_ids(as_dict(data, "the qrels"), "the qrels").items():
+        if not _has_groups(groups):
+            raise InputError(
+                f"the qrels: query {query!r} has no groups, and others have",
+                hint="Either every query has {group: {document: level}}, or {document: grade}.",
+            )
+        where = f"the qrels: query {query!r}"
+        found[query] = {
+            name: [
+                _levels(part, f"{where}, group {name!r}")
+                for part in (parts if isinstance(parts, list | tuple) else [parts])
+            ]
+            for name, parts in with_text_ids(as_dict(groups, where), where).items()
+        }
+    return Groups(found)
+
+
+def _has_groups(docs: object) -> bool:
+    first = next(iter(docs.values()), None) if isinstance(docs, Mapping) else None
+    return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
+
+
+def _levels(part: object, where: str) -> dict[str, float]:
+    if not isinstance(part, Mapping):
+        raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
+    if not part:
+        raise InputError(f"{where}: holds no judgment")
+    levels = with_text_ids(as_dict(part, where), where)
+    for doc, level in levels.items():
+        if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
+            raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
+    return levels
+
+
+# ---- from rows ------------------------------------------------------------------------------
+
+
+def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None) -> Groups:
+    """Read rows that have a column of groups: subtopics, or those of preferences.
+
+    Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
+    group, InputError for a query whose weights add up to 0.
     """
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
-    faults = Faults(errors)
-    for line in _lines(source, GROUPS[form], faults):
-        query, group, *subgroup, doc, field = map(decode, line.columns)
-        level = _level(line.columns[-1])
-        if level is None or (form == "qrels_jg" and whole(line.columns[-1]) is None):
-            kind = "whole number as the grade" if form == "qrels_jg" else "number as the level"
-            problem = f"expected a {kind} (column {len(line.columns)}), got {field!r}"
-            faults.add("number", partial(line.error, problem))
-            continue
-        parts = found.setdefault(query, {}).setdefault(group, {})
-        levels = parts.setdefault("".join(subgroup), {})
-        if doc in levels:
-            where = ", ".join([f"group {group!r}", *(f"subgroup {name!r}" for name in subgroup)])
-            problem = f"the document {doc!r} stands twice for query {query!r}, {where}"
-            faults.add("duplicate", partial(line.error, problem, _ONE, DuplicateError))
-            continue
-        levels[doc] = level
-    groups_of = {
-        query: {group: list(parts.values()) for group, parts in groups.items()}
-        for query, groups in found.items()
-    }
-    found_in = Groups(groups_of, None, faults.left_out, f"judgments in groups ({form})")
-    found_in.sources = [source]
-    return found_in
-
-
-_ONE = "Remove one of the two; cranfield does not guess which one is meant."
-
-
-def subtopic_rows(rows: Rows, errors: Errors, progress: Progress | None = None) -> Groups:
-    """Read the rows of a table with subtopics, and their weights, if any.
-
-    Raises InputError for the first row that is wrong, or for a query whose weights add up to 0.
-    """
-    weighted = "weight" in rows.numbers
-    groups: Grouping = {}
     weights: Weights = {}
     faults = Faults(errors)
-    wanted = ("group", "grade", *(("weight",) if weighted else ()))
+    wanted = in_order(rows.numbers)
+    number = "level" if "level" in wanted else "grade"
+    called = "group" if number == "level" else "subtopic"
     for load in rows.blocks(wanted, errors, progress):
         block = load()
         faults.left_out += block.left_out
-        of = (block.query, block.columns["group"], block.doc)
-        ids = (map(decode, one.to_list()) for one in of)
-        grades = block.columns["grade"].tolist()
-        shares = block.columns["weight"].tolist() if weighted else grades
-        for row, (query, group, doc, grade, share) in enumerate(
-            zip(*ids, grades, shares, strict=True)
+        columns = block.columns
+        of = [block.query, columns["group"], block.doc]
+        of += [columns["subgroup"]] if "subgroup" in columns else []
+        ids = zip(*(map(decode, one.to_list()) for one in of), strict=True)
+        shares = columns["weight"].tolist() if "weight" in columns else [None] * len(block)
+        for row, ((query, group, doc, *part), level, share) in enumerate(
+            zip(ids, columns[number].tolist(), shares, strict=True)
         ):
-            where = f"subtopic {group!r} of query {query!r}"
-            (levels,) = groups.get(query, {}).get(group, [{}])
-            known = weights.get(query, {}).get(group, share) if weighted else share
+            subgroup = "".join(f", subgroup {name!r}" for name in part)
+            where = f"{called} {group!r} of query {query!r}{subgroup}"
+            levels = found.get(query, {}).get(group, {}).get(subgroup, {})
+            known = weights.get(query, {}).get(group, share)
             if doc in levels:
                 problem = f"the document {doc!r} stands twice for {where}"
-                fault = partial(block.error, row, problem, _ONE, DuplicateError)
+                hint = "Remove one of the two; cranfield does not guess which one is meant."
+                fault = partial(block.error, row, problem, hint, DuplicateError)
                 faults.add("duplicate", fault)
-            elif weighted and not 0 <= share < math.inf:
+            elif abs(level) > LARGEST_GRADE:
+                problem = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"
+                faults.add("number", partial(block.error, row, problem))
+            elif share is not None and not 0 <= share < math.inf:
                 problem = f"expected a weight of 0 or more for {where}, got {share!r}"
                 faults.add("number", partial(block.error, row, problem))
-            elif share != known and weighted:
+            elif share != known:
                 problem = f"{where} has the weight {share!r} here, and {known!r} above"
                 hint = "A subtopic has one weight, which all its rows state."
                 faults.add("number", partial(block.error, row, problem, hint))
             else:
-                groups.setdefault(query, {}).setdefault(group, [levels])
-                levels[doc] = grade
+                groups = found.setdefault(query, {}).setdefault(group, {})
+                groups.setdefault(subgroup, {})[doc] = level
                 weights.setdefault(query, {})[group] = share
-    if not weighted:
-        return Groups(groups, None, faults.left_out, rows=rows)
+    grouping = {
+        query: {group: list(parts.values()) for group, parts in groups.items()}
+        for query, groups in found.items()
+    }
+    if "weight" not in wanted:
+        return Groups(grouping, None, faults.left_out, rows)
     for query, of_groups in weights.items():
         total = sum(of_groups.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
-    return Groups(groups, weights, faults.left_out, rows=rows)
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line of data, of as many columns as it should have."""
-
-    source: Source
-    number: int
-    text: bytes
-    columns: list[bytes]
-
-    def error(
-        self, problem: str, hint: str | None = None, kind: type[InputError] = InputError
-    ) -> InputError:
-        text = self.text.decode("utf-8", "replace")
-        return kind(problem, source=self.source.name, line=self.number, text=text, hint=hint)
-
-
-def _lines(source: Source, expected: str, faults: Faults) -> Iterator[_Line]:
-    """Yield the lines of data; InputError if there are none. Others are faults."""
-    number, any_data = 0, False
-    for _, raw in raw_blocks(source, at_lines, []):
-        for text in raw.tobytes().splitlines():
-            number += 1
-            if not is_data(text):
-                continue
-            any_data = True
-            line = _Line(source, number, text, text.split())
-            if len(line.columns) != int(expected[0]):
-                problem = f"expected {expected}; got {len(line.columns)}"
-                faults.add("columns", partial(line.error, problem))
-            elif b"\0" in text:
-                faults.add("text", partial(line.error, "holds a null byte: this is no text"))
-            else:
-                yield line
-    if not any_data:
-        raise InputError(NO_DATA, source=source.name)
-
-
-def _level(field: bytes) -> float | None:
-    """Return the number that the field holds, None if it holds none or one too large."""
-    number = float(field) if NUMBER.fullmatch(field) else math.inf
-    return number if abs(number) <= LARGEST_GRADE else None
-
-
-# ---- the formats ----------------------------------------------------------------------------
-
-
-def _write(form: str, stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
-    def columns(block: Block) -> list[object]:
-        subgroup = [block.columns["subgroup"]] if form == "prefs" else []
-        return [block.query, block.columns["group"], *subgroup, block.doc, block.value]
-
-    write_blank_separated(stream, blocks, columns, b" ")
-
-
-_TAKES: dict[str, Callable[[Groups], bool]] = {
-    "qrels_jg": lambda groups: groups.are_grades and not groups.has_subgroups,
-    "qrels_prefs": lambda groups: not groups.has_subgroups,
-    "prefs": lambda groups: True,
-}
-
-
-def _takes(form: str, groups: Groups) -> bool:
-    return groups.weights is None and _TAKES[form](groups)
-
-
-for _form, _title, _row in (
-    (
-        "qrels_jg",
-        "judgments by subtopic",
-        "`query_id subtopic doc_id grade`; or any of the tables above, with a column of subtopics",
-    ),
-    ("qrels_prefs", "preferences by group", "`query_id group doc_id level`"),
-    ("prefs", "preferences in groups of groups", "`query_id group subgroup doc_id level`"),
-):
-    register(
-        Format(
-            _form,
-            _title,
-            partial(_write, _form),
-            read_groups=partial(group_lines, _form),
-            qrels=Holds(_row),
-            aliases=("subtopics",) if _form == "qrels_jg" else (),
-            takes=partial(_takes, _form),
-        )
-    )
+    return Groups(grouping, weights, faults.left_out, rows)

@@ -14,11 +14,11 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import What
+from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import Repeated, Window, WrittenNumber, occurrences, spellings
 from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
 from cranfield.formats.objects import MOST_COLUMNS, may_be_columns, refuse_columns
-from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import grades_of, is_number, packed
@@ -254,7 +254,7 @@ def _sniffed(file: Beginning) -> Rows | None:
     return _rows(file) if is_object or re.match(rb"\[\s*[{\]]", text) else None
 
 
-register(
+FORMATS = (
     Format(
         "json",
         "JSON",
@@ -269,5 +269,5 @@ register(
             one_number=True,
         ),
         has_empty=True,
-    )
+    ),
 )

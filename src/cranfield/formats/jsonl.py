@@ -10,10 +10,10 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, take_columns, understood
+from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import id_bytes
 from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
 from cranfield.formats.lines import Lines, Record
-from cranfield.formats.register import Beginning, Format, Holds, Target, register
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, Bytes
 from cranfield.formats.write import named_columns
@@ -257,7 +257,7 @@ def _rows(file: Beginning) -> JsonLines:
     return JsonLines(file.source, file.what, file.sample, file.columns)
 
 
-register(
+FORMATS = (
     Format(
         "jsonl",
         "JSON lines",
@@ -266,5 +266,5 @@ register(
         suffixes=(".jsonl", ".ndjson"),
         qrels=Holds("an object for each row"),
         runs=Holds("an object for each row"),
-    )
+    ),
 )

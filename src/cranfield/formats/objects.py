@@ -17,7 +17,6 @@ from cranfield.formats.block import (
     Block,
     Errors,
     Faults,
-    LeftOut,
     Load,
     Progress,
     Role,
@@ -26,12 +25,8 @@ from cranfield.formats.block import (
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
 from cranfield.formats.values import grades_of, is_number, is_whole, scores_of
-from cranfield.lazy import cached_property
 
 Nested = dict[str, dict[str, Any]]
-# {query: {group: [{document: level}, ...]}}, a dict for each subgroup
-Grouping = dict[str, dict[str, list[dict[str, float]]]]
-Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 
 
 def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
@@ -103,7 +98,7 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     Of a run, a query may have a list of documents, best first; of judgments, a set of relevant
     ones. A dict of dicts whose ids are text already is returned as it is, not copied.
     """
-    data = _as_dict(data, what.called)
+    data = as_dict(data, what.called)
     refuse_columns(data, what.called)
     if what is What.QRELS:
         data = {
@@ -113,45 +108,6 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     elif not all(isinstance(ranking, Mapping) for ranking in data.values()):
         data = {query: by_position(query, ranking) for query, ranking in data.items()}
     return _text_ids(data, what.called)
-
-
-def judgment_groups(data: Mapping[Any, Any]) -> Grouping | None:
-    """Return judgments in groups with text ids; None if the data are plain judgments."""
-    if not any(map(_has_groups, data.values())):
-        return None
-    found: Grouping = {}
-    for query, groups in with_text_ids(_as_dict(data, "the qrels"), "the qrels").items():
-        if not _has_groups(groups):
-            raise InputError(
-                f"the qrels: query {query!r} has no groups, and others have",
-                hint="Either every query has {group: {document: level}}, or {document: grade}.",
-            )
-        where = f"the qrels: query {query!r}"
-        found[query] = {
-            name: [
-                _levels(part, f"{where}, group {name!r}")
-                for part in (parts if isinstance(parts, list | tuple) else [parts])
-            ]
-            for name, parts in with_text_ids(_as_dict(groups, where), where).items()
-        }
-    return found
-
-
-def _has_groups(docs: object) -> bool:
-    first = next(iter(docs.values()), None) if isinstance(docs, Mapping) else None
-    return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
-
-
-def _levels(part: object, where: str) -> dict[str, float]:
-    if not isinstance(part, Mapping):
-        raise InputError(f"{where}: expected {{document: level}}, got {part!r:.80}")
-    if not part:
-        raise InputError(f"{where}: holds no judgment")
-    levels = with_text_ids(_as_dict(part, where), where)
-    for doc, level in levels.items():
-        if not is_number(level) or abs(float(level)) > LARGEST_GRADE:
-            raise InputError(f"{where}, document {doc!r}: expected a level, got {level!r:.80}")
-    return levels
 
 
 def graded_one(docs: object) -> dict[Any, int]:
@@ -213,7 +169,7 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
     if not all(type(docs) in _DICTS for docs in data.values()):
-        data = {query: _as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
+        data = {query: as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {
@@ -225,7 +181,7 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
 
 
-def _as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
+def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
     """Return a mapping of somebody's own kind as a dict; InputError if it contradicts itself."""
     if type(data) in _DICTS:
         return data
@@ -352,81 +308,3 @@ class NestedRows(Rows):
         empty = [encode(query) for query in queries if not self.data[query]]
         ids, columns = Ids.of_texts(queries).take(rows), {self._what.role: value}
         return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
-
-
-class Groups(Rows):
-    """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
-
-    `weights`, if there are any, is what each group counts: {query: {group: weight}}.
-    """
-
-    def __init__(
-        self,
-        groups: Grouping,
-        weights: Weights | None = None,
-        left_out: LeftOut | None = None,
-        form: str = "dict of dicts",
-        rows: Rows | None = None,
-    ) -> None:
-        """`rows` are those that the groups were read from."""
-        self.groups, self.weights, self.form = groups, weights, form
-        if left_out is not None:
-            self.left_out = left_out
-        self.numbers = frozenset(["group", "grade", *(["weight"] if weights is not None else [])])
-        if rows is not None:
-            self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
-
-    @cached_property
-    def are_grades(self) -> bool:
-        """Whether every level is a whole number."""
-        return all(
-            float(level).is_integer()
-            for named in self.groups.values()
-            for parts in named.values()
-            for part in parts
-            for level in part.values()
-        )
-
-    @property
-    def has_subgroups(self) -> bool:
-        """Whether a group consists of several."""
-        return any(len(parts) > 1 for named in self.groups.values() for parts in named.values())
-
-    def of(self, query_ids: Iterable[str]) -> "Groups":
-        """Return the judgments of some queries."""
-        ids = list(query_ids)
-        weights = None if self.weights is None else {query: self.weights[query] for query in ids}
-        groups = {query: self.groups[query] for query in ids}
-        return Groups(groups, weights, self.left_out, rows=self)
-
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        """Yield the rows as one block."""
-        yield self.block
-
-    def block(self) -> Block:
-        """Return the rows, of which each has a "subgroup", too: its number in the group."""
-        rows = [
-            (query, name, doc, number, level)
-            for query, named in self.groups.items()
-            for name, parts in named.items()
-            for number, part in enumerate(parts)
-            for doc, level in part.items()
-        ]
-        queries, names, docs, numbers, levels = zip(*rows, strict=True)
-        columns: dict[Role, Any] = {
-            "group": Ids.of_texts(names),
-            "grade": np.array(levels, np.int64 if self.are_grades else np.float64),
-            "subgroup": np.array(numbers),
-        }
-        if self.weights is not None:
-            of = zip(queries, names, strict=True)
-            columns["weight"] = np.array([self.weights[query][name] for query, name in of])
-        return Block(Ids.of_texts(queries), Ids.of_texts(docs), columns)
-
-
-def dict_rows(data: Mapping[Any, Any], what: What, errors: Errors) -> Rows:
-    """Return the rows of a dict of dicts, lists or sets, or of judgments in groups."""
-    groups = judgment_groups(data) if what is What.QRELS else None
-    return NestedRows(nested(data, what), what, errors) if groups is None else Groups(groups)

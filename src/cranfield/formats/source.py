@@ -22,8 +22,8 @@ from cranfield.render.numbers import number_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What the end of a file's name says that the file holds: see `register`.
-SUFFIXES: dict[str, str] = {}
+Path = str | os.PathLike[str]
+
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
@@ -43,7 +43,7 @@ class Source:
     InputError.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else without_secrets(self.path)
         self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
@@ -75,18 +75,6 @@ class Source:
         self.__dict__.update(state)
 
     @property
-    def stem(self) -> str:
-        """The file's name without what only says how it is stored: the name of a run."""
-        if self.path == "-":
-            return "stdin"
-        name = os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
-        root, suffix = os.path.splitext(name)
-        if suffix.lower() in compression.SUFFIXES:
-            name = root
-        root, suffix = os.path.splitext(name)
-        return root if suffix.lower() in SUFFIXES and root else name
-
-    @property
     def size(self) -> int | None:
         """How many bytes are stored, None where that is not known."""
         if self._is_pipe:
@@ -98,12 +86,17 @@ class Source:
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     @property
+    def name_parts(self) -> tuple[str, str]:
+        """The file's name and its suffix, without what says how it is compressed."""
+        root, suffix = os.path.splitext(
+            os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
+        )
+        return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
+
+    @property
     def suffix(self) -> str:
         """The end of the name that says what the file is, in lower case: `.csv` of `a.CSV.gz`."""
-        root, suffix = os.path.splitext(self.path.partition("?")[0] if self.is_url else self.path)
-        if suffix.lower() in compression.SUFFIXES:
-            suffix = os.path.splitext(root)[1]
-        return suffix.lower()
+        return self.name_parts[1].lower()
 
     @property
     def is_url(self) -> bool:
@@ -286,7 +279,7 @@ def named(sources: Sequence[Source]) -> str | None:
 
 
 @contextlib.contextmanager
-def written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def written(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to be written, compressed as its suffix says; `-` is the standard output.
 
     What is written stands there only when all of it is: an error leaves what was there before.

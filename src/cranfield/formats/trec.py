@@ -16,20 +16,18 @@ import numpy as np
 
 from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import SIZES, Block
-from cranfield.formats.columns import COLUMNS, What, stated_roles
-from cranfield.formats.register import Beginning, Format, Holds, Target, register
+from cranfield.formats.block import SIZES, Block, Role
+from cranfield.formats.columns import COLUMNS, What, in_order, stated_roles
+from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
-from cranfield.formats.white_space import WhiteSpace
+from cranfield.formats.white_space import ROLES, WhiteSpace
 from cranfield.formats.write import write_blank_separated
 
 _RUN = "6 columns: query_id Q0 doc_id rank score tag"
 TREC_RUN = f"TREC run: {_RUN.partition(': ')[2]}"  # what a whole one is called
 _QRELS = "4 columns: query_id iteration doc_id grade"
-_STRATA = "5 columns: query_id iteration doc_id stratum grade"
-_PRELS = "5 columns: query_id doc_id grade method probability"
 
 
 def trec_rows(file: Beginning) -> WhiteSpace:
@@ -70,9 +68,12 @@ def _marco(source: Source) -> WhiteSpace:
     return _run(source, "3 columns: query_id doc_id rank", "MS MARCO run")
 
 
-def _sampled_rows(expected: str, form: str, file: Beginning) -> WhiteSpace:
-    """Return judgments that are a sample."""
-    return _numbered(file) if file.columns else WhiteSpace(file.source, What.QRELS, expected, form)
+def _named_rows(names: str, form: str, file: Beginning) -> WhiteSpace:
+    """Return judgments in lines of the named columns."""
+    if file.columns:
+        return _numbered(file)
+    expected = f"{len(names.split())} columns: {names}"
+    return WhiteSpace(file.source, What.QRELS, expected, form)
 
 
 def _numbered(file: Beginning) -> WhiteSpace:
@@ -232,22 +233,33 @@ def _falling(block: Block) -> Any:
     return np.repeat(last, np.diff(np.append(begins, len(block)))) + 1 - rank
 
 
-def _write_sampled(
-    places: Sequence[str], stream: IO[bytes], blocks: Iterable[Block], target: Target
-) -> None:
-    """Write judgments that are a sample; `places` are the columns of a line."""
+def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
+    """Write judgments in lines of the named columns."""
+    places = [ROLES.get(name, name) for name in names.split()]
 
     def columns(block: Block) -> list[Any]:
-        for role in places:
-            if role in COLUMNS and role not in ("query", "doc") and role not in block.columns:
+        known = {"query": block.query, "doc": block.doc, "level": block.value, **block.columns}
+        for role in in_order(places):
+            if What.QRELS in COLUMNS[role].of and role not in known:
                 raise OptionError(f"these judgments have no {role}, which the format needs")
-        known = {"query": block.query, "doc": block.doc, **block.columns}
         return [known.get(role, b"0") for role in places]
 
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-register(
+def _named(name: str, title: str, form: str, names: str, holds: Sequence[Role]) -> Format:
+    """Return a format of judgments in lines of the named columns."""
+    return Format(
+        name,
+        title,
+        partial(_write_named, names),
+        read=partial(_named_rows, names, form),
+        qrels=Holds(f"`{names}`", holds),
+        aliases=("subtopics",) if name == "qrels_jg" else (),
+    )
+
+
+FORMATS = (
     Format(
         "trec",
         "TREC, any white space",
@@ -264,9 +276,7 @@ register(
             needs_rank=True,
         ),
         aliases=("qrels",),
-    )
-)
-register(
+    ),
     Format(
         "msmarco",
         "MS MARCO",
@@ -279,23 +289,40 @@ register(
             ("rank",),
             needs_rank=True,
         ),
-    )
-)
-register(
-    Format(
+    ),
+    _named(
         "strata",
         "judgments sampled by strata, as sample_eval.pl takes them",
-        partial(_write_sampled, ("query", "iteration", "doc", "stratum", "grade")),
-        read=partial(_sampled_rows, _STRATA, "sampled qrels"),
-        qrels=Holds("`query_id iteration doc_id stratum grade`", ("grade", "stratum")),
-    )
-)
-register(
-    Format(
+        "sampled qrels",
+        "query_id iteration doc_id stratum grade",
+        ("grade", "stratum"),
+    ),
+    _named(
         "prels",
         "the Million Query track's prels",
-        partial(_write_sampled, ("query", "doc", "grade", "method", "probability")),
-        read=partial(_sampled_rows, _PRELS, "prels"),
-        qrels=Holds("`query_id doc_id grade method probability`", ("grade", "probability")),
-    )
+        "prels",
+        "query_id doc_id grade method probability",
+        ("grade", "probability"),
+    ),
+    _named(
+        "qrels_jg",
+        "judgments by subtopic",
+        "judgments by subtopic",
+        "query_id subtopic doc_id grade",
+        ("group", "grade"),
+    ),
+    _named(
+        "qrels_prefs",
+        "preferences by group",
+        "preferences",
+        "query_id group doc_id level",
+        ("group", "grade", "level"),
+    ),
+    _named(
+        "prefs",
+        "preferences in groups of groups",
+        "preferences",
+        "query_id group subgroup doc_id level",
+        ("group", "subgroup", "grade", "level"),
+    ),
 )

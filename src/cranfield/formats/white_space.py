@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _WINDOW = 1 << 16
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
-_ROLES: Mapping[str, Role] = {
-    "query_id": "query",
-    "doc_id": "doc",
-    **{role: role for role in COLUMNS},
+# What users call the columns, and what errors call them.
+ROLES: Mapping[str, Role] = {
+    **{column.public: role for role, column in COLUMNS.items()},
+    **{role: role for role in COLUMNS if role not in ("query", "doc")},
 }
 
 
@@ -47,7 +47,7 @@ class WhiteSpace(Lines):
         more: bool = False,
     ) -> None:
         names = expected.partition(": ")[2].split()
-        columns = {_ROLES[name]: i for i, name in enumerate(names) if name in _ROLES}
+        columns = {ROLES[name]: i for i, name in enumerate(names) if name in ROLES}
         super().__init__(source, what, 0, columns, f"{form}: {' '.join(names)}")
         self._n_columns = int(expected.split()[0])
         self._expected = expected

@@ -1,19 +1,14 @@
-"""Rows to files: what the formats share that write them."""
+"""Columns to text: what the formats share that write rows."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, decode
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError
 from cranfield.formats.block import Block, Role
-from cranfield.formats.columns import COLUMNS, What, in_order
-from cranfield.formats.objects import Groups
-from cranfield.formats.register import FORMATS, Format, Target, format_of
-from cranfield.formats.source import SUFFIXES, Source, written
+from cranfield.formats.columns import COLUMNS, in_order
 from cranfield.formats.text import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
@@ -22,57 +17,6 @@ if TYPE_CHECKING:
 
 class NotTextError(Exception):
     """Some identifiers are no UTF-8, which columns of text cannot hold."""
-
-
-def format_to_write(path: str | os.PathLike[str], name: str | None) -> Format:
-    """Return the format to write: the one stated, or the one that the file's suffix names."""
-    suffix = Source(path).suffix
-    if name is None and suffix and suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
-    return format_of(name or SUFFIXES.get(suffix, "trec"))
-
-
-def write_rows(form: Format, target: Target, blocks: Callable[[], Iterable[Block]]) -> None:
-    """Write rows to a file, compressed as its suffix says.
-
-    The blocks of a run have a `rank` where the format needs one, or if there is no score; for JSON,
-    a block holds whole queries. Raises InputError for an identifier that the format cannot hold.
-    """
-    if target.what is What.QRELS and not form.has_empty:
-        for block in blocks():
-            if block.empty:
-                raise InputError(
-                    f"the query {decode(block.empty[0])!r} has no judgment, which only JSON can "
-                    "say",
-                    source=target.path,
-                    kind="id",
-                )
-    try:
-        with written(target.path) as stream:
-            form.write(stream, blocks(), target)
-    except NotTextError:
-        with written(target.path) as stream:
-            form.write(stream, blocks(), replace(target, is_text=False))
-    except InputError as error:
-        if error.source is not None:
-            raise
-        raise error.at(target.path) from None  # of data in memory
-
-
-def write_groups(path: str | os.PathLike[str], name: str | None, groups: Groups) -> None:
-    """Write judgments in groups: as trec_eval has them, or a table with a column of subtopics."""
-    path = os.fspath(path)
-    able = [one for one in FORMATS.values() if one.can_hold(groups)]
-    form = format_to_write(path, name)
-    if name is None and form.name == "trec" and groups.weights is None:
-        form = next(one for one in able if one.takes is not None)
-    if form not in able:
-        raise OptionError(
-            f"format={form.name!r} cannot hold these judgments in groups; choose of "
-            f"{', '.join(one.name for one in able)}"
-        )
-    write_rows(form, Target(path, What.QRELS), lambda: [groups.block()])
 
 
 # ---- columns of text ------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
-from cranfield.formats.files import Path
 from cranfield.formats.frames import ArrowTable
 from cranfield.formats.small.nugget_files import nugget_rows
+from cranfield.formats.source import Path
 from cranfield.notes import Note, lines_of
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.render.shown import Shown

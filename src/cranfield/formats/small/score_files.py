@@ -79,7 +79,9 @@ class ScoreRows:
 
 def file_name_of(path: Any) -> str:
     """Return the name of the system whose scores a file holds: the file's, as for a run."""
-    return Source(path).stem
+    from cranfield.formats.files import stem_of  # and all formats, which tables do not need
+
+    return stem_of(Source(path))
 
 
 def score_rows(

@@ -1,13 +1,12 @@
-"""Format: one way in which files hold runs or judgments. The register has them all."""
+"""Format: one way in which files hold runs or judgments."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from cranfield.formats.block import Block, Errors, Role, Rows
+from cranfield.formats.block import Block, Role, Rows
 from cranfield.formats.columns import ColumnsLike, What
-from cranfield.formats.objects import Groups
-from cranfield.formats.source import SUFFIXES, Source
+from cranfield.formats.source import Source
 from cranfield.formats.text import LONGEST_LINE, data_begin, too_long
 
 
@@ -72,14 +71,13 @@ class Holds:
 
 @dataclass(frozen=True)
 class Format:
-    """One way in which files hold runs or judgments; `register` makes it known.
+    """One way in which files hold runs or judgments; `files.FORMATS` has them all.
 
     Args:
         name: what users call it: `format=`, `--run-format`.
         title: what the documentation calls it.
         write: writes blocks of rows. The blocks of a run have ranks where the format needs them.
         read: returns the rows of a file that is, or is said to be, in this format.
-        read_groups: the same for judgments in groups, read whole; then `read` is not needed.
         sniff: returns the rows of a file that looks as if it were in this format; None if it does
             not.
         magic: the first bytes of such a file, if it is no text.
@@ -89,15 +87,13 @@ class Format:
         qrels, runs: what it has room for; None if it cannot hold such data.
         aliases: other names for judgments in this format.
         has_empty: whether it can say that a query has no rows.
-        takes: tells whether it can hold some judgments in groups, if it is for such only.
 
     """
 
     name: str
     title: str
     write: Callable[[IO[bytes], Iterable[Block], Target], None]
-    read: Callable[[Beginning], Rows] | None = None
-    read_groups: Callable[[Source, Errors], Groups] | None = None
+    read: Callable[[Beginning], Rows]
     sniff: Callable[[Beginning], Rows | None] = lambda beginning: None
     magic: Sequence[bytes] = ()
     suffixes: Sequence[str] = ()
@@ -106,38 +102,12 @@ class Format:
     runs: Holds | None = None
     aliases: Sequence[str] = ()
     has_empty: bool = False
-    takes: Callable[[Groups], bool] | None = None
 
     def holds(self, what: What) -> Holds | None:
         """Return what it has room for; None if it cannot hold such data."""
         return self.runs if what is What.RUN else self.qrels
 
-    def can_hold(self, groups: Groups) -> bool:
-        """Tell whether it can hold judgments in groups."""
-        if self.takes is not None:
-            return self.takes(groups)
-        kept = frozenset() if self.qrels is None else self.qrels.kept(groups.numbers)
-        return kept == groups.numbers and groups.are_grades and not groups.has_subgroups
-
-
-#: Every format, by its name.
-FORMATS: dict[str, Format] = {}
-
-
-def register(one: Format) -> Format:
-    """Make a format known: to readers, writers, the command line and the documentation."""
-    FORMATS[one.name] = one
-    SUFFIXES.update(dict.fromkeys(one.suffixes, one.name))
-    return one
-
-
-def names_of(what: What) -> list[str]:
-    """Return the names of the formats that hold runs, or judgments."""
-    some = [one for one in FORMATS.values() if one.holds(what)]
-    aliases = [alias for one in some for alias in one.aliases if what is What.QRELS]
-    return [*(one.name for one in some), *aliases]
-
-
-def format_of(name: str) -> Format:
-    """Return the format of a name, or another name, that is known."""
-    return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))
+    @property
+    def is_for_groups(self) -> bool:
+        """Whether it is for judgments in groups only."""
+        return self.qrels is not None and "group" in (self.qrels.columns or ())
