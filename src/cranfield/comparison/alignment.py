@@ -5,8 +5,7 @@ queries.
 """
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,27 +14,24 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.score_columns import (
-    GREATEST,
     ScoreColumn,
-    is_measure,
+    columns_of,
+    given_columns,
     known_measure,
-    measure_columns,
-    nested_columns,
-    no_score,
+    without_number,
 )
 from cranfield.comparison.settings import Alignment, Missing
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, as_run, numbering, several_runs
+from cranfield.data.run import Run, as_run, several_runs
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
-from cranfield.formats.frames import is_table
-from cranfield.formats.small.score_files import Layout, file_name_of, score_rows
+from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
 from cranfield.scoring.arguments import check_judged, check_scores
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
-from cranfield.scoring.scores import Scores, Systems
+from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -127,7 +123,7 @@ def align(
     if given := judging.unusual():
         raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
     try:
-        found, notes, recipe = _given(qrels, alignment.layout)
+        found, notes, recipe = given_columns(qrels, alignment.layout)
     except InputError as error:
         if error.line is None:
             raise
@@ -161,12 +157,12 @@ def _evaluated(
             )
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
-    notes = _without_number(systems.notes)
+    notes = without_number(systems.notes)
     texts = [str(one) for one in measures_of(measures) if one.definition.is_text]
     if texts:
         said = f"Not compared, since they are texts: {', '.join(texts)}."
         notes.append(Note("texts", "info", said))
-    columns = list(_of_systems(systems))
+    columns = columns_of(systems)
     aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
     m = len(wanted)  # without the shares
     compared = [
@@ -178,76 +174,6 @@ def _evaluated(
         found = _aligned(columns, list(dict.fromkeys(map(str, shares))), missing, [], recipe)
         judged = np.stack([found.column(str(share)) for share in shares])
     return replace(aligned, source=Evaluated(judgments, named, Systems(compared), judged))
-
-
-def _without_number(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes but for that on how many queries there are: a comparison has its own."""
-    return [one for one in notes if one.code != "queries"]
-
-
-def _given(data: Any, layout: Layout) -> tuple[Iterator[ScoreColumn], list[Note], dict[str, Any]]:
-    """Return the columns of scores that are given, what to know of them, and where from."""
-    if isinstance(data, Scores | Systems):
-        data = [data]
-    if isinstance(data, Mapping) and data:
-        values = list(data.values())
-        if all(isinstance(one, Scores) for one in values):
-            return _given([replace(one, name=str(name)) for name, one in data.items()], layout)
-        if all(isinstance(one, str | os.PathLike) for one in values):
-            return _saved(list(map(str, data)), values, layout)
-        notes: list[Note] = []
-        return iter(list(nested_columns(data, notes))), notes, {"scores": "dict"}
-    if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
-        numbered = numbering()
-        several = [
-            replace(scores, name=numbered(name)) for one in data for name, scores in _systems(one)
-        ]
-        recipe = dict(several[0].recipe)
-        recipe["run"] = {one.name: one.recipe["run"] for one in several}
-        systems = Systems(several)
-        return _of_systems(systems), _without_number(systems.notes), recipe
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
-        return _saved([None] * len(data), data, layout)
-    return _saved([None], [data], layout)
-
-
-def _systems(data: Any) -> list[tuple[str, Scores]]:
-    if isinstance(data, Scores):
-        return [(data.name, data)]
-    if not isinstance(data, Systems):
-        raise InputError(f"expected Scores among others, got {type(data).__name__}")
-    return list(data.items())
-
-
-def _of_systems(systems: Systems) -> Iterator[ScoreColumn]:
-    for system, scores in systems.items():
-        for measure in scores.measures:
-            if not measure.definition.is_text:
-                values = scores.columns[str(measure)][1]
-                yield ScoreColumn(system, str(measure), scores.query_ids, np.asarray(values, float))
-
-
-def _saved(
-    names: Sequence[str | None], files: Sequence[Any], layout: Layout
-) -> tuple[Iterator[ScoreColumn], list[Note], dict[str, Any]]:
-    """Return the columns of saved scores; a system is named by its file if that names none."""
-    found: list[ScoreColumn] = []
-    notes: list[Note] = []
-    numbered = numbering()
-    for name, file in zip(names, files, strict=True):
-        rows = score_rows(file, is_measure, layout)
-        is_path = isinstance(file, str | os.PathLike)
-        of_file = name or (file_name_of(file) if is_path else "scores")
-        cells: dict[str | None, dict[str | None, Mapping[str, float]]] = {}
-        for (system, measure), values in rows.scores.items():
-            cells.setdefault(system, {})[measure] = values
-        for own, of_system in cells.items():
-            named = own if own is not None and (name is None or len(cells) > 1) else of_file
-            found += measure_columns(numbered(named), of_system)
-        notes += [replace(note, source=of_file) for note in rows.notes()]
-    return iter(found), notes, {"scores": [str(one) for one in files if not is_table(one)]}
 
 
 def _texts_of(measures: MeasuresLike) -> list[str]:

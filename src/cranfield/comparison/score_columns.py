@@ -1,128 +1,158 @@
-"""Columns of scores: one system under one measure, from dicts and by canonical names."""
+"""Columns of scores that were made already: of Scores, of dicts, and of what any tool saved."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from numbers import Real
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
+from cranfield.data.run import numbering
 from cranfield.errors import DuplicateError, InputError, MeasureError
+from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.score_files import SUMMARIES
+from cranfield.formats.small.score_files import (
+    Layout,
+    ScoreRows,
+    file_name_of,
+    score_rows,
+    system_rows,
+)
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
+from cranfield.scoring.scores import Scores, Systems
 
-GREATEST = 1e100  # beyond, squares would not be numbers any more
+Given = tuple[list["ScoreColumn"], list[Note], dict[str, Any]]
 
 
 class ScoreColumn(NamedTuple):
-    """One system's scores under one measure."""
+    """One system's scores under one measure: `values` is (n_queries,)."""
 
     system: str
-    measure: str
+    measure: str  # its canonical text, or the name that a file has for an unknown one
     query_ids: Sequence[str]
     values: Floats
 
 
-def nested_columns(data: Mapping[Any, Any], notes: list[Note]) -> Iterator[ScoreColumn]:
-    """Yield the columns of `{system: {query: value}}`, or of a dict of dicts for each system.
+def given_columns(data: Any, layout: Layout) -> Given:
+    """Return the columns of scores that are given, what to know of them, and where from."""
+    if isinstance(data, Scores | Systems | str | os.PathLike):
+        data = [data]
+    if isinstance(data, Mapping) and data:
+        values = list(data.values())
+        if all(isinstance(one, Scores) for one in values):
+            return _made([replace(one, name=str(name)) for name, one in data.items()])
+        if all(isinstance(one, str | os.PathLike) for one in values):
+            return _saved(list(map(str, data)), values, layout)
+        return _of_dicts(data)
+    if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
+        return _made(data)
+    if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
+        return _saved([None] * len(data), data, layout)
+    return _saved([None], [data], layout)
 
-    As in files, `all` is no query, but the value over all: it is left out, and noted.
-    """
+
+def _made(results: Iterable[Any]) -> Given:
+    numbered = numbering()
+    several: list[Scores] = []
+    for one in results:
+        if not isinstance(one, Scores | Systems):
+            raise InputError(f"expected Scores among others, got {type(one).__name__}")
+        found = one.values() if isinstance(one, Systems) else [one]
+        several += [replace(scores, name=numbered(scores.name)) for scores in found]
+    recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
+    systems = Systems(several)
+    return columns_of(systems), without_number(systems.notes), recipe
+
+
+def columns_of(systems: Systems) -> list[ScoreColumn]:
+    """Return the columns of every measure that has numbers."""
+    return [
+        ScoreColumn(
+            *(system, str(measure), scores.query_ids),
+            np.asarray(scores.columns[str(measure)][1], float),
+        )
+        for system, scores in systems.items()
+        for measure in scores.measures
+        if not measure.definition.is_text
+    ]
+
+
+def without_number(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes but for that on how many queries there are: a comparison has its own."""
+    return [one for one in notes if one.code != "queries"]
+
+
+def _saved(names: Sequence[str | None], files: Sequence[Any], layout: Layout) -> Given:
+    """Return the columns of saved scores; a system is named by its file if that names none."""
+    found: list[ScoreColumn] = []
+    notes: list[Note] = []
+    numbered = numbering()
+    for name, file in zip(names, files, strict=True):
+        rows = score_rows(file, is_measure, layout)
+        is_path = isinstance(file, str | os.PathLike)
+        of_file = name or (file_name_of(file) if is_path else "scores")
+        systems = dict.fromkeys(system for system, _ in rows.scores)
+        for own in systems:
+            named = own if own is not None and (name is None or len(systems) > 1) else of_file
+            found += _of_system(rows, own, numbered(named))
+        notes += [replace(note, source=of_file) for note in rows.notes()]
+    return found, notes, {"scores": [str(one) for one in files if not is_table(one)]}
+
+
+def _of_dicts(data: Mapping[Any, Any]) -> Given:
+    """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
     names = [as_text(name, "the systems") for name in data]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateError(f"the system {twice!r} stands twice")
-    inner = [
-        one for of_system in data.values() if isinstance(of_system, Mapping) for one in of_system
-    ]
-    if all(map(is_measure, names[:5])) or (inner and all(map(is_measure, inner[:5]))):
-        one_level = all(
-            isinstance(of_system, Mapping)
-            and not any(isinstance(one, Mapping) for one in of_system.values())
-            for of_system in data.values()
-        )
-        if one_level:
-            raise InputError(
-                "these are scores of one system, by measure and query",
-                hint="Name the systems: {'old': scores, 'new': others}.",
-            )
-    for name, of_system in zip(names, data.values(), strict=True):
-        if not isinstance(of_system, Mapping) or not of_system:
+    _refuse_one_system(data)
+    found: list[ScoreColumn] = []
+    notes: list[Note] = []
+    for name, scores in zip(names, data.values(), strict=True):
+        if not isinstance(scores, Mapping) or not scores:
             raise InputError(
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
-                f"{{query_id: value}}}}, got {of_system!r:.60}"
+                f"{{query_id: value}}}}, got {scores!r:.60}"
             )
-        nested = any(isinstance(one, Mapping) for one in of_system.values())
-        columns = _by_measure(name, of_system) if nested else {None: of_system}
-        kept = {
-            measure: {query: value for query, value in of_one.items() if query not in SUMMARIES}
-            for measure, of_one in columns.items()
-        }
-        over_all = sum(map(len, columns.values())) - sum(map(len, kept.values()))
-        if over_all:
-            text = f"{over_all:,} of 'all' left out: the value over all queries."
-            notes.append(Note("over-all", "info", text, source=name, count=over_all))
-        yield from measure_columns(name, kept)
+        rows = system_rows(scores, name, is_measure)
+        found += _of_system(rows, None, name)
+        notes += [replace(note, source=name) for note in rows.notes()]
+    return found, notes, {"scores": "dict"}
 
 
-def _by_measure(system: str, values: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return {measure: {query: value}}, also of {query: {measure: value}} of known measures."""
-    for one in values.values():
-        if not isinstance(one, Mapping):
+def _refuse_one_system(data: Mapping[Any, Any]) -> None:
+    """Raise InputError for scores by measure and query, in whichever order."""
+    values = list(data.values())
+    if not all(isinstance(one, Mapping) for one in values):
+        return
+    inner = [name for one in values for name in one]
+    nested = any(isinstance(value, Mapping) for one in values for value in one.values())
+    sides = [list(data)[:5], inner[:5]]
+    if not nested and any(side and all(map(is_measure, side)) for side in sides):
+        raise InputError(
+            "these are scores of one system, by measure and query",
+            hint="Name the systems: {'old': scores, 'new': others}.",
+        )
+
+
+def _of_system(rows: ScoreRows, own: str | None, name: str) -> list[ScoreColumn]:
+    """Return a system's columns, by the canonical names of its measures."""
+    taken: dict[str, str | None] = {}
+    found = []
+    for (system, measure), values in rows.scores.items():
+        if system != own:
+            continue
+        canonical = "score" if measure is None else str(known_measure(measure) or measure)
+        if canonical in taken:
             raise InputError(
-                f"{system}: expected {{measure: {{query_id: value}}}}, got {one!r:.60}"
+                f"{name}: {taken[canonical]!r} and {measure!r} are the same measure, {canonical}"
             )
-    inner = next(iter(values.values()))
-    if any(map(is_measure, islice(values, 5))) or not any(map(is_measure, islice(inner, 5))):
-        return values
-    turned: dict[Any, dict[Any, Any]] = {}
-    for query, of_query in values.items():
-        for measure, value in of_query.items():
-            turned.setdefault(measure, {})[query] = value
-    return turned
-
-
-def _column(system: str, measure: str, pairs: Sequence[tuple[Any, Any]]) -> ScoreColumn:
-    query_ids = [as_text(query, system) for query, _ in pairs]
-    if len(set(query_ids)) < len(query_ids):
-        twice = next(query for query in query_ids if query_ids.count(query) > 1)
-        raise DuplicateError(f"{system}: the query {twice!r} stands twice")
-    values: list[Any] = [value for _, value in pairs]
-    for query, value in zip(query_ids, values, strict=True):
-        of_type: object = value
-        if isinstance(of_type, bool) or not isinstance(of_type, Real):
-            raise InputError(f"{system}: {measure} of query {query!r}: {value!r:.40} is no number")
-        if isinstance(value, np.floating):
-            value = float(value)  # 16 bits do not hold the limit
-        if not -GREATEST <= value <= GREATEST:
-            raise no_score(system, measure, query, value)
-    return ScoreColumn(system, measure, query_ids, np.array(values, np.float64))
-
-
-def no_score(system: str, measure: str, query: str, value: object) -> InputError:
-    """Return the error of a value that is no score."""
-    return InputError(
-        f"{system}: {measure} of query {query!r} is {value!r:.40}: expected a number of at most "
-        f"{GREATEST:g}"
-    )
-
-
-def measure_columns(
-    system: str, values: Mapping[Any, Mapping[str, float]]
-) -> Iterator[ScoreColumn]:
-    """Yield a system's columns, by the canonical names of its measures."""
-    taken: dict[str, Any] = {}
-    for measure, of_measure in values.items():
-        name = "score" if measure is None else _canonical(str(measure))
-        if name in taken:
-            raise InputError(
-                f"{system}: {taken[name]!r} and {measure!r} are the same measure, {name}"
-            )
-        taken[name] = measure
-        yield _column(system, name, list(of_measure.items()))
+        taken[canonical] = measure
+        numbers = np.fromiter(values.values(), np.float64, len(values))
+        found.append(ScoreColumn(name, canonical, list(values), numbers))
+    return found
 
 
 def is_measure(text: Any) -> bool:
@@ -136,7 +166,3 @@ def known_measure(text: str) -> Measure | None:
         return parse(text)
     except MeasureError:
         return None
-
-
-def _canonical(text: str) -> str:
-    return str(known_measure(text) or text)

@@ -26,7 +26,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.small.read import Bare, text_table
+from cranfield.formats.small.read import Form, spaced, text_table
 from cranfield.measures import Measure, Plan
 from cranfield.version import __version__
 
@@ -51,8 +51,8 @@ _TEXTS = ("runid", "relstring")
 _SEVERAL = ("cutoffs", "points", "multiples")  # each value behind the name is a measure
 
 
-_RUN = Bare(6, "6 columns: query_id Q0 doc_id rank score tag;", separators="")
-_QRELS = Bare(4, "4 columns: query_id iteration doc_id grade;", separators="")
+_RUN = spaced("the run", "query_id", "Q0", "doc_id", "rank", "score", "tag")
+_QRELS = spaced("the qrels", "query_id", "iteration", "doc_id", "grade")
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -65,7 +65,7 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
     {'q1': {'d1': 12.5}}
     """
-    return _parsed(f_run, "the run", _RUN, 4, float)
+    return _parsed(f_run, _RUN, "score", float)
 
 
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -78,20 +78,20 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
     {'q1': {'d1': 2, 'd2': 0}}
     """
-    return _parsed(f_qrel, "the qrels", _QRELS, 3, int)
+    return _parsed(f_qrel, _QRELS, "grade", int)
 
 
 def _parsed(
-    lines: Iterable[str], name: str, bare: Bare, place: int, number: Callable[[str], Any]
+    lines: Iterable[str], form: Form, column: str, number: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return {query: {document: number}} of lines whose column `place` holds the number."""
-    table = text_table(name, "\n".join(line.rstrip("\r\n") for line in lines), bare)
+    """Return {query: {document: number}} of lines, the number being in that column."""
+    table = text_table(form.what, "\n".join(line.rstrip("\r\n") for line in lines), form)
     found: dict[str, dict[str, Any]] = defaultdict(dict)
-    queries, _, docs, *_ = table.columns
-    columns = zip(queries, docs, table.columns[place], strict=True)
-    for row, (query, doc, value) in enumerate(columns):
+    places = (form.names.index(name) for name in ("query_id", "doc_id", column))
+    cells = zip(*(table.columns[place] for place in places), strict=True)
+    for row, (query, doc, value) in enumerate(cells):
         if doc in found[query]:
-            raise AssertionError(f"the document {doc!r} stands twice for query {query!r}")
+            raise AssertionError(f"the document {doc!r} is there twice for query {query!r}")
         try:
             found[query][doc] = number(value)
         except ValueError as error:

@@ -1,13 +1,13 @@
 """Labels of queries, by which results are sliced: from files, tables, dicts and rows."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.small.read import INDEX, Bare, Document, Origin, Table, number_of, read_table
+from cranfield.formats.columns import NAMES
+from cranfield.formats.small.read import Document, Form, Origin, Table, number_of, read_table
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
@@ -15,7 +15,7 @@ ONE = "slice"  # the name of labels that have none
 MANY = 50  # more labels than these, and than half as many as queries, are no labels
 FEW = 10  # more numbers than these are put into ranges
 RANGES = 4
-_PAIRS = Bare(2, "a query and its label,", ("query_id", ONE))
+_FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
 
 _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
 
@@ -42,34 +42,27 @@ def label_rows(data: Any) -> LabelRows:
     Raises InputError for what cannot be labels, such as each query's own text, and DuplicateError
     for a query with two labels of a kind.
     """
-    found = read_table(data, "the labels", _PAIRS.names, _PAIRS, _is_header)
-    if isinstance(found, Document):
-        found = found.as_row(QUERY) or found
-    cells = _of_table(found) if isinstance(found, Table) else _of_dict(found.value, found)
+    found = read_table(data, _FORM)
+    cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
     return _checked(_gathered(cells, found), found)
 
 
-def _is_header(first: Sequence[str]) -> bool:
-    return len(first) != 2 or any(plain_name(name) in QUERY for name in first)
-
-
 def _of_table(table: Table) -> Iterator[_Cell]:
-    query_at = table.place(QUERY)
+    place = table.queries(QUERY)
+    kinds = table.others([place])
     for row, values in enumerate(table.rows()):
-        if query_at is None or values[query_at] is None:
-            raise table.no_queries(row, QUERY)
-        for i, name in enumerate(table.names):
-            if i != query_at and name not in INDEX:
-                yield row, values[query_at], name.strip(), values[i]
+        for i, name in kinds:
+            yield row, values[place], name, values[i]
 
 
-def _of_dict(data: Mapping[Any, Any], origin: Origin) -> Iterator[_Cell]:
-    inner = [isinstance(value, Mapping) for value in data.values()]
-    if any(inner) and not all(inner):
-        raise origin.error(None, "expected {query: label} or {name: {query: label}}, got both")
-    for name, labels in data.items() if any(inner) else [(ONE, data)]:
-        for query, label in labels.items():
-            yield None, query, str(name), label
+def _of_dict(found: Document) -> Iterator[_Cell]:
+    inner = [isinstance(value, Mapping) for value in found.value.values()]
+    if not any(inner):
+        found = Document(found.name, {ONE: found.value}, found.where)
+    elif not all(inner):
+        raise found.error(None, "expected {query: label} or {name: {query: label}}, got both")
+    for name, query, label in found.leaves(2):
+        yield None, query, str(name), label
 
 
 def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str | float]]:
@@ -97,37 +90,32 @@ def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str
 def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
     """Return labels that are few enough to slice by."""
     labels: dict[str, dict[str, str]] = {}
-    notes: list[tuple[str, str]] = []  # code, sentence
-    unique: list[str] = []
+    notes: list[Note] = []
     for name, of in found.items():
         numbers = {query: _finite(label) for query, label in of.items()}
-        distinct = set(of.values())
-        if len(distinct) > FEW and None not in numbers.values():
+        n_labels = len(set(of.values()))
+        if n_labels > FEW and None not in numbers.values():
             labels[name] = _ranges({query: n for query, n in numbers.items() if n is not None})
             text = (
-                f"{name}: {len(distinct):,} different numbers, put into ranges at the quartiles of "
+                f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
                 f"{len(of):,} queries."
             )
-            notes.append(("ranges", text))
-        elif len(distinct) > MANY and len(distinct) > len(of) / 2:
-            unique.append(name)
-            text = f"{name}: left out, {len(distinct):,} labels of {len(of):,} queries."
-            notes.append(("labels-left-out", text))
+            notes.append(Note("ranges", "info", text))
+        elif n_labels > MANY and n_labels > len(of) / 2:
+            text = f"{name}: left out, {n_labels:,} labels of {len(of):,} queries."
+            notes.append(Note("labels-left-out", "info", text))
         elif of:
-            labels[name] = {
-                query: label if isinstance(label, str) else _shown(label)
-                for query, label in of.items()
-            }
-    if not labels and unique:
+            labels[name] = {query: _shown(label) for query, label in of.items()}
+    if not labels and notes:
         raise origin.error(
             None,
-            f"no labels to slice by: {', '.join(text for _, text in notes)}",
+            f"no labels to slice by: {', '.join(note.text for note in notes)}",
             "A label is shared by many queries, such as a type or a language. Texts are none; "
             "numbers, such as their lengths, are put into ranges.",
         )
     if not labels:
         raise origin.error(None, "holds no label of a query")
-    return LabelRows(labels, tuple(Note(code, "info", text) for code, text in notes))
+    return LabelRows(labels, tuple(notes))
 
 
 def _finite(label: str | float) -> float | None:
@@ -135,8 +123,8 @@ def _finite(label: str | float) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _shown(number: float) -> str:
-    return f"{number:.0f}" if isinstance(number, float) and number.is_integer() else str(number)
+def _shown(label: str | float) -> str:
+    return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:

@@ -5,11 +5,11 @@ A row is (query, answer, nugget, importance, assignment). An object of JSON may 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.small.read import Table, read_table
+from cranfield.formats.columns import plain_name
+from cranfield.formats.small.read import Form, Table, no_table, read_table
 
 # What the columns are called: the first of these that a row has is taken.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -23,6 +23,9 @@ WORDS: Mapping[str, Sequence[str]] = {
     "importance": ("vital", "okay"),
     "assignment": ("support", "partial_support", "not_support"),
 }
+
+
+_FORM = Form("the nuggets", tuple(NAMES), known=NAMES["query"])
 
 
 class Nugget(NamedTuple):
@@ -41,23 +44,25 @@ def nugget_rows(data: Any) -> list[Nugget]:
     Raises InputError for the first row that is wrong, DuplicateError for a nugget that comes twice
     for an answer.
     """
+    table = read_table(data, _FORM)
+    if not isinstance(table, Table):
+        raise no_table(_FORM, table.value)
     found: dict[tuple[str, str, str], Nugget] = {}
     importance: dict[tuple[str, str], str] = {}
-    table = _table(data)
-    names = [name.strip().lower() for name in table.names]
+    names = list(map(plain_name, table.names))
     for at, values in enumerate(table.rows()):
-        row = dict(zip(names, values, strict=True))
-        refused = partial(table.error, at)
-        for one in _nuggets(table, at, row):
+        for one in _nuggets(table, at, dict(zip(names, values, strict=True))):
             if one[:3] in found:
-                raise refused(
+                raise table.error(
+                    at,
                     f"the nugget {one.nugget!r:.80} stands twice for query {one.query!r}, "
                     f"answer {one.answer!r}",
                     kind=DuplicateError,
                 )
             known = importance.setdefault((one.query, one.nugget), one.importance)
             if one.importance != known:
-                raise refused(
+                raise table.error(
+                    at,
                     f"the nugget {one.nugget!r:.80} of query {one.query!r} is {one.importance} "
                     f"here, and {known} above",
                     "A nugget is as important to every answer of its query.",
@@ -70,17 +75,14 @@ def nugget_rows(data: Any) -> list[Nugget]:
 
 def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
     inner = row.get("nuggets")
-    if not isinstance(inner, list):
-        yield _nugget(table, at, row)
-        return
-    for one in inner:
+    for one in inner if isinstance(inner, list) else [{}]:
         if not isinstance(one, Mapping):
             raise table.error(at, f"expected a nugget as an object, got {one!r:.80}")
         yield _nugget(table, at, {**row, **one})
 
 
 def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
-    values: dict[str, Any] = {}
+    values = {}
     for column, names in NAMES.items():
         values[column] = next((row[name] for name in names if row.get(name) is not None), None)
         if values[column] is None:
@@ -90,24 +92,11 @@ def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
                 "A row has query, answer, nugget, importance and assignment, or what other tools "
                 f"call them: {', '.join(names)}.",
             )
-    fields: list[str] = []
-    for column, value in values.items():
-        allowed = WORDS.get(column)
-        word = value.strip().lower() if allowed and isinstance(value, str) else value
-        if allowed is None:
-            word = table.id_of(at, value)
-        elif word not in allowed:
+    for column, allowed in WORDS.items():
+        value = values[column]
+        values[column] = value.strip().lower() if isinstance(value, str) else value
+        if values[column] not in allowed:
             known = ", ".join(allowed)
             raise table.error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
-        fields.append(word)
-    return Nugget(*fields)
-
-
-def _table(data: Any) -> Table:
-    found = read_table(data, "the nuggets", tuple(NAMES))
-    if isinstance(found, Table):
-        return found
-    row = None if isinstance(data, Mapping) else found.as_row()
-    if row is None:
-        raise found.error(None, "expected nuggets as a file, a table or rows, got dict")
-    return row
+    ids = {column: table.id_of(at, values[column]) for column in ("query", "answer", "nugget")}
+    return Nugget(**{**values, **ids})

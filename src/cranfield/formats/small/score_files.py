@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
-from cranfield.formats.columns import plain_name
-from cranfield.formats.small.read import INDEX, Bare, Document, Origin, Table, number_of, read_table
+from cranfield.formats.small.read import Document, Form, Origin, Table, number_of, read_table
 from cranfield.formats.source import Source
 from cranfield.notes import Note
 
@@ -31,10 +30,13 @@ NAMES: Mapping[str, Sequence[str]] = {
 # What tools write in place of a query's id where the value is one over all queries.
 SUMMARIES = frozenset({"all", "ALL", "amean", "mean"})
 _TEXTS = ("runid", "relstring")  # a query's value is a text, even where it looks like a number
+GREATEST = 1e100  # beyond, squares would not be numbers any more
 _TRIED = 40  # names of each side, of which it is asked whether they are measures
-_BARE = Bare(
-    3,
-    "a measure, a query and a value,",
+_FORM = Form(
+    "the scores",
+    ("query_id", "measure", "value"),
+    known=NAMES["query"],
+    bare="a measure, a query and a value,",
     hint="A table of other columns begins with a line of their names, such as query_id.",
     quoted=",",
 )
@@ -66,15 +68,14 @@ class ScoreRows:
 
     def notes(self) -> list[Note]:
         """Return what was left out, in words."""
-        left_out = "values of {!r} left out: they are over all queries."
-        said = [
-            Note("over-all", "info", f"{n:,} {left_out.format(query)}", count=n)
-            for query, n in self.summaries.items()
-        ]
+        notes = []
+        for query, n in self.summaries.items():
+            text = f"{n:,} of {query!r} left out: the value over all queries."
+            notes.append(Note("over-all", "info", text, count=n))
         if self.texts:
             text = f"Left out, as they are no numbers: {', '.join(self.texts)}."
-            said.append(Note("texts", "info", text))
-        return said
+            notes.append(Note("texts", "info", text))
+        return notes
 
 
 def file_name_of(path: Any) -> str:
@@ -96,15 +97,25 @@ def score_rows(
 
     Raises InputError for what is no score, and DuplicateError for a score that comes twice.
     """
-    found = read_table(data, "the scores", ("query_id", "measure", "value"), _BARE, _is_header)
-    if isinstance(found, Document):
-        found = found.as_row(NAMES["query"]) or found
+    found = read_table(data, _FORM)
     if isinstance(found, Table):
-        rows = _named(found, layout) if found.names else _bare(found, is_measure)
+        rows = _bare(found, is_measure) if found.bare else _named(found, layout)
         return _gather(rows, found)
     if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
         return _gather(_document(found.value["runs"], found), found, frozenset())
-    return _gather(_nested(found.value, is_measure, layout, found), found)
+    return _gather(_nested(found, is_measure, layout), found)
+
+
+def system_rows(data: Mapping[Any, Any], name: str, is_measure: Callable[[str], bool]) -> ScoreRows:
+    """Return the scores of one system in a dict.
+
+    It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only of
+    known measures. Raises as `score_rows` does.
+    """
+    found = Document(name, data)
+    if any(isinstance(inner, Mapping) for inner in data.values()):
+        return _gather(_of_system(found, is_measure, None, measures_first=True), found)
+    return _gather(((None, None, None, *pair) for pair in found.leaves(1)), found)
 
 
 def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARIES) -> ScoreRows:
@@ -136,12 +147,16 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
                 problem = f"expected a number as {name} of query {query!r:.80}, got {value!r:.80}"
                 refused[name] = origin.error(at, problem)
         elif not math.isfinite(number):
+            if at is None:
+                raise no_score(origin.name, measure, query, value)
             raise origin.error(
                 at,
                 f"expected a finite number as {measure or 'the score'} of query {query!r:.80}, "
                 f"got {value!r:.80}",
                 "A query without a value has no row, or an empty cell: it is then missing.",
             )
+        elif query in scores and at is None:
+            raise origin.error(None, f"the query {query!r:.80} stands twice", kind=DuplicateError)
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
             raise origin.error(
@@ -159,8 +174,16 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
     if not found and summaries:
         raise origin.error(None, "holds values over all queries only", _OVER_ALL)
     if not found:
-        raise next(iter(refused.values()), origin.error(None, "holds no scores of queries"))
+        raise next(iter(refused.values()), origin.error(None, "holds no scores: there is no query"))
     return ScoreRows(found, dict(summaries), dict(texts), missing)
+
+
+def no_score(system: str, measure: Measure, query: str, value: object) -> InputError:
+    """Return the error of a value that is no score."""
+    return InputError(
+        f"{system}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
+        f"at most {GREATEST:g}"
+    )
 
 
 def _is_empty(value: Any) -> bool:
@@ -170,62 +193,37 @@ def _is_empty(value: Any) -> bool:
 # ---- rows with names --------------------------------------------------------------------------
 
 
-def _roles(names: Sequence[str]) -> dict[str, int]:
-    """Return {role: the number of the column that has it}."""
-    plain = [plain_name(name) for name in names]
-    found = {}
-    for role, known in NAMES.items():
-        name = next((name for name in known if name in plain), None)
-        if name is not None:
-            found[role] = plain.index(name)
-    index = next((i for i, name in enumerate(names) if name in INDEX), None)
-    if "query" not in found and index is not None:
-        found["query"] = index
-    return found
-
-
-def _is_header(fields: Sequence[str]) -> bool:
-    """Tell whether a first line holds names: of a column of queries, and no number."""
-    known = "query" in _roles(fields) and len(fields) > 1
-    return known and all(number_of(field) is None for field in fields)
-
-
 def _named(table: Table, layout: Layout) -> Iterator[_Score]:
-    roles = _roles(table.names)
-    if "query" not in roles and table.n_rows:
-        raise table.no_queries(0, NAMES["query"])
+    found = {role: table.place(names) for role, names in NAMES.items()}
+    found["query"] = table.queries(NAMES["query"])
+    roles = {role: place for role, place in found.items() if place is not None}
     wide: list[tuple[int, str]] = []  # the columns of values
     if not {"measure", "value"} <= roles.keys():
         roles.pop("value", None)
         roles.pop("system" if layout == "systems" else "measure", None)
-        taken = set(roles.values())
-        named = ((i, name) for i, name in enumerate(table.names) if name not in INDEX)
-        wide = [(i, name.strip()) for i, name in named if i not in taken]
+        wide = table.others(roles.values())
         if not wide and table.n_rows:
             raise table.error(0, "has no column of values beside the queries")
     nothing = [None] * table.n_rows
-    query, system, measure, value = (
+    columns = (
         table.columns[roles[role]] if role in roles else nothing
-        for role in ("query", "system", "measure", "value")
+        for role in ("system", "measure", "query", "value")
     )
-    for at in range(table.n_rows):
-        if query[at] is None:
-            raise table.no_queries(at, NAMES["query"])
-        of_system = system[at]
-        if "system" in roles and (type(of_system) is not str or not of_system):
-            of_system = table.id_of(at, of_system)
-        of_measure = None if measure[at] is None else str(measure[at]).strip()
-        if "measure" in roles and not of_measure:
-            raise _lacking(table, at, "measure", query[at])
+    for at, (system, measure, query, value) in enumerate(zip(*columns, strict=True)):
+        if "system" in roles and (type(system) is not str or not system):
+            system = table.id_of(at, system)
+        measure = None if measure is None else str(measure).strip()
+        if "measure" in roles and not measure:
+            raise _lacking(table, at, "measure", query)
         for i, name in wide:
             if layout == "systems":
-                yield at, name, of_measure, query[at], table.columns[i][at]
+                yield at, name, measure, query, table.columns[i][at]
             else:
-                yield at, of_system, name, query[at], table.columns[i][at]
+                yield at, system, name, query, table.columns[i][at]
         if not wide:
-            if _is_empty(value[at]):
-                raise _lacking(table, at, "value", query[at])
-            yield at, of_system, of_measure, query[at], value[at]
+            if _is_empty(value):
+                raise _lacking(table, at, "value", query)
+            yield at, system, measure, query, value
 
 
 def _lacking(table: Table, at: int, what: str, query: Any) -> InputError:
@@ -281,51 +279,41 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
                 "a run has no 'queries'",
                 "Have each query's values saved: `cranfield evaluate --per-query --format json`.",
             )
-        for query, values in _dicts(queries, origin):
-            for measure, value in values.items():
-                yield None, origin.id_of(None, run.get("run")), str(measure), query, value
+        system = origin.id_of(None, run.get("run"))
+        for query, measure, value in Document(origin.name, queries).leaves(2):
+            yield None, system, str(measure), query, value
 
 
-def _nested(
-    data: Mapping[Any, Any],
+def _nested(found: Document, is_measure: Callable[[str], bool], layout: Layout) -> Iterator[_Score]:
+    if any(isinstance(value, Mapping) for *_, value in found.leaves(2)):
+        for name, inner in found.value.items():
+            system = found.id_of(None, name)
+            yield from _of_system(Document(found.name, inner), is_measure, system)
+    elif layout == "systems":
+        for name, query, value in found.leaves(2):
+            yield None, found.id_of(None, name), None, query, value
+    else:
+        yield from _of_system(found, is_measure, None)
+
+
+def _of_system(
+    found: Document,
     is_measure: Callable[[str], bool],
-    layout: Layout,
-    origin: Origin,
-    system: System = None,
+    system: System,
+    measures_first: bool | None = None,
 ) -> Iterator[_Score]:
-    deeper = any(
-        isinstance(v, Mapping) for _, inner in _dicts(data, origin) for v in inner.values()
-    )
-    if deeper and system is None:
-        for name, inner in data.items():
-            own = origin.id_of(None, name)
-            yield from _nested(inner, is_measure, "measures", origin, own)
-        return
-    if layout == "systems":
-        for system, values in _dicts(data, origin):
-            name = origin.id_of(None, system)
-            for query, value in values.items():
-                yield None, name, None, query, value
-        return
-    first: Mapping[Any, Any] = next((inner for _, inner in _dicts(data, origin)), {})
-    measures_first = _is_first(list(map(str, data)), list(map(str, first)), is_measure)
+    """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
+    leaves = list(found.leaves(2))
+    sides = [list({str(leaf[i]): None for leaf in leaves}) for i in (0, 1)]
+    known = _is_first(*sides, is_measure)
+    measures_first = measures_first if known is None else known
     if measures_first is None:
-        raise origin.error(
+        raise found.error(
             None,
             "which names are measures: the outer ones, or the inner ones?",
             "Neither are known measures. Of {system: {query: value}}, say layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
-    for outer, values in _dicts(data, origin):
-        for inner, value in values.items():
-            if measures_first:
-                yield None, system, str(outer), inner, value
-            else:
-                yield None, system, str(inner), outer, value
-
-
-def _dicts(data: Mapping[Any, Any], origin: Origin) -> Iterator[tuple[Any, Mapping[Any, Any]]]:
-    for name, inner in data.items():
-        if not isinstance(inner, Mapping):
-            raise origin.error(None, f"expected a dict for {name!r:.80}, got {inner!r:.80}")
-        yield name, inner
+    for outer, inner, value in leaves:
+        measure, query = (outer, inner) if measures_first else (inner, outer)
+        yield None, system, str(measure), query, value

@@ -3,10 +3,10 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import Bare, number_of, text_of, text_table
+from cranfield.formats.small.read import number_of, spaced, text_of, text_table
 from cranfield.formats.source import Source
 
-_LINE = Bare(4, "4 columns: query_id measure mean standard_deviation;", separators="")
+_FORM = spaced("the z-scores", "query_id", "measure", "mean", "standard_deviation")
 
 
 def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
@@ -14,14 +14,14 @@ def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
 
     Raises InputError for the first line that is wrong, DuplicateError for one that comes twice.
     """
-    table = text_table(source.name, text_of(source), _LINE)
+    table = text_table(source.name, text_of(source), _FORM)
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for row, (query, measure, *numbers) in enumerate(table.rows()):
         mean, deviation = (math.nan if n is None else n for n in map(number_of, numbers))
         if not (math.isfinite(mean) and 0 <= deviation < math.inf):
             raise table.error(row, "expected a mean and a standard deviation in columns 3 and 4")
         if (query, measure) in found:
-            problem = f"the measure {measure!r} stands twice for query {query!r}"
+            problem = f"the measure {measure!r} is there twice for query {query!r}"
             raise table.error(row, problem, kind=DuplicateError)
         found[query, measure] = mean, deviation
     if not found:
