@@ -10,7 +10,7 @@ Everything here is imported when it is first used. Every measure is an attribute
 
 from typing import TYPE_CHECKING, Any
 
-from cranfield.version import __version__
+from cranfield.version import __version__ as __version__
 
 # Where each public name is at home.
 _HOME = {
@@ -81,129 +81,77 @@ _HOME = {
     "weighted_tau": "orderings.coefficients",
 }
 
-__all__ = [
-    "RBO",
-    "Agreement",
-    "Check",
-    "Comparison",
-    "Correlation",
-    "CranfieldError",
-    "CranfieldWarning",
-    "Cutoff",
-    "Difference",
-    "DiscriminativePower",
-    "Explanation",
-    "Gate",
-    "Graded",
-    "InputError",
-    "JointBounds",
-    "Kendall",
-    "LibraryError",
-    "MeanExplanation",
-    "Measure",
-    "MeasureError",
-    "Names",
-    "Note",
-    "NuggetScores",
-    "OptionError",
-    "OrderingPair",
-    "Parameter",
-    "Qrels",
-    "Ranked",
-    "RecallPoint",
-    "Rel",
-    "Run",
-    "RunRBO",
-    "Scores",
-    "SwapRate",
-    "Systems",
-    "Traits",
-    "Verdict",
-    "__version__",
-    "agreement",
-    "check",
-    "compare",
-    "correlate",
-    "definitions",
-    "detectable",
-    "discriminative_power",
-    "evaluate",
-    "explain",
-    "gate",
-    "grades",
-    "joint_bounds",
-    "kendall",
-    "measure",
-    "nugget_recall",
-    "parse",
-    "parse_all",
-    "power",
-    "queries_needed",
-    "ratio",
-    "rbo",
-    "read_qrels",
-    "read_run",
-    "swap_rate",
-    "tau_ap",
-    "tau_ap_a",
-    "tau_ap_b",
-    "weighted_tau",
-]
-
-if TYPE_CHECKING:
-    from cranfield.arrays.ranked import Ranked, ratio
-    from cranfield.assessors.agreement import Agreement
-    from cranfield.assessors.assess import agreement
-    from cranfield.comparison.compare import compare
-    from cranfield.comparison.comparison import Comparison
-    from cranfield.comparison.gate import gate
-    from cranfield.comparison.power import detectable, power, queries_needed
-    from cranfield.comparison.verdict import Gate, Verdict
-    from cranfield.data.lists import Graded, grades
-    from cranfield.data.qrels import Qrels, read_qrels
-    from cranfield.data.run import Run, read_run
-    from cranfield.errors import (
-        CranfieldError,
-        CranfieldWarning,
-        InputError,
-        LibraryError,
-        MeasureError,
-        OptionError,
-    )
-    from cranfield.explanation.difference import Difference
-    from cranfield.explanation.explain import explain
-    from cranfield.explanation.mean import MeanExplanation
-    from cranfield.explanation.query import Explanation
-    from cranfield.measures import Measure, definitions, measure, parse, parse_all
-    from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel
-    from cranfield.measures.registry import Names, Traits
-    from cranfield.notes import Note
-    from cranfield.orderings.coefficients import (
-        Kendall,
-        kendall,
-        tau_ap,
-        tau_ap_a,
-        tau_ap_b,
-        weighted_tau,
-    )
-    from cranfield.orderings.correlate import correlate
-    from cranfield.orderings.discrimination import (
-        DiscriminativePower,
-        SwapRate,
-        discriminative_power,
-        swap_rate,
-    )
-    from cranfield.orderings.pairs import Correlation, OrderingPair
-    from cranfield.orderings.rbo import RBO, RunRBO, rbo
-    from cranfield.scoring.check import Check, check
-    from cranfield.scoring.evaluate import evaluate
-    from cranfield.scoring.joint_bounds import JointBounds, joint_bounds
-    from cranfield.scoring.nuggets import NuggetScores, nugget_recall
-    from cranfield.scoring.scores import Scores, Systems
+if TYPE_CHECKING:  # "as" says to type checkers that a name is public
+    from cranfield.arrays.ranked import Ranked as Ranked
+    from cranfield.arrays.ranked import ratio as ratio
+    from cranfield.assessors.agreement import Agreement as Agreement
+    from cranfield.assessors.assess import agreement as agreement
+    from cranfield.comparison.compare import compare as compare
+    from cranfield.comparison.comparison import Comparison as Comparison
+    from cranfield.comparison.gate import gate as gate
+    from cranfield.comparison.power import detectable as detectable
+    from cranfield.comparison.power import power as power
+    from cranfield.comparison.power import queries_needed as queries_needed
+    from cranfield.comparison.verdict import Gate as Gate
+    from cranfield.comparison.verdict import Verdict as Verdict
+    from cranfield.data.lists import Graded as Graded
+    from cranfield.data.lists import grades as grades
+    from cranfield.data.qrels import Qrels as Qrels
+    from cranfield.data.qrels import read_qrels as read_qrels
+    from cranfield.data.run import Run as Run
+    from cranfield.data.run import read_run as read_run
+    from cranfield.errors import CranfieldError as CranfieldError
+    from cranfield.errors import CranfieldWarning as CranfieldWarning
+    from cranfield.errors import InputError as InputError
+    from cranfield.errors import LibraryError as LibraryError
+    from cranfield.errors import MeasureError as MeasureError
+    from cranfield.errors import OptionError as OptionError
+    from cranfield.explanation.difference import Difference as Difference
+    from cranfield.explanation.explain import explain as explain
+    from cranfield.explanation.mean import MeanExplanation as MeanExplanation
+    from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.measures import Measure as Measure
+    from cranfield.measures import definitions as definitions
+    from cranfield.measures import measure as measure
+    from cranfield.measures import parse as parse
+    from cranfield.measures import parse_all as parse_all
+    from cranfield.measures.parameters import Cutoff as Cutoff
+    from cranfield.measures.parameters import Parameter as Parameter
+    from cranfield.measures.parameters import RecallPoint as RecallPoint
+    from cranfield.measures.parameters import Rel as Rel
+    from cranfield.measures.registry import Names as Names
+    from cranfield.measures.registry import Traits as Traits
+    from cranfield.notes import Note as Note
+    from cranfield.orderings.coefficients import Kendall as Kendall
+    from cranfield.orderings.coefficients import kendall as kendall
+    from cranfield.orderings.coefficients import tau_ap as tau_ap
+    from cranfield.orderings.coefficients import tau_ap_a as tau_ap_a
+    from cranfield.orderings.coefficients import tau_ap_b as tau_ap_b
+    from cranfield.orderings.coefficients import weighted_tau as weighted_tau
+    from cranfield.orderings.correlate import correlate as correlate
+    from cranfield.orderings.discrimination import DiscriminativePower as DiscriminativePower
+    from cranfield.orderings.discrimination import SwapRate as SwapRate
+    from cranfield.orderings.discrimination import discriminative_power as discriminative_power
+    from cranfield.orderings.discrimination import swap_rate as swap_rate
+    from cranfield.orderings.pairs import Correlation as Correlation
+    from cranfield.orderings.pairs import OrderingPair as OrderingPair
+    from cranfield.orderings.rbo import RBO as RBO
+    from cranfield.orderings.rbo import RunRBO as RunRBO
+    from cranfield.orderings.rbo import rbo as rbo
+    from cranfield.scoring.check import Check as Check
+    from cranfield.scoring.check import check as check
+    from cranfield.scoring.evaluate import evaluate as evaluate
+    from cranfield.scoring.joint_bounds import JointBounds as JointBounds
+    from cranfield.scoring.joint_bounds import joint_bounds as joint_bounds
+    from cranfield.scoring.nuggets import NuggetScores as NuggetScores
+    from cranfield.scoring.nuggets import nugget_recall as nugget_recall
+    from cranfield.scoring.scores import Scores as Scores
+    from cranfield.scoring.scores import Systems as Systems
 
     def __getattr__(name: str) -> Measure: ...
 
 else:
+    __all__ = sorted(["__version__", *_HOME])
 
     def __getattr__(name: str) -> Any:
         """Return a public name, or the measure of that name."""

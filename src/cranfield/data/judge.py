@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
 from cranfield.data.judged import Judged, Parts, tie_begins
 from cranfield.data.judging import Judging, Ties
-from cranfield.data.match import Match, matches
+from cranfield.data.match import Match, matches, stacked
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import together
 from cranfield.data.run import Run
@@ -52,26 +52,16 @@ class Counts:
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""
         said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
-        for code, count, text in (
-            (
-                "without-results",
-                self.without_results,
-                "without results: counted as retrieving nothing.",
-            ),
-            (
-                "without-relevant",
-                self.without_relevant,
-                "without a relevant document (no grade of 1 or more).",
-            ),
-            (
-                "without-judgments",
-                self.without_judgments,
-                "of the run left out: not in the qrels.",
-            ),
-            ("without-run", self.without_run, "of the qrels left out: not in the run."),
+        for name, text in (
+            ("without_results", "without results: counted as retrieving nothing."),
+            ("without_relevant", "without a relevant document (no grade of 1 or more)."),
+            ("without_judgments", "of the run left out: not in the qrels."),
+            ("without_run", "of the qrels left out: not in the run."),
         ):
+            count = getattr(self, name)
             if count:
-                said.append(Note(code, "info", f"{queries_of(count)} {text}", count))
+                text = f"{queries_of(count)} {text}"
+                said.append(Note(name.replace("_", "-"), "info", text, count))
         return said
 
 
@@ -190,7 +180,7 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
 
 def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, Ranked]:
     """Return the hits as rows of the qrels, their ranks, and both in order of query and rank."""
-    row, rank = match.joined("row"), match.joined("rank")
+    row, rank = stacked(match.row), match.joined("rank")
     query, ties = qrels.query[row], judging.ties
     if not judging.ties_by_id:
         first, size = match.joined("tie_first"), match.joined("tie_size")
@@ -283,7 +273,14 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     qrels, run, match = met.qrels, met.run, met.match
     if _ranked_by(met) == "score":
-        yield from _of_scores(qrels, run, match, met.judging)
+        n_several = int(np.count_nonzero(match.n_retrieved > 1))
+        rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+        if met.judging.ties_by_id and mostly(match.n_level, n_several) and not rarely:
+            yield level_scores(match.n_level, n_several)
+        if run.nested is not None:
+            yield from _ranks_in(run.nested, qrels)
+        elif match.n_unsorted:
+            yield from _against(run)
     if not any(map(len, match.row)) and np.count_nonzero(match.n_retrieved):
         whole = met.whole and not qrels.notes
         yield nothing_judged(affix_of(qrels, run), whole=whole)
@@ -292,17 +289,6 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
 def _ranked_by(met: Meeting) -> Order:
     order = met.judging.order
     return order if met.run.nested is not None else met.run.ranked_by(order)
-
-
-def _of_scores(qrels: Qrels, run: Run, match: Match, judging: Judging) -> Iterator[Note]:
-    n_several = int(np.count_nonzero(match.n_retrieved > 1))
-    rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-    if judging.ties_by_id and mostly(match.n_level, n_several) and not rarely:
-        yield level_scores(match.n_level, n_several)
-    if run.nested is not None:
-        yield from _ranks_in(run.nested, qrels)
-    elif match.n_unsorted:
-        yield from _against(run)
 
 
 def _notes(met: Meeting) -> Iterator[Note]:

@@ -107,7 +107,7 @@ def grades(
             )
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", one) for code, one in said)
-    return Graded(qrels.replaced(form=form, notes=notes, top_grade=top), run)
+    return Graded(qrels.replaced(form=form, notes=notes, top_of_all=top), run)
 
 
 def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Match: which rows of a run are judged, and at which ranks; of blocks, and of dicts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import compress, groupby, repeat
 from operator import itemgetter
 from typing import Any
@@ -19,7 +18,6 @@ from cranfield.data.order import (
     Placed,
     grouped,
     placed,
-    ranks,
     single,
     sorting_scores,
     tie_order,
@@ -41,9 +39,7 @@ class Match:
     in_run: Bools  # (n_queries of the qrels,)
     unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
     row: list[Ints] = field(default_factory=list)
-    rank: list[Ints] = field(default_factory=list)
-    tie_first: list[Ints] = field(default_factory=list)  # as Placed has it, if the ties need it
-    tie_size: list[Ints] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)  # of these rows
     n_tied: int = 0
     n_level: int = 0  # of the queries of several documents: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
@@ -67,7 +63,7 @@ class Match:
         self.in_run[part.queries] = True
         self.n_retrieved[part.queries] = part.n_retrieved
         self.row.append(part.row)
-        self.places(part.placed)
+        self.placed.append(part.placed)
         self.n_tied += part.placed.n_tied
         self.n_level += part.placed.n_level
         self.n_unsorted += part.placed.n_unsorted
@@ -89,16 +85,13 @@ class Match:
         return cost
 
     def joined(self, name: str) -> Ints:
-        """Return a column of all hits: `row`, `rank`, `tie_first` or `tie_size`."""
-        parts: list[Ints] = getattr(self, name)
-        return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int64)])
+        """Return a column of all hits: `rank`, `tie_first` or `tie_size`."""
+        return stacked([getattr(placed, name) for placed in self.placed])
 
-    def places(self, placed: Placed) -> None:
-        """Take the ranks of some hits."""
-        self.rank.append(placed.rank)
-        if placed.tie_first is not None and placed.tie_size is not None:
-            self.tie_first.append(placed.tie_first)
-            self.tie_size.append(placed.tie_size)
+
+def stacked(columns: Sequence[Ints]) -> Ints:
+    """Return one column of several, or of none."""
+    return columns[0] if len(columns) == 1 else np.concatenate([*columns, np.zeros(0, np.int64)])
 
 
 # ---- runs in blocks -------------------------------------------------------------------------
@@ -109,38 +102,40 @@ def matches(
 ) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
     if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
-        for run in runs:
-            yield _match_dicts(qrels, run, judging)
+        yield from (_match_dicts(qrels, run, judging) for run in runs)
         return
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
-    def tasks() -> Iterator[tuple[int, Callable[[], Match | _BlockMatch]]]:
+    def tasks() -> Iterator[tuple[int, Load]]:
         for i, run in enumerate(runs):
-            if run.nested is not None:
-                yield i, partial(_match_dicts, qrels, run, judging)
-                continue
-            for load in run.blocks(judging.order, progress, costs=costs):
-                if i in apart:
-                    break
-                yield i, partial(_matched_block, qrels, judging, run.errors, load)
+            if run.nested is None:
+                for load in run.blocks(judging.order, progress, costs=costs):
+                    if i in apart:
+                        break
+                    yield i, load
 
-    done = groupby(in_threads(lambda task: (task[0], task[1]()), tasks()), key=itemgetter(0))
-    ready = next(done, None)
+    def matched(task: tuple[int, Load]) -> tuple[int, _BlockMatch]:
+        i, load = task
+        return i, _matched_block(qrels, judging, runs[i].errors, load)
+
+    done = groupby(in_threads(matched, tasks()), key=itemgetter(0))
+    ready = None
     for i, run in enumerate(runs):
-        match = Match.none(qrels)
+        if run.nested is not None:
+            yield _match_dicts(qrels, run, judging)
+            continue
+        match, ready = Match.none(qrels), ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if isinstance(part, Match):
-                    match = part
-                elif i not in apart and not match.takes(part):
+                if i not in apart and not match.takes(part):
                     apart.add(i)
-            ready = next(done, None)
+            ready = None
         if i in apart:
-            ranked = partial(_matched_block, qrels, judging, run.errors)
             match = Match.none(qrels)
             match.regrouped = True
-            for whole in in_threads(ranked, regrouped(run.blocks(judging.order, costs=costs))):
-                match.takes(whole)
+            whole = ((i, load) for load in regrouped(run.blocks(judging.order, costs=costs)))
+            for _, part in in_threads(matched, whole):
+                match.takes(part)
         yield match
 
 
@@ -191,7 +186,7 @@ def _costs(
             int(wrong[0]), f"expected a cost from {_LEAST_COST:g} to {_MOST_COST:g}, got {value!r}"
         )
     rows = np.flatnonzero(code[block.group] >= 0)
-    return cost[rows[np.lexsort((ranks(block, by, rows, judging), block.group[rows]))]]
+    return cost[rows[np.lexsort((placed(block, by, rows, judging).rank, block.group[rows]))]]
 
 
 _LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divided by
@@ -228,8 +223,7 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         rows, left = _looked_up(block, code, qrels, rows, left)
         rows_found.append(rows)
         judgments_found.append(left)
-    none = np.zeros(0, np.int64)
-    return np.concatenate([*rows_found, none]), np.concatenate([*judgments_found, none])
+    return stacked(rows_found), stacked(judgments_found)
 
 
 _MOST_STEPS = 8  # so many different documents hardly ever have one key
@@ -304,11 +298,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
             every = single(every, wide) if is_single else every
             above = above + _tied_above(ranking, every, values, hits, found, judging)
         match.row.append(rows + starts[code])
-        if by_id:
-            match.rank.append(above + 1)
-        else:
+        at = Placed(above + 1)
+        if not by_id:
             size = len(values) - beyond - values.searchsorted(found, "left")
-            match.places(Placed(above + 1, 0, tie_first=beyond + 1, tie_size=size))
+            at = Placed(above + 1, tie_first=beyond + 1, tie_size=size)
+        match.placed.append(at)
     if np.count_nonzero(match.in_run) < len(nested):
         match.unknown.update(nested.keys() - set(qrels.query_ids))
     return match

@@ -5,20 +5,18 @@ Score descending, compared as doubles; equal scores by document id, descending, 
 places a group of equal scores takes up.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, Words, decode, keyed
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.judging import Judging
-from cranfield.errors import DuplicateError
-from cranfield.formats.block import (
-    Block,
-    Errors,
-    Faults,
-)
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.block import Block, Errors, Faults
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,11 @@ def grouped(block: Block, errors: Errors = "strict") -> Grouped:
         suspect = np.flatnonzero(np.isin(keys, repeated, kind="sort"))
         twice = _duplicates(block, group, suspect)
         if twice:
-            return grouped(_without(block, twice, errors))
+            doc, query = decode(block.doc[twice[0]]), decode(block.query[twice[0]])
+            problem = f"the document {doc!r} stands twice for query {query!r}"
+            hint = "Remove one of the two; cranfield does not guess which one is meant."
+            error = partial(block.error, twice[0], problem, hint, DuplicateError)
+            return grouped(without(block, twice, errors, "duplicate", error))
     return Grouped(block, starts, group, block.query.take(starts[:-1]).to_list(), keys)
 
 
@@ -63,29 +65,20 @@ def _duplicates(block: Block, group: Ints, rows: Ints) -> list[int]:
     return twice
 
 
-def _without(block: Block, twice: list[int], errors: Errors) -> Block:
-    """Return the block without some rows, whose documents stood above."""
+def without(
+    block: Block,
+    rows: Ints | list[int],
+    errors: Errors,
+    kind: str,
+    error: Callable[[], InputError],
+) -> Block:
+    """Return the block without rows that have a fault; raise it unless errors="skip"."""
     faults = Faults(errors)
-    row = twice[0]
-    problem = (
-        f"the document {decode(block.doc[row])!r} stands twice for query "
-        f"{decode(block.query[row])!r}"
-    )
-    hint = "Remove one of the two; cranfield does not guess which one is meant."
-    faults.add("duplicate", partial(block.error, row, problem, hint, DuplicateError), len(twice))
+    faults.add(kind, error, len(rows))
     keep = np.ones(len(block), np.bool_)
-    keep[twice] = False
+    keep[rows] = False
     rest = block.take(np.flatnonzero(keep))
     return replace(rest, left_out=block.left_out + faults.left_out, empty=block.empty)
-
-
-# ---- queries whose rows stand apart ---------------------------------------------------------
-
-
-# ---- threads --------------------------------------------------------------------------------
-
-
-# ---- order ----------------------------------------------------------------------------------
 
 
 def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
@@ -102,28 +95,22 @@ def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
     return block.value.astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """Where some rows stand in their groups, and how many rows share their score."""
+class Placed(NamedTuple):
+    """Which ranks some rows have in their groups, and how many rows share their score."""
 
     rank: Ints  # (rows,)
-    n_tied: int  # of all rows of the groups asked for
+    n_tied: int = 0  # of all rows of the groups asked for
     n_level: int = 0  # of these groups, of several rows: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
     tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
     tie_size: Ints | None = None  # (rows,) how many documents have that score
 
 
-def ranks(block: Grouped, scores: Floats | None, rows: Ints, judging: Judging = Judging()) -> Ints:
-    """Return the rank of `rows` in their groups: score falling, then document id by the rule."""
-    return placed(block, scores, rows, judging).rank
-
-
 def placed(
     block: Grouped,
     scores: Floats | None,
     rows: Ints,
-    judging: Judging,
+    judging: Judging = Judging(),
     asked: Bools | None = None,
 ) -> Placed:
     """Rank `rows` in their groups: score falling, then document id, ascending or descending.
@@ -166,12 +153,12 @@ def placed(
     if judging.ties_by_id:
         return found
     if in_order is None:
-        return replace(found, tie_first=rank, tie_size=np.ones_like(rank))
+        return found._replace(tie_first=rank, tie_size=np.ones_like(rank))
     new = np.append(True, in_order[1:] != in_order[:-1])[: len(in_order)]
     new[block.starts[:-1]] = True
     firsts = np.append(np.flatnonzero(new), len(new))
     tie = (np.cumsum(new) - 1)[position]
-    return replace(found, tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
+    return found._replace(tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
 
 
 def _in_pairs(upper: Ints) -> int:

@@ -10,7 +10,7 @@ stands above the other), and fulfilled if the better document stands above.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -138,29 +138,20 @@ def preferences(n_queries: int, judgments: Levels, rank: Ints) -> Preferences:
     Documents of a negative level are not judged. Raises Contradiction if a group's subgroups
     contradict each other.
     """
-    by_group = [order.sheet() for query in _queries(n_queries, judgments, rank) for order in query]
+    orders = [order for query in _queries(n_queries, judgments, rank) for order in query]
+    numbers = np.array([order.documents() for order in orders]).reshape(-1, 5).T[:, :, None]
 
     def counted(rows: Iterable[list[float]]) -> Counted:
         return Counted(np.array(list(rows)).reshape(-1, 5))
 
-    def column(numbers: Iterable[int]) -> Ints:
-        return np.array(list(numbers))[:, None]
-
-    def pairs() -> Counted:
-        return counted(map(_pairs, _queries(n_queries, judgments, rank)))
-
     return Preferences(
         n_queries,
         judgments.query,
-        counted=counted(sheet.counted for sheet in by_group),
-        fewer=counted(sheet.fewer for sheet in by_group),
-        fewer_retrieved=counted(sheet.fewer_retrieved for sheet in by_group),
-        count_pairs=pairs,
-        n_relevant=column(sheet.n_relevant for sheet in by_group),
-        n_relevant_retrieved=column(sheet.n_relevant_retrieved for sheet in by_group),
-        n_nonrelevant=column(sheet.n_nonrelevant for sheet in by_group),
-        n_nonrelevant_retrieved=column(sheet.n_nonrelevant_retrieved for sheet in by_group),
-        is_ordered=column(sheet.is_ordered for sheet in by_group),
+        counted(order.all_counted for order in orders),
+        counted(order.counted(order.first_nonrelevant()) for order in orders),
+        counted(order.counted(order.first_nonrelevant_retrieved()) for order in orders),
+        lambda: counted(map(_pairs, _queries(n_queries, judgments, rank))),
+        *numbers,
     )
 
 
@@ -207,19 +198,6 @@ class _CircleError(Exception):
     """A document that is preferred to itself, or has level 0 and another; by its position."""
 
 
-class _Sheet(NamedTuple):
-    """One group's row of Preferences; counts in the order of Counted's columns."""
-
-    counted: list[float]
-    fewer: list[float]
-    fewer_retrieved: list[float]
-    n_relevant: int
-    n_relevant_retrieved: int
-    n_nonrelevant: int
-    n_nonrelevant_retrieved: int
-    is_ordered: int
-
-
 class _Order:
     """What one group prefers, over its own documents from the highest position down."""
 
@@ -234,9 +212,10 @@ class _Order:
         self.n_retrieved_of_query = n_retrieved
         self.level = np.zeros(len(self.positions))
         self.level[doc] = level
+        self.relevant = self.level > 0
         self._partial: Bools | None = None
         if len(subgroup) and (subgroup != subgroup[0]).any():
-            contradicted = np.flatnonzero((self.level[doc] > 0) != (level > 0))
+            contradicted = np.flatnonzero(self.relevant[doc] != (level > 0))
             if len(contradicted):
                 raise _CircleError(position[contradicted[0]])
             self._partial = _closed(doc, subgroup, level, len(self.positions))
@@ -252,31 +231,38 @@ class _Order:
         better: Bools = self.level[rows][:, None] > self.level[columns]
         return better
 
-    def sheet(self) -> _Sheet:
-        """Count the group's preferences and documents."""
-        relevant = self.level > 0
-        n, found = len(relevant), self.n_retrieved
-        n_relevant, n_found = int(relevant.sum()), int(relevant[:found].sum())
-        nonrelevant_so_far = np.cumsum(~relevant)
-        first = np.flatnonzero(relevant | (nonrelevant_so_far <= n_relevant))
-        # trec_eval: of the relevant documents retrieved, but for subgroups, of all of them.
-        limit = n_found if self._partial is None else n_relevant
-        first_found = np.flatnonzero((relevant | (nonrelevant_so_far <= limit))[:found])
-        every = self.counted()
-        return _Sheet(
-            counted=every,
-            fewer=every if len(first) == n else self.counted(first),
-            fewer_retrieved=self.counted(first_found),
-            n_relevant=n_relevant,
-            n_relevant_retrieved=n_found,
-            n_nonrelevant=n - n_relevant,
-            n_nonrelevant_retrieved=found - n_found,
-            is_ordered=int(self._partial is None),
-        )
+    def documents(self) -> tuple[int, int, int, int, int]:
+        """Count the documents, as the last columns of Preferences have them."""
+        n, found = len(self.relevant), self.n_retrieved
+        n_relevant, n_found = int(self.relevant.sum()), int(self.relevant[:found].sum())
+        ordered = int(self._partial is None)
+        return n_relevant, n_found, n - n_relevant, found - n_found, ordered
 
-    def counted(self, docs: Ints | None = None) -> list[float]:
-        """Count the preferences among some documents, or all, in the order of Counted's columns."""
-        docs = np.arange(len(self.level)) if docs is None else docs
+    def first_nonrelevant(self) -> Ints:
+        """Return the relevant documents, and as many others, the first ones."""
+        return self._first(int(self.relevant.sum()))
+
+    def first_nonrelevant_retrieved(self) -> Ints:
+        """Return the relevant documents that are retrieved, and the first others of these."""
+        # trec_eval: as many as relevant documents retrieved, but for subgroups, as all of them.
+        among = self.n_retrieved if self._partial is None else None
+        docs = self._first(int(self.relevant[:among].sum()))
+        return docs[docs < self.n_retrieved]
+
+    def _first(self, n: int) -> Ints:
+        """Return the relevant documents, and the first n others."""
+        return np.flatnonzero(self.relevant | (np.cumsum(~self.relevant) <= n))
+
+    def counted(self, docs: Ints) -> list[float]:
+        """Count the preferences among some documents, in the order of Counted's columns."""
+        return self.all_counted if len(docs) == len(self.level) else self._counted(docs)
+
+    @cached_property
+    def all_counted(self) -> list[float]:
+        """Count the preferences among all documents likewise."""
+        return self._counted(np.arange(len(self.level)))
+
+    def _counted(self, docs: Ints) -> list[float]:
         n_retrieved = int(np.searchsorted(docs, self.n_retrieved))
         counts = np.zeros(5, np.int64)
         for begin in range(0, len(docs), _ROWS):
@@ -305,7 +291,7 @@ def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
         own = subgroup == number
         docs, levels = doc[own], level[own]
         better[np.ix_(docs, docs)] |= levels[:, None] > levels
-    # Warshall, JACM 1962. A subgroup by itself is closed: what is new goes by way of documents
+    # Warshall, JACM 1962. A subgroup alone is closed: what is new goes by way of documents
     # that stand in several. Eight documents to the byte.
     packed = np.packbits(better, axis=1)
     for middle in np.flatnonzero(np.bincount(doc, minlength=n) > 1).tolist():
@@ -320,7 +306,7 @@ def _pairs(orders: Sequence[_Order]) -> list[float]:
     Shares are added row by row, the retrieved pairs first, as trec_eval does.
     """
     if len(orders) == 1:  # a pair is a preference, and agreed with or not
-        return orders[0].counted()
+        return orders[0].all_counted
     n = max((int(order.positions[-1]) + 1 for order in orders if len(order.positions)), default=0)
     agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
     for order in orders:

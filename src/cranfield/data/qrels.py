@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, Union
 
 import numpy as np
@@ -16,12 +15,11 @@ from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.data.subtopics import most_first, novel_first
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role
+from cranfield.formats.block import Block, Errors, Progress
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.source import Path, Source, named
+from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property
-from cranfield.notes import Note
 
 QrelsLike = Union[
     "Qrels",
@@ -37,7 +35,7 @@ QrelsLike = Union[
 ]
 
 
-class Qrels:
+class Qrels(Judgments):
     """Relevance judgments: for each query, the judged documents and their grades.
 
     `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
@@ -58,34 +56,20 @@ class Qrels:
     Qrels(1 queries, 4 judgments in 2 groups)
     """
 
-    query_ids: list[str]  # in the order of their bytes
-    starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
-    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
-    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
-    columns: Mapping[Role, Any] = MappingProxyType({})
-    form = "dict of dicts"  # what the data were understood to be
-    sources: Sequence[Source] = ()  # the files that they were read from
-    is_text = False  # whether these are lines of text
-    left_out = LeftOut()  # by errors="skip"
-    notes: Sequence[Note] = ()  # what every result of them says
-    _levels: Levels | None = None  # judgments in groups
-
     def __init__(
         self,
         data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments",
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:
-        if not isinstance(data, Judgments):
+        if isinstance(data, Qrels) or not isinstance(data, Judgments):
             data = judgments_of(rows_of(data, What.QRELS, columns=columns, errors=errors), errors)
-        self._judgments = data
-        self._best: dict[tuple[float, int] | None, Ints] = {}  # rankings that were asked for
-        self.query_ids, self.starts, self.grade = data.query_ids, data.starts, data.grade
-        self.columns, self._levels = data.columns, data.levels
+        self.query_ids, self.starts, self.documents = data.query_ids, data.starts, data.documents
+        self.grade, self.columns, self.groups = data.grade, data.columns, data.groups
+        self.by_group, self.top_of_all = data.by_group, data.top_of_all
         self.form, self.sources, self.is_text = data.form, data.sources, data.is_text
         self.left_out, self.notes = data.left_out, data.notes
-        if data.top_grade is not None:
-            self.top_grade = data.top_grade
+        self._judgments = data
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; its hashes are other ones if it is in another process."""
@@ -115,8 +99,8 @@ class Qrels:
 
         if format is not None:
             one_of("format", format, names_of(What.QRELS))
-        if self._judgments.groups is not None:
-            write_groups(path, format, self._judgments.groups)
+        if self.groups is not None:
+            write_groups(path, format, self.groups)
             return
         form = format_to_write(path, format)
         if form.is_for_groups or form.qrels is None:
@@ -148,13 +132,13 @@ class Qrels:
     @property
     def in_groups(self) -> bool:
         """Whether the judgments come in groups, each of a mind of its own."""
-        return self._levels is not None
+        return self.by_group is not None
 
     @property
     def levels(self) -> Levels:
         """The judgments by group; plain ones are one group for each query."""
-        if self._levels is not None:
-            return self._levels
+        if self.by_group is not None:
+            return self.by_group
         n = len(self.grade)
         return Levels(
             np.arange(len(self.query_ids)),
@@ -167,23 +151,17 @@ class Qrels:
 
     def novel_first(self, alpha: float, rel: int) -> Ints:
         """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
-        return self._best_ranking((alpha, rel))
+        return self.ideal.once(
+            ("novel first", alpha, rel), lambda: novel_first(self.levels, self.query, alpha, rel)
+        )
 
     def most_first(self) -> Ints:
         """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
-        return self._best_ranking(None)
-
-    def _best_ranking(self, greedy: tuple[float, int] | None) -> Ints:
-        if greedy not in self._best:
-            levels, query = self.levels, self.query
-            self._best[greedy] = (
-                most_first(levels, query) if greedy is None else novel_first(levels, query, *greedy)
-            )
-        return self._best[greedy]
+        return self.ideal.once(("most first",), lambda: most_first(self.levels, self.query))
 
     def __repr__(self) -> str:
-        if self._levels is not None:
-            rows, groups = len(self._levels.row), len(self._levels.query)
+        if self.by_group is not None:
+            rows, groups = len(self.by_group.row), len(self.by_group.query)
             return (
                 f"Qrels({len(self.query_ids):,} queries, {rows:,} judgments in {groups:,} groups)"
             )
@@ -204,9 +182,8 @@ class Qrels:
 
         Judgments in groups are `{query_id: {group: [{doc_id: level}, ...]}}`.
         """
-        groups = self._judgments.groups
-        if groups is not None:
-            return {query: dict(groups.groups[query]) for query in self.query_ids}
+        if self.groups is not None:
+            return {query: dict(self.groups.groups[query]) for query in self.query_ids}
         return {
             query: dict(zip(docs, self.grade[begin:end].tolist(), strict=True))
             for query, docs, begin, end in zip(
@@ -217,21 +194,22 @@ class Qrels:
     @cached_property
     def top_grade(self) -> int:
         """The highest grade that any document of the collection has."""
-        return int(self.grade.max(initial=0))
+        stated = self.top_of_all
+        return int(self.grade.max(initial=0)) if stated is None else stated
 
     @cached_property
     def doc_lists(self) -> list[list[str]]:
         """Each query's judged documents, as they stand in the rows."""
-        if not isinstance(self._judgments.docs, Ids):
-            return self._judgments.docs
+        if not isinstance(self.documents, Ids):
+            return self.documents
         docs = [decode(doc) for doc in self.docs.to_list()]
         return [docs[b:e] for b, e in zip(self.starts, self.starts[1:], strict=False)]
 
     @cached_property
     def docs(self) -> Ids:
         """The judged documents, row by row."""
-        if isinstance(self._judgments.docs, Ids):
-            return self._judgments.docs
+        if isinstance(self.documents, Ids):
+            return self.documents
         return Ids.of_texts(list(chain.from_iterable(self.doc_lists)))
 
     @cached_property

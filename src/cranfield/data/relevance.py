@@ -11,11 +11,11 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
-from cranfield.data.order import grouped
+from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.data.regroup import together
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Errors, Faults, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
@@ -24,7 +24,7 @@ from cranfield.formats.values import grades_of
 from cranfield.notes import Note
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Judgments:
     """Judged documents in flat columns, query after query, and what is known of them.
 
@@ -33,37 +33,37 @@ class Judgments:
 
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
-    docs: Ids | list[list[str]]  # the documents, as they came: of each row, or each query's
+    documents: Ids | list[list[str]]  # as they came: of each row, or each query's
     grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: Groups | None = None  # judgments in groups, as they were given
-    levels: Levels | None = None  # and in columns
-    top_grade: int | None = None  # of the collection; None: that of these
+    by_group: Levels | None = None  # and in columns
+    top_of_all: int | None = None  # the highest grade of the collection; None: that of these
     form: str = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     notes: Sequence[Note] = ()  # what every result of them says
 
-    def of(self, codes: Sequence[int], top_grade: int) -> "Judgments":
+    def of(self, codes: Sequence[int], top: int) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
         ids = [self.query_ids[code] for code in codes]
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
-            return replace(some, top_grade=top_grade, left_out=self.left_out, notes=self.notes)
+            return replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
         lengths = np.diff(self.starts)[codes]
         starts = np.cumsum([0, *lengths.tolist()])
         rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][codes] - starts[:-1], lengths)
-        docs = self.docs.take(rows) if isinstance(self.docs, Ids) else [self.docs[c] for c in codes]
+        docs = self.documents
         return replace(
             self,
             query_ids=ids,
             starts=starts,
-            docs=docs,
+            documents=docs.take(rows) if isinstance(docs, Ids) else [docs[c] for c in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
-            top_grade=top_grade,
+            top_of_all=top,
         )
 
 
@@ -141,7 +141,7 @@ def _from_groups(groups: Groups) -> Judgments:
         lists,
         np.array(grades, np.int64),
         groups=groups,
-        levels=Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares),
+        by_group=Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares),
         form=groups.form,
         sources=groups.sources,
         is_text=groups.is_text,
@@ -233,7 +233,4 @@ def _with_chances(block: Block, errors: Errors) -> Block:
         return block
     row = int(wrong[0])
     problem = f"expected a probability above 0, up to 1, got {chance[row].item()!r}"
-    faults = Faults(errors)
-    faults.add("number", partial(block.error, row, problem), len(wrong))
-    left_out = block.left_out + faults.left_out
-    return replace(block.take(np.flatnonzero(good)), left_out=left_out, empty=block.empty)
+    return without(block, wrong, errors, "number", partial(block.error, row, problem))

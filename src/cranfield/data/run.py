@@ -13,7 +13,7 @@ from cranfield.arrays.ids import decode, encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
-from cranfield.data.order import grouped, placed, ranks, sorting_scores
+from cranfield.data.order import grouped, placed, sorting_scores
 from cranfield.data.regroup import regrouped
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
@@ -34,6 +34,7 @@ from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
 from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
 from cranfield.formats.source import Path, Source, named
+from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.render.numbers import number_of, queries_of
 
 RunLike = Union[
@@ -112,27 +113,24 @@ class Run:
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:
-        self._rows = rows_of(data, What.RUN, columns=columns, errors=errors)
-        sources = self._rows.sources
-        self.name = name if name is not None else _name_of(sources)
+        self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
+        self.name = name if name is not None else _name_of(rows.sources)
         self.errors: Errors = errors
-        self.nested: Nested | None = getattr(self._rows, "data", None)  # if it came as a dict
+        self.nested: Nested | None = getattr(rows, "data", None)  # if it came as a dict
+        self.sources = rows.sources  # the files that it is read from, none if it is in memory
+        self.left_out = rows.left_out  # already; of what is read later, its blocks say it
 
     def __repr__(self) -> str:
-        size = self._size()
-        return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
-
-    def _size(self) -> str:
-        """Return how large it is, in words, as far as that is known without reading it."""
         if self.nested is not None:
             n_docs = sum(map(len, self.nested.values()))
-            return f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
-        if self._rows.length is not None:
-            return number_of(self._rows.length, "row")
-        sizes = [source.size for source in self.sources]
-        if not sizes or None in sizes:
-            return ""
-        return number_of(sum(size or 0 for size in sizes), "byte")
+            size = f"{queries_of(len(self.nested))}, {number_of(n_docs, 'document')}"
+        elif self._rows.length is not None:
+            size = number_of(self._rows.length, "row")
+        else:
+            sizes = [source.size for source in self.sources]
+            known = [one for one in sizes if one is not None]
+            size = number_of(sum(known), "byte") if known and known == sizes else ""
+        return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
 
     @property
     def form(self) -> str:
@@ -140,9 +138,14 @@ class Run:
         return self._rows.form
 
     @property
-    def sources(self) -> list[Source]:
-        """The files that it is read from, none if it is in memory."""
-        return list(self._rows.sources)
+    def is_text(self) -> bool:
+        """Whether it is read from lines of text."""
+        return self._rows.is_text
+
+    @property
+    def numbers(self) -> frozenset[Role]:
+        """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
+        return self._rows.numbers
 
     @property
     def source(self) -> str | None:
@@ -151,21 +154,9 @@ class Run:
         return named(rows.sources)
 
     @property
-    def left_out(self) -> LeftOut:
-        """What was left out already; of what is read later, its blocks say it."""
-        return self._rows.left_out
-
-    @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
-        from cranfield.formats.trec import TREC_RUN, run_tag
-
         return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
-
-    @property
-    def numbers(self) -> frozenset[Role]:
-        """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
-        return self._rows.numbers
 
     def ranked_by(self, order: Order) -> Order:
         """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
@@ -206,11 +197,6 @@ class Run:
     def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
         return self._rows.blocks(tuple(wanted), self.errors, progress)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it is read from lines of text."""
-        return self._rows.is_text
 
     def skipping(self) -> "Run":
         """Return the same run, of which rows with a fault are left out and counted."""
@@ -271,8 +257,7 @@ class Run:
                 seen.update(whole.queries)
                 if needs_rank and block.rank is None:
                     scores = sorting_scores(block, Judging(order=by))
-                    every = np.arange(len(block))
-                    rank = ranks(whole, scores, every)
+                    rank = placed(whole, scores, np.arange(len(block))).rank
                     block = replace(block, columns={**block.columns, "rank": rank})
                 parts.append((len(block), block.left_out))
                 yield block
@@ -301,30 +286,23 @@ class Run:
         if self.nested is not None:
             nested = {query: self.nested.get(query, {})}
             return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
-        parts = self._parts_of(encode(query), order, progress, costs=costs)
-        left_out = sum((left_out for _, left_out in parts), LeftOut())
-        blocks = [block for block, _ in parts if block is not None]
-        rows = joined(blocks) if blocks else no_rows_of(encode(query), self.numbers)
-        held = HeldRows(replace(rows, left_out=left_out), self._rows)
-        return Run(held, self.name, errors=self.errors)
-
-    def _parts_of(
-        self, query: bytes, order: Order, progress: Progress | None, *, costs: bool
-    ) -> list[tuple[Block | None, LeftOut]]:
-        """Return a query's rows, with the rank column beside the scores where it can be read."""
+        key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
             block = load()
-            return block.of(query), block.left_out
+            return block.of(key), block.left_out
 
-        def read(loads: Iterator[Load]) -> list[tuple[Block | None, LeftOut]]:
-            return list(in_threads(rows, loads))
-
+        parts: list[tuple[Block | None, LeftOut]] = []
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                return read(self.every_row(in_order(self.numbers), progress))
-        return read(self.blocks(order, progress, costs=costs))
+                parts = [*in_threads(rows, self.every_row(in_order(self.numbers), progress))]
+        parts = parts or [*in_threads(rows, self.blocks(order, progress, costs=costs))]
+        left_out = sum((left_out for _, left_out in parts), LeftOut())
+        blocks = [block for block, _ in parts if block is not None]
+        found = joined(blocks) if blocks else no_rows_of(key, self.numbers)
+        held = HeldRows(replace(found, left_out=left_out), self._rows)
+        return Run(held, self.name, errors=self.errors)
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
@@ -432,6 +410,10 @@ def numbering() -> Callable[[str], str]:
     return numbered
 
 
+def _holds_any(one: object) -> bool:
+    return bool(getattr(one, "__len__", lambda: 1)())
+
+
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
@@ -440,19 +422,13 @@ def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
-        some = (
-            one for one in run.values() if is_sparse(one) or getattr(one, "__len__", lambda: 1)()
-        )
+        some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
         nested = isinstance(first, Mapping) and any(
             isinstance(docs, Mapping | list | tuple) for docs in first.values()
         )
-        if (
-            nested
-            or isinstance(first, Run | str | os.PathLike)
-            or is_table(first)
-            or is_sparse(first)
-        ):
+        of_other_kind = isinstance(first, Run | str | os.PathLike)
+        if nested or of_other_kind or is_table(first) or is_sparse(first):
             named = {}
             for name, one in run.items():
                 named[str(name)] = made = as_run(one, errors)

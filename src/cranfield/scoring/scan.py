@@ -12,7 +12,7 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.threads import in_threads
-from cranfield.data.order import Grouped, grouped, ranks, sorting_scores
+from cranfield.data.order import Grouped, grouped, placed, sorting_scores
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
@@ -130,7 +130,7 @@ def _scanned(load: Load, k: int) -> Scan:
 def _look_for_ties(scan: Scan, whole: Grouped, scores: Any, k: int) -> None:
     block = whole.block
     every = np.arange(len(block))
-    rank = ranks(whole, scores, every)
+    rank = placed(whole, scores, every).rank
     order = np.empty(len(block), np.int64)
     order[whole.starts[whole.group] + rank - 1] = every
     ranked = scores[order]

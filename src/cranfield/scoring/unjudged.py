@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging
-from cranfield.data.order import grouped, ranks, sorting_scores
+from cranfield.data.order import grouped, placed, sorting_scores
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
@@ -120,7 +120,7 @@ def _part(
     code = np.array([codes.get(query, -1) for query in block.queries], np.int64)
     rows = np.flatnonzero(code[block.group] >= 0)
     by = sorting_scores(block.block, judging)
-    rank = ranks(block, by, rows, judging)
+    rank = placed(block, by, rows, judging).rank
     rows, rank = rows[rank <= depth], rank[rank <= depth]
     queries = code[code >= 0]
     n_retrieved = np.bincount(queries, np.diff(block.starts)[code >= 0], len(codes))
