@@ -4,7 +4,7 @@ A group is a set of judgments of its own for a query: those of one user, or for 
 need. Plain judgments are one group.
 """
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
 from cranfield.data.preferences import Over
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.parameters import Cutoff, Parameter, Rel
+from cranfield.measures.parameters import Cutoff, Parameter, Rel, choice
 from cranfield.measures.precision import (
     MULTIPLES,
     Multiple,
@@ -88,26 +88,22 @@ def group_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1)
 # ---- preferences ----------------------------------------------------------------------------
 
 
-def _over(value: Any) -> str:
-    if value in get_args(Over):
-        return str(value)
-    raise ValueError("'all', 'implied' or 'retrieved'")
-
-
-def _all_or_retrieved(value: Any) -> str:
-    if value in ("all", "retrieved"):
-        return str(value)
-    raise ValueError("'all' or 'retrieved'")
-
-
 _Over = Annotated[
     Over,
     Parameter(
         "which preferences count: 'all', also between two documents that were not retrieved; "
         "'implied', at least one was; 'retrieved', both were",
-        _over,
+        choice("all", "implied", "retrieved"),
     ),
 ]
+
+
+def _of_preferences(name: str) -> Names:
+    """Return trec_eval's name of a measure, and those of it over fewer preferences."""
+    return Names(
+        (name,),
+        variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}},
+    )
 
 
 @measure(
@@ -157,13 +153,7 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
 
 @measure(
     "Prefs",
-    names=Names(
-        ("prefs_simp",),
-        variants={
-            "prefs_simp_imp": {"over": "implied"},
-            "prefs_simp_ret": {"over": "retrieved"},
-        },
-    ),
+    names=_of_preferences("prefs_simp"),
     traits=PREFERENCES,
     perfect=_ALL_EQUAL,
 )
@@ -188,13 +178,7 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
 
 @measure(
     "PrefsByPair",
-    names=Names(
-        ("prefs_pair",),
-        variants={
-            "prefs_pair_imp": {"over": "implied"},
-            "prefs_pair_ret": {"over": "retrieved"},
-        },
-    ),
+    names=_of_preferences("prefs_pair"),
     traits=PREFERENCES,
     perfect=_ALL_EQUAL,
 )
@@ -216,13 +200,7 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
 
 @measure(
     "PrefsByGroup",
-    names=Names(
-        ("prefs_avgjg",),
-        variants={
-            "prefs_avgjg_imp": {"over": "implied"},
-            "prefs_avgjg_ret": {"over": "retrieved"},
-        },
-    ),
+    names=_of_preferences("prefs_avgjg"),
     traits=PREFERENCES,
     perfect=_ALL_EQUAL,
 )
@@ -253,7 +231,9 @@ def preferences_balanced(
     *,
     over: Annotated[
         Literal["all", "retrieved"],
-        Parameter("'all' preferences, or those between 'retrieved' documents", _all_or_retrieved),
+        Parameter(
+            "'all' preferences, or those between 'retrieved' documents", choice("all", "retrieved")
+        ),
     ] = "all",
 ) -> Floats:
     """The share of preferences fulfilled with R nonrelevant documents, averaged over the groups.
@@ -272,11 +252,7 @@ def preferences_balanced(
     """
     groups, n_found = judged.preferences, judged.preferences.n_nonrelevant_retrieved
     if over == "retrieved":
-        counted, r, n = (
-            groups.fewer_retrieved,
-            groups.n_relevant_retrieved,
-            groups.n_nonrelevant_retrieved,
-        )
+        counted, r, n = groups.fewer_retrieved, groups.n_relevant_retrieved, n_found
     else:
         counted, r, n = groups.fewer, groups.n_relevant, groups.n_nonrelevant
     missing = np.maximum(r - n, 0)

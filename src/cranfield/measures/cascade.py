@@ -13,35 +13,16 @@ from cranfield.measures.parameters import (
     Gains,
     Parameter,
     Parameters,
-    is_number,
+    between,
+    for_grades,
     or_none,
+    stated,
     whole,
 )
 from cranfield.measures.registry import BY_GRADE, Bounded, Names, Traits, measure
 
 _MOST_GRADES = 1000
 _LARGEST_TOP = 1000  # the doubles end at 2^1024
-
-
-def probabilities(value: Any) -> Gains:
-    """Return a mapping {grade: probability} in its hashable form; ValueError if it is none."""
-    if isinstance(value, Mapping) and value:
-        pairs = value.items()
-        if all(is_number(g, 2**31) and g == int(g) >= 0 for g, _ in pairs) and all(
-            is_number(p, 1) and p >= 0 for _, p in pairs
-        ):
-            return Gains(sorted((int(g), float(p)) for g, p in pairs))
-    raise ValueError("a mapping of grades, from 0 up, to numbers from 0 to 1")
-
-
-def _stop(value: Any) -> str | Gains:
-    if value in ("exp2", "linear"):
-        return str(value)
-    try:
-        return probabilities(value)
-    except ValueError:
-        raise ValueError("'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}") from None
-
 
 Top = Annotated[
     int | None,
@@ -55,7 +36,11 @@ Stop = Annotated[
         "the probability that a document of a grade g makes the user stop: 'exp2', "
         "(2^g - 1) / 2^top; 'linear', g / (top + 1); or a mapping {grade: probability}, where a "
         "grade that it does not name has 0",
-        _stop,
+        for_grades(
+            ("exp2", "linear"),
+            between(0, 1),
+            "'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}",
+        ),
     ),
 ]
 
@@ -72,9 +57,7 @@ def _chance(
 
     def chance(ranked: Ranked) -> Numbers:
         if isinstance(stop, Mapping):
-            stops = np.zeros(len(ranked.grade))
-            for each, value in stop.items():
-                stops = np.where(ranked.grade == each, value, stops)
+            stops = stated(ranked.grade, stop, np.zeros(len(ranked.grade)))
         elif stop == "linear":
             stops = np.maximum(ranked.grade, 0) / (top + 1)
         elif top > _LARGEST_TOP:
@@ -91,12 +74,7 @@ def _chance(
 
 def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
     """The higher a grade, the more the user is to be satisfied; a mapping may have it otherwise."""
-
-    def bounded(parameters: Parameters) -> Bounded:
-        stop = parameters["stop"]
-        return "attained" if isinstance(stop, Mapping) else way
-
-    return bounded
+    return lambda given: "attained" if isinstance(given["stop"], Mapping) else way
 
 
 def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> str:
@@ -160,15 +138,11 @@ def normalized_err(
 
 
 def _thresholds(value: Any) -> str | Gains:
-    if value == "uniform":
-        return "uniform"
-    try:
-        found = probabilities(value)
-    except ValueError:
-        raise ValueError("'uniform' or a mapping as {1: 0.5, 3: 0.5}") from None
-    if min(grade for grade, _ in found) < 1 or not any(p for _, p in found):
-        raise ValueError("shares of grades from 1 up, of which one is above 0")
-    return found
+    expected = "'uniform' or a mapping as {1: 0.5, 3: 0.5}, of grades from 1 up, one above 0"
+    shares: str | Gains = for_grades(("uniform",), between(0, 1), expected, least=1)(value)
+    if isinstance(shares, Gains) and not any(share for _, share in shares):
+        raise ValueError(expected)
+    return shares
 
 
 @measure(

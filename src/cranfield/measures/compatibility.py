@@ -1,6 +1,6 @@
 """Measures of how much the ranking agrees with an ideal ranking of the judged documents."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -8,12 +8,7 @@ from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, rat
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import BY_GRADE, measure
-
-
-def _flag(value: Any) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    raise ValueError("True or False")
+from cranfield.options import flag
 
 
 @measure("Compat", names=("Compatibility",), traits=BY_GRADE)
@@ -22,7 +17,7 @@ def compatibility(
     *,
     p: Persistence = 0.95,
     normalize: Annotated[
-        bool, Parameter("whether to divide by what the ideal ranking itself reaches", _flag)
+        bool, Parameter("whether to divide by what the ideal ranking itself reaches", flag)
     ] = True,
     depth: Annotated[int, Parameter("the last rank that counts", whole(1, DEEPEST))] = 1000,
 ) -> Floats:

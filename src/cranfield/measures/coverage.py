@@ -8,6 +8,7 @@ from cranfield.measures.parameters import Cutoff
 from cranfield.measures.registry import NOT_OF_GRADES, Names, expected, measure
 
 
+@expected("Judged")
 @measure(
     "Judged",
     traits=NOT_OF_GRADES,
@@ -26,14 +27,9 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     Source: ir_measures Judged (MacAvaney et al., ECIR 2022)
     """
     retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
+    if judged.ties == "expected":  # the judged ones of a score are spread evenly over its places
+        return ratio(judged.places(np.ones(len(judged.hits.rank)), k).so_far(), retrieved)
     return ratio(judged.hits.top(k).count(), retrieved)
-
-
-@expected("Judged")
-def expected_judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
-    """Judged over the orders of ties: the judged ones are spread evenly over their places."""
-    retrieved = judged.n_retrieved if k is None else np.minimum(k, judged.n_retrieved)
-    return ratio(judged.places(np.ones(len(judged.hits.rank)), k).so_far(), retrieved)
 
 
 @measure(

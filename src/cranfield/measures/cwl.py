@@ -9,7 +9,7 @@ Azzopardi, Thomas & Craswell, SIGIR 2018). A user model is one function under `@
 import inspect
 import re
 from collections.abc import Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,16 +17,19 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
-from cranfield.measures.gain import check_gain, worth
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.measures.gain import worth
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
     Cutoff,
     Depth,
-    Gains,
     Parameter,
     Parameters,
     between,
+    choice,
+    for_grades,
     or_none,
+    stated,
     whole,
     written,
 )
@@ -74,17 +77,19 @@ _LONGEST = 1000
 QUANTITIES = ("EU", "ETU", "EC", "ETC", "ED")
 
 
-def _check_quantity(value: Any) -> str:
-    if isinstance(value, str) and value.upper() in QUANTITIES:
-        return value.upper()
-    raise ValueError("'EU', 'ETU', 'EC', 'ETC' or 'ED'")
+_one_quantity = choice(*QUANTITIES)
 
 
-def _check_gain(value: Any) -> str | Gains:
-    checked = check_gain(value)
-    if isinstance(checked, Gains) and not all(0 <= gain <= 1 for _, gain in checked):
-        raise ValueError("gains from 0 to 1")
-    return checked
+def _check_quantity(value: Any) -> Any:
+    return _one_quantity(value.upper() if isinstance(value, str) else value)
+
+
+_check_gain = for_grades(
+    ("linear", "exp2"),
+    between(0, 1),
+    "'linear', 'exp2' or a mapping as {1: 0.5, 2: 1}, of gains from 0 to 1",
+    least=-LARGEST_GRADE,
+)
 
 
 def _fits(one: Measure) -> None:
@@ -135,7 +140,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _linear(parameters: Parameters) -> Linear:
-    """A user who goes on alike whatever was found weighs every rank, whatever stands there."""
+    """A user who goes on alike whatever was found weighs every rank, whatever is there."""
     model, _ = _understood(parameters["model"])
     return "exact" if model.fixed and parameters["unjudged"] == 0 else "no"
 
@@ -144,11 +149,9 @@ def _linear(parameters: Parameters) -> Linear:
     "CWL",
     names=Names(
         variants={
-            name: {"model": name}
-            for name in (
-                *("TrAP", "SDCG", "INSQ", "INST", "IFT_C1", "IFT_C2", "IFT", "BPM", "BPM_dynamic"),
-                *("NERR8", "NERR9", "NERR10", "NERR11", "TBG", "U"),
-            )
+            each.name: {"model": each.name}
+            for each in MODELS.values()
+            if each.name not in ("P", "RBP", "RR", "AP")  # which are measures of their own
         },
         translate=_translate,
         unnamed="model",
@@ -232,11 +235,11 @@ def cwl(
 def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, Any]) -> Floats:
     every = seen.every
     if user.gives_weights:
-        weight = user.function(seen, **parameters)
+        weight = user.kernel(seen, **parameters)
         reached = weight / every.spread(every.first(weight))
         stops = reached - every.below(reached)
     else:
-        goes_on = user.function(seen, **parameters)
+        goes_on = user.kernel(seen, **parameters)
         reached = every.before(goes_on)
         weight = reached / every.spread(every.total(reached))
         stops = reached * (1 - goes_on)
@@ -258,13 +261,9 @@ def _gains(ranked: Ranked, gain: str | Mapping[int, float], top: int) -> Floats:
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
     most = worth(np.full(len(ranked.grade), top), kind, top)
-    return reduce(
-        lambda others, one: np.where(ranked.grade == one[0], one[1], others),
-        own.items(),
-        ratio(worth(np.minimum(ranked.grade, top), kind, top), most),
-    )
+    return stated(ranked.grade, own, ratio(worth(np.minimum(ranked.grade, top), kind, top), most))
 
 
 cwl.__doc__ = "\n\n".join(
-    [inspect.getdoc(cwl) or "", *(each.documentation for each in MODELS.values())]
+    [inspect.getdoc(cwl) or "", *(each.paragraph for each in MODELS.values())]
 )

@@ -31,11 +31,16 @@ SUBTOPICS = Traits(takes_groups="subtopics")
 _NO_MAXIMUM = "its maximum is every document relevant to every subtopic, which no collection has"
 
 Discount = Callable[[Ints], Ints | Floats]  # of ranks
+Worth = Callable[[Ranked], Floats]  # of relevant documents to their subtopics: (rows,)
 
 
 def _logarithmic(rank: Ints) -> Floats:
     discount = log2(rank + 1)
     return discount
+
+
+def _linear(rank: Ints) -> Ints:
+    return rank
 
 
 def _novelty(found: Ranked, alpha: float) -> Floats:
@@ -44,24 +49,34 @@ def _novelty(found: Ranked, alpha: float) -> Floats:
     return novelty
 
 
-def _discounted(
-    groups: Groups, ranked: Ranked, k: Cutoff | None, alpha: float, rel: int, discount: Discount
-) -> Floats:
-    """Return the discounted novelty of a ranking of relevant documents, over all subtopics."""
+def _discounted(alpha: float, discount: Discount) -> Worth:
+    return lambda found: _novelty(found, alpha) / discount(found.rank)
+
+
+def _rank_biased(alpha: float, beta: float) -> Worth:
+    def worth(found: Ranked) -> Floats:
+        weight = powers(beta, found.rank - 1)
+        return _novelty(found, alpha) * weight
+
+    return worth
+
+
+def _gained(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: int, worth: Worth) -> Floats:
+    """Return what a ranking of relevant documents is worth, over all subtopics."""
     found = ranked.top(groups.spread(k))
-    return groups.expected(found.total(_novelty(found, alpha) / discount(found.rank)), rel)
+    return groups.expected(found.total(worth(found)), rel)
 
 
-def _of_hits(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
-    return _discounted(
-        judged.subtopics, judged.subtopics.judged.hits.relevant(rel), k, alpha, rel, by
-    )
+def _of_hits(judged: Judged, k: Cutoff | None, rel: int, worth: Worth) -> Floats:
+    groups = judged.subtopics
+    return _gained(groups, groups.judged.hits.relevant(rel), k, rel, worth)
 
 
-def _of_ideal(judged: Judged, k: Cutoff | None, alpha: float, rel: int, by: Discount) -> Floats:
-    return _discounted(
-        judged.subtopics, judged.subtopics.novel_first(alpha, rel), k, alpha, rel, by
-    )
+def _share(judged: Judged, k: Cutoff | None, alpha: float, rel: int, worth: Worth) -> Floats:
+    """Return what the ranking is worth, as a share of what the greedy ideal ranking is."""
+    groups = judged.subtopics
+    best = _gained(groups, groups.novel_first(alpha, rel), k, rel, worth)
+    return ratio(_of_hits(judged, k, rel, worth), best)
 
 
 def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -> Floats:
@@ -92,10 +107,7 @@ def alpha_ndcg(
     Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
         ndeval alpha-nDCG
     """
-    return ratio(
-        _of_hits(judged, k, alpha, rel, _logarithmic),
-        _of_ideal(judged, k, alpha, rel, _logarithmic),
-    )
+    return _share(judged, k, alpha, rel, _discounted(alpha, _logarithmic))
 
 
 @measure(
@@ -117,12 +129,8 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     Source: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher & MacKinnon, SIGIR 2008;
         Clarke, Craswell, Soboroff & Ashkan, WSDM 2011; ndeval alpha-DCG
     """
-    gained = _of_hits(judged, k, alpha, rel, _logarithmic)
+    gained = _of_hits(judged, k, rel, _discounted(alpha, _logarithmic))
     return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
-
-
-def _linear(rank: Ints) -> Ints:
-    return rank
 
 
 @measure("nERR_IA", names=("nERR-IA",), traits=SUBTOPICS, range=(0, None))
@@ -138,9 +146,7 @@ def n_err_ia(
     Source: Chapelle, Ji, Liao, Velipasaoglu, Lai & Wu, Inf. Retrieval 2011; Clarke, Craswell,
         Soboroff & Ashkan, WSDM 2011; ndeval nERR-IA
     """
-    return ratio(
-        _of_hits(judged, k, alpha, rel, _linear), _of_ideal(judged, k, alpha, rel, _linear)
-    )
+    return _share(judged, k, alpha, rel, _discounted(alpha, _linear))
 
 
 @measure(
@@ -163,13 +169,8 @@ def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Fl
     Source: Chapelle, Metzler, Zhang & Grinspan, CIKM 2009; Clarke, Craswell, Soboroff &
         Ashkan, WSDM 2011; ndeval ERR-IA
     """
-    gained = _of_hits(judged, k, alpha, rel, _linear)
+    gained = _of_hits(judged, k, rel, _discounted(alpha, _linear))
     return ratio(gained, _all_relevant(judged, k, alpha, _linear))
-
-
-def _rank_biased(groups: Groups, found: Ranked, alpha: float, beta: float, rel: int) -> Floats:
-    weight = powers(beta, found.rank - 1)
-    return groups.expected(found.total(_novelty(found, alpha) * weight), rel)
 
 
 @measure("nNRBP", traits=SUBTOPICS, range=(0, None))
@@ -182,11 +183,7 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: 
     Formula: NRBP / NRBP of the greedy ideal ranking
     Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval nNRBP
     """
-    groups = judged.subtopics
-    hits, ideal = groups.judged.hits.relevant(rel), groups.novel_first(alpha, rel)
-    return ratio(
-        _rank_biased(groups, hits, alpha, beta, rel), _rank_biased(groups, ideal, alpha, beta, rel)
-    )
+    return _share(judged, None, alpha, rel, _rank_biased(alpha, beta))
 
 
 @measure(
@@ -205,8 +202,8 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Re
         Pr(s) J(d_i, s) (1 - alpha)^(relevant to s above i)
     Source: Clarke, Kolla & Vechtomova, ICTIR 2009; ndeval NRBP
     """
-    hits = judged.subtopics.judged.hits.relevant(rel)
-    return _rank_biased(judged.subtopics, hits, alpha, beta, rel) * (1 - (1 - alpha) * beta)
+    gained = _of_hits(judged, None, rel, _rank_biased(alpha, beta))
+    return gained * (1 - (1 - alpha) * beta)
 
 
 @measure(
@@ -267,9 +264,8 @@ def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     return ratio(groups.total(covered), groups.total(groups.judged.n_relevant(rel) > 0))
 
 
-def _worth(groups: Groups, ranked: Ranked, k: Cutoff | None) -> Floats:
-    found = ranked.top(groups.spread(k))
-    return groups.expected(found.total(found.grade / _logarithmic(found.rank)))
+def _global_gain(found: Ranked) -> Floats:
+    return found.grade / _logarithmic(found.rank)
 
 
 @measure("D_nDCG", names=("D-nDCG",), traits=SUBTOPICS)
@@ -284,8 +280,8 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG
     """
     groups = judged.subtopics
-    hits, ideal = groups.judged.hits.relevant(1), groups.most_first()
-    return ratio(_worth(groups, hits, k), _worth(groups, ideal, k))
+    best = _gained(groups, groups.most_first(), k, 1, _global_gain)
+    return ratio(_of_hits(judged, k, 1, _global_gain), best)
 
 
 @measure("Dsharp_nDCG", names=("D#-nDCG", "D#nDCG", "D#_nDCG"), traits=SUBTOPICS)

@@ -10,7 +10,16 @@ from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, ra
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.parameters import Cutoff, Gains, Parameter, Parameters, Rel, is_number
+from cranfield.measures.parameters import (
+    Cutoff,
+    Parameter,
+    Parameters,
+    Rel,
+    between,
+    choice,
+    for_grades,
+    stated,
+)
 from cranfield.measures.registry import (
     EXTREMES,
     Bounded,
@@ -21,29 +30,23 @@ from cranfield.measures.registry import (
     if_whole,
     measure,
 )
-from cranfield.options import is_whole
+from cranfield.options import finite
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
 
 
-def check_gain(value: Any) -> str | Gains:
-    """Return the gain in its hashable form; ValueError if it is none."""
-    if isinstance(value, str) and value.lower() in ("linear", "exp2"):
-        return value.lower()
-    if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
-        pairs = value.items()
-        if all(_is_whole(grade) and _is_gain(gain) for grade, gain in pairs):
-            return Gains(sorted((int(grade), float(gain)) for grade, gain in pairs))
-    raise ValueError("'linear', 'exp2' or a mapping as {1: 1, 2: 3}")
+_DISCOUNTS = ("log2", "jk", "ln", "zipf", "linear", "none")
+_BASE = 2  # of Järvelin & Kekäläinen's logarithm
+_LARGEST_NUMBER = 100
+LARGEST_GAIN = 1e100  # so that no sum of gains overflows
+_LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
-
-def _is_whole(value: Any) -> bool:
-    return is_whole(value) and abs(int(value)) <= LARGEST_GRADE
-
-
-def _is_gain(value: Any) -> bool:
-    return is_number(value, _LARGEST_GAIN)
-
+check_gain = for_grades(
+    ("linear", "exp2"),
+    between(-LARGEST_GAIN, LARGEST_GAIN),
+    "'linear', 'exp2' or a mapping as {1: 1, 2: 3}",
+    least=-LARGEST_GRADE,
+)
 
 Gain = Annotated[
     str | Mapping[int, float],
@@ -60,10 +63,9 @@ def _check_discount(value: Any) -> str | tuple[str, float]:
     if isinstance(value, str) and value.lower() in _DISCOUNTS:
         return value.lower()
     if isinstance(value, list | tuple) and len(value) == 2:
-        name, number = value
-        if is_number(number, _LARGEST_NUMBER) and number > {"jk": 1, "power": 0}.get(
-            name, math.inf
-        ):
+        name, number = value[0], finite(value[1])
+        least = {"jk": 1, "power": 0}.get(name)
+        if least is not None and number is not None and least < number <= _LARGEST_NUMBER:
             return "jk" if (name, number) == ("jk", _BASE) else (name, float(number))
     raise ValueError(
         "'log2', 'jk', ('jk', base above 1), 'ln', 'zipf', ('power', exponent above 0), 'linear' "
@@ -83,28 +85,15 @@ Discount = Annotated[
 ]
 
 
-def _check_ideal(value: Any) -> str:
-    if value in ("judged", "retrieved", "top"):
-        return str(value)
-    raise ValueError("'judged', 'retrieved' or 'top'")
-
-
 Ideal = Annotated[
     str,
     Parameter(
         "what the ideal ranking is made of: all documents 'judged'; only those that were "
         "'retrieved', put in order; the 'top' grade of the collection at every rank down to k, or "
         "as many as were retrieved",
-        _check_ideal,
+        choice("judged", "retrieved", "top"),
     ),
 ]
-
-_DISCOUNTS = ("log2", "jk", "ln", "zipf", "linear", "none")
-_BASE = 2  # of Järvelin & Kekäläinen's logarithm
-_LARGEST_NUMBER = 100
-_MOST_GRADES = 100
-_LARGEST_GAIN = 1e100  # so that no sum of gains overflows
-_LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
 
 def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
@@ -123,9 +112,7 @@ def worth(grades: Ints, gain: str | Mapping[int, float], top_grade: int) -> Numb
             )
         return np.ldexp(1.0, np.maximum(grades, 0).astype(np.intc)) - 1
     if isinstance(gain, Mapping):
-        gain_ = np.maximum(grades, 0) * 1.0
-        for grade, value in gain.items():
-            gain_ = np.where(grades == grade, value, gain_)
+        gain_ = stated(grades, gain, np.maximum(grades, 0) * 1.0)
         return gain_
     return np.maximum(grades, 0)
 
@@ -235,11 +222,12 @@ def _bounded(parameters: Parameters) -> Bounded:
 
 
 def _linear(parameters: Parameters) -> Linear:
-    """The ideal of the top grade hangs on no judgment; that of what was retrieved on each run."""
+    """The ideal of the top grade depends on no judgment; that of what was retrieved on each run."""
     ways: dict[str, Linear] = {"judged": "ratio", "top": "exact"}
     return ways.get(parameters["ideal"], "no")
 
 
+@expected("nDCG")
 @measure(
     "nDCG",
     names=Names(
@@ -284,20 +272,7 @@ def ndcg(
     return ratio(dcg(judged, k, gain=gain, discount=discount), best)
 
 
-@expected("nDCG")
-def expected_ndcg(
-    judged: Judged,
-    k: Cutoff | None = None,
-    *,
-    gain: Gain = "linear",
-    discount: Discount = "log2",
-    ideal: Ideal = "judged",
-) -> Floats:
-    """Return nDCG over the orders of ties: the ideal is the same in all."""
-    best = ideal_dcg(judged, k, gain=gain, discount=discount, ideal=ideal)
-    return ratio(expected_dcg(judged, k, gain=gain, discount=discount), best)
-
-
+@expected("DCG")
 @measure(
     "DCG",
     names=Names(
@@ -329,18 +304,9 @@ def dcg(
     Source: Järvelin & Kekäläinen, TOIS 2002; discount of Burges et al., ICML 2005; trec_eval
         dcg
     """
-    return _discounted(judged, judged.hits, k, gain, discount)
-
-
-@expected("DCG")
-def expected_dcg(
-    judged: Judged,
-    k: Cutoff | None = None,
-    *,
-    gain: Gain = "linear",
-    discount: Discount = "log2",
-) -> Floats:
-    """DCG over the orders of ties: each place holds its score's mean gain (McSherry & Najork)."""
+    if judged.ties != "expected":
+        return _discounted(judged, judged.hits, k, gain, discount)
+    # Each place holds its score's mean gain (McSherry & Najork, ECIR 2008).
     end = judged.down_to(k)
     gained = gains(judged.hits, gain, judged.top_grade)
     places = judged.places(gained, end if discount == "linear" else k)

@@ -1,14 +1,15 @@
 """NTCIR's measures: graded relevance by the blended ratio of precision and cumulated gain."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked, powers, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import Gain, best_first, by_gain, check_gain, gains, worth
-from cranfield.measures.parameters import Cutoff, Gains, Parameter, between
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.measures.gain import LARGEST_GAIN, Gain, best_first, by_gain, gains, worth
+from cranfield.measures.parameters import Cutoff, Parameter, between, choice, for_grades
 from cranfield.measures.registry import Names, Traits, measure
 
 Beta = Annotated[
@@ -111,17 +112,12 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
     return ratio(hits.total(np.where(above, blended, 0)), hits.total(above * 1))
 
 
-def _weights(value: Any) -> str | Gains:
-    weights = check_gain(value)
-    if isinstance(weights, Gains) and any(weight < 0 for _, weight in weights):
-        raise ValueError("'linear', 'exp2' or a mapping as {1: 1, 2: 3}, of weights from 0 up")
-    return weights
-
-
-def _users(value: Any) -> str:
-    if value in ("gu", "rb", "uniform"):
-        return str(value)
-    raise ValueError("'gu', 'rb' or 'uniform'")
+_weights = for_grades(
+    ("linear", "exp2"),
+    between(0, LARGEST_GAIN),
+    "'linear', 'exp2' or a mapping as {1: 1, 2: 3}, of weights from 0 up",
+    least=-LARGEST_GRADE,
+)
 
 
 @measure(
@@ -144,7 +140,7 @@ def normalized_cumulative_utility(
             "where users stop: 'gu', at relevant documents, the more of them the higher `stops` of "
             "its grade (graded-uniform); 'rb', gamma times as many at each further relevant "
             "document (rank-biased); 'uniform', as many at each, which is Q",
-            _users,
+            choice("gu", "rb", "uniform"),
         ),
     ] = "gu",
     beta: Beta = 1.0,

@@ -1,14 +1,14 @@
 """Parameters of measures: what they mean, which values they take, how they are written; cutoffs."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from cranfield import options
-from cranfield.arrays.ranked import Ints
+from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.options import Check, finite
@@ -31,14 +31,27 @@ class Parameter:
     check: Check
 
 
-def whole(at_least: int, at_most: int = LARGEST_GRADE) -> Check:
+def whole(least: int, most: int = LARGEST_GRADE) -> Check:
     """Return a check for whole numbers, no greater than grades may be."""
-    return options.whole(at_least, at_most)
+    return options.whole(least, most)
 
 
 def or_none(check: Check) -> Check:
     """Return a check that lets None pass, too."""
     return lambda value: None if value is None else check(value)
+
+
+def choice(*choices: str | int) -> Check:
+    """Return a check for one of a few values."""
+    *others, last = map(repr, choices)
+    expected = f"{', '.join(others)} or {last}"
+
+    def check(value: Any) -> str | int:
+        if isinstance(value, bool) or value not in choices:
+            raise ValueError(expected)
+        return choices[choices.index(value)]
+
+    return check
 
 
 between = options.number
@@ -52,10 +65,40 @@ def above_zero(value: Any) -> float:
     return float(number)
 
 
-def is_number(value: Any, limit: float) -> bool:
-    """Tell whether the value is a number, and no further from 0 than the limit."""
-    number = finite(value)
-    return number is not None and abs(number) <= limit
+def for_grades(words: Collection[str], check: Check, expected: str, *, least: int = 0) -> Check:
+    """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
+
+    `check` is that of the numbers; the grades are at least `least`.
+    """
+    grade = whole(least)
+
+    def checked(value: Any) -> str | Gains:
+        if isinstance(value, str) and value.lower() in words:
+            return value.lower()
+        try:
+            if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
+                return Gains(sorted((grade(g), check(number)) for g, number in value.items()))
+        except ValueError:
+            pass
+        raise ValueError(expected)
+
+    return checked
+
+
+_MOST_GRADES = 100  # that are named one by one
+
+
+class Gains(tuple[tuple[int, float], ...]):
+    """A mapping grade -> number, in the hashable form in which a measure keeps it."""
+
+    __slots__ = ()
+
+
+def stated(grades: Ints, numbers: Mapping[int, float], others: Numbers) -> Numbers:
+    """Return the number that a mapping states for each grade, `others` where it has none."""
+    for grade, number in numbers.items():
+        others = np.where(grades == grade, number, others)
+    return others
 
 
 Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]
@@ -109,17 +152,11 @@ class Depth:
         return cls(int(digits), capped is not None)
 
 
-class Gains(tuple[tuple[int, float], ...]):
-    """A mapping grade -> gain, in the hashable form in which a measure keeps it."""
-
-    __slots__ = ()
-
-
 # ---- how they are written ---------------------------------------------------------------------
 
 
 def written(parameters: Iterable[tuple[str, Any]], unnamed: str | None = None) -> str:
-    """Return the parameters as they stand behind a name: `(rel=2)`, or nothing."""
+    """Return the parameters as they are written behind a name: `(rel=2)`, or nothing."""
     shown = [
         _literal(value) if name == unnamed else f"{name}={_literal(value)}"
         for name, value in parameters

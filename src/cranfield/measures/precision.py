@@ -9,9 +9,16 @@ from cranfield.arrays.ranked import Floats, Ints, log, log2, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, above_zero, between
+from cranfield.measures.parameters import (
+    Cutoff,
+    Parameter,
+    RecallPoint,
+    Rel,
+    above_zero,
+    between,
+    choice,
+)
 from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
-from cranfield.options import finite
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -22,20 +29,25 @@ Multiple = Annotated[
 ]
 
 
-def _version(value: Any) -> int:
-    if finite(value) not in (9, 10):
-        raise ValueError("9 or 10")
-    return int(value)
-
-
 Version = Annotated[
-    int, Parameter("the version of trec_eval whose rule for recall points holds", _version)
+    int, Parameter("the version of trec_eval whose rule for recall points holds", choice(9, 10))
 ]
 Beta = Annotated[
     float, Parameter("how many times as much recall counts as precision does", above_zero)
 ]
 
 
+def _n_found(judged: Judged, k: Cutoff, rel: int) -> Floats:
+    """Count the relevant documents in the first k: of tied ones, as many as there are on average.
+
+    That is McSherry & Najork, ECIR 2008: whatever is linear in this count may be computed from it.
+    """
+    if judged.ties == "expected":
+        return judged.places(judged.hits.grade >= rel, k).so_far()
+    return judged.hits.relevant(rel).top(k).count()
+
+
+@expected("P")
 @measure(
     "P",
     names=("Precision",),
@@ -50,15 +62,10 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Formula: relevant documents in the first k / k
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P
     """
-    return ratio(judged.hits.relevant(rel).top(k).count(), k)
+    return ratio(_n_found(judged, k, rel), k)
 
 
-@expected("P")
-def expected_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """P over the orders of ties: McSherry & Najork, ECIR 2008."""
-    return ratio(judged.places(judged.hits.grade >= rel, k).so_far(), k)
-
-
+@expected("R")
 @measure(
     "R",
     names=Names(("Recall",), families={"recall": CUTOFFS}),
@@ -75,15 +82,10 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Formula: relevant documents in the first k / relevant documents
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
     """
-    return ratio(judged.hits.relevant(rel).top(k).count(), judged.n_relevant(rel))
+    return ratio(_n_found(judged, k, rel), judged.n_relevant(rel))
 
 
-@expected("R")
-def expected_recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """R over the orders of ties: McSherry & Najork, ECIR 2008."""
-    return ratio(judged.places(judged.hits.grade >= rel, k).so_far(), judged.n_relevant(rel))
-
-
+@expected("F")
 @measure("F", names=("f1",), traits=SPLIT, perfect="where P@k or R@k cannot be 1, neither can this")
 def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
@@ -104,14 +106,7 @@ def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
-@expected("F")
-def expected_f(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
-    """F over the orders of ties: as (1 + beta^2) h / (beta^2 R + k) it is linear in h, the hits."""
-    precision_ = expected_precision(judged, k, rel=rel)
-    recall_ = expected_recall(judged, k, rel=rel)
-    return weighted_mean(precision_, recall_, beta * beta)
-
-
+@expected("RelP")
 @measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT)
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
@@ -123,15 +118,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Formula: relevant documents in the first k / min(k, relevant documents)
     Source: trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)
     """
-    found = judged.hits.relevant(rel).top(k).count()
-    return ratio(found, np.minimum(k, judged.n_relevant(rel)))
-
-
-@expected("RelP")
-def expected_relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """RelP over the orders of ties: linear in the relevant documents, as P is."""
-    found = judged.places(judged.hits.grade >= rel, k).so_far()
-    return ratio(found, np.minimum(k, judged.n_relevant(rel)))
+    return ratio(_n_found(judged, k, rel), np.minimum(k, judged.n_relevant(rel)))
 
 
 @measure("Success", names=("hit_rate", "hitrate", "hit"), traits=EXTREMES)
@@ -155,6 +142,7 @@ def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return places.ranked.maximum(found_so_far)
 
 
+@expected("Rprec")
 @measure(
     "Rprec",
     names=Names(
@@ -179,13 +167,6 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     """
     ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
     return precision(judged, ranks, rel=rel)
-
-
-@expected("Rprec")
-def expected_r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
-    """Rprec over the orders of ties: P at the same rank."""
-    ranks = np.floor(multiple * judged.n_relevant(rel) + 0.9)
-    return expected_precision(judged, ranks, rel=rel)
 
 
 @measure("RR", names=("recip_rank", "MRR"), traits=EXTREMES)
@@ -411,9 +392,7 @@ def interpolated_precision(
 def _points(value: Any) -> tuple[float, ...]:
     points = value if isinstance(value, list | tuple) else (value,)
     try:
-        if not points:
-            raise ValueError
-        return tuple(between(0, 1)(point) for point in points)
+        return tuple(map(between(0, 1), points or (None,)))
     except ValueError:
         raise ValueError("recall points from 0 to 1, as in (0.25, 0.5, 0.75)") from None
 

@@ -9,8 +9,6 @@ import inspect
 import keyword
 import math
 import os
-import re
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,6 +17,7 @@ from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.lazy import cached_property
+from cranfield.measures.declaration import Declaration
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -113,16 +112,10 @@ class Names:
         return {**{known: {} for known in (name, *self.aliases, *self.families)}, **self.variants}
 
 
-# The lines of a docstring that tell how the number is made, and who says so.
-_SAID = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
-
-
 @dataclass(eq=False, repr=False)
-class Definition:
+class Definition(Declaration):
     """All that is known of a measure, but for the values of its parameters."""
 
-    name: str
-    kernel: Kernel
     names: Names
     traits: Traits
     aggregation: Aggregation  # "none": the value of a query is a text
@@ -149,23 +142,8 @@ class Definition:
         return self.traits.takes_cost
 
     @cached_property
-    def _arguments(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-        arguments = list(inspect.signature(self.kernel).parameters.values())
-        return arguments, typing.get_type_hints(self.kernel, include_extras=True)
-
-    @cached_property
-    def defaults(self) -> Mapping[str, Any]:
-        """The parameters and what they are if nothing is said."""
-        return {a.name: a.default for a in self._arguments[0] if a.kind is a.KEYWORD_ONLY}
-
-    @cached_property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters and what they mean."""
-        return {name: self._arguments[1][name].__metadata__[0] for name in self.defaults}
-
-    @cached_property
     def _second(self) -> inspect.Parameter | None:
-        positional = [a for a in self._arguments[0] if a.kind is not a.KEYWORD_ONLY]
+        positional = [a for a in self.arguments if a.kind is not a.KEYWORD_ONLY]
         return positional[1] if len(positional) > 1 else None
 
     @cached_property
@@ -177,8 +155,8 @@ class Definition:
 
     @cached_property
     def cutoff_kind(self) -> Literal["depth", "recall"]:
-        """What stands after `@`: a number of ranks, or a recall."""
-        hint = self._second and self._arguments[1][self._second.name]
+        """What the cutoff is: a number of ranks, or a recall."""
+        hint = self._second and self.hints[self._second.name]
         return "recall" if hint is RecallPoint else "depth"
 
     @cached_property
@@ -205,37 +183,9 @@ class Definition:
     @property
     def over_queries(self) -> str:
         """What the value over all queries is, in words."""
-        return {
-            "mean": "mean",
-            "sum": "sum",
-            "geometric": "geometric mean",
-            "none": "no value",
-        }[self.aggregation]
-
-    @cached_property
-    def _docstring(self) -> tuple[str, Mapping[str, str]]:
-        """The docstring without its formula and source, and these."""
-        text = inspect.getdoc(self.kernel) or ""
-        said = _SAID.search(text)
-        if said is None:
-            return text, {}
-        parts = {name: " ".join(one.split()) for name, one in said.groupdict().items()}
-        return "\n\n".join(filter(None, (text[: said.start()].strip(), text[said.end() :]))), parts
-
-    @property
-    def documentation(self) -> str:
-        """What the measure means: the kernel's docstring, but for the formula and the source."""
-        return self._docstring[0]
-
-    @property
-    def formula(self) -> str:
-        """How the number is made, in plain text."""
-        return self._docstring[1].get("formula", "")
-
-    @property
-    def source(self) -> str:
-        """The paper (authors, venue, year), or the tool that defines it."""
-        return self._docstring[1].get("source", "")
+        return {"geometric": "geometric mean", "none": "no value"}.get(
+            self.aggregation, self.aggregation
+        )
 
     @property
     def summary(self) -> str:
@@ -330,7 +280,7 @@ def measure(
 
 def _check_own(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
-    name, parameters = definition.name, definition._arguments[0]
+    name, parameters = definition.name, definition.arguments
 
     def wrong(problem: str) -> MeasureError:
         return MeasureError(f"@measure({name!r}): {problem}")
@@ -358,7 +308,7 @@ def _check_own(definition: Definition) -> None:
             "keyword only: def f(judged, k: Cutoff | None = None, *, rel: Rel = 1)"
         )
     for option in options:
-        hint = definition._arguments[1].get(option.name)
+        hint = definition.hints.get(option.name)
         meta = getattr(hint, "__metadata__", ())
         if option.default is option.empty or not (meta and isinstance(meta[0], Parameter)):
             raise wrong(
@@ -370,8 +320,8 @@ def _check_own(definition: Definition) -> None:
 def expected(name: str) -> Callable[[Kernel], Kernel]:
     """Register the mean of a measure over all orders of equal scores, for ties="expected".
 
-    The function takes what the measure's own takes, and reads `Judged.places`. Both in one, for a
-    measure whose value is the same in any order.
+    The function takes what the measure's own takes, and reads `Judged.places`. It may be the same
+    function, which then asks for `Judged.ties`, or has the same value in any order.
     """
 
     def register(kernel: Kernel) -> Kernel:

@@ -1,13 +1,13 @@
 """Measures estimated from judgments of a sample of documents, drawn with known probabilities."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
-from cranfield.measures.parameters import Parameter, Rel
+from cranfield.measures.parameters import Parameter, Rel, choice
 from cranfield.measures.precision import SMOOTH
 from cranfield.measures.registry import Traits, measure
 
@@ -63,12 +63,6 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     return sum((ratio(size, n_relevant) * mean for size, mean in parts), nothing)
 
 
-def _itself(value: Any) -> str:
-    if value in ("once", "weighted"):
-        return str(value)
-    raise ValueError("'once' or 'weighted'")
-
-
 @measure("statAP", names=("stat_ap", "statMAP"), traits=Traits(bounds="refused"), range=(0, None))
 def statistical_ap(
     judged: Judged,
@@ -78,7 +72,7 @@ def statistical_ap(
         Parameter(
             "in the precision at its rank, a relevant document counts itself 'once', as it is "
             "known to be there, or 'weighted', as those above it",
-            _itself,
+            choice("once", "weighted"),
         ),
     ] = "once",
     rel: Rel = 1,

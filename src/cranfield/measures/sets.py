@@ -8,7 +8,15 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
-from cranfield.measures.parameters import Parameter, Parameters, Rel, above_zero, is_number, whole
+from cranfield.measures.parameters import (
+    Parameter,
+    Parameters,
+    Rel,
+    above_zero,
+    between,
+    or_none,
+    whole,
+)
 from cranfield.measures.precision import Beta, weighted_mean
 from cranfield.measures.registry import (
     EXTREMES,
@@ -23,6 +31,7 @@ from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
 _COUNT = "it is a count: it has no maximum"
+_WHATEVER_IS_JUDGED = Traits(takes_groups=True, bounds="none", by_grade=True)
 
 
 def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
@@ -46,9 +55,8 @@ def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
         return name, {**parameters, "x": None} if "beta" in parameters else parameters
     if "beta" in parameters:
         raise MeasureError("SetF takes beta or x, which is beta^2, not both")
-    square = 0 < (finite(x) or 0) < 1e9
-    beta = math.sqrt(x) if square else 0
-    if square and beta * beta == x and beta == round(beta, 3):
+    beta = math.sqrt(x) if 0 < (finite(x) or 0) < 1e9 else 0.0
+    if beta and beta * beta == x and beta == round(beta, 3):
         return name, {**parameters, "beta": beta, "x": None}
     return name, {**parameters, "beta": 1.0}
 
@@ -56,10 +64,6 @@ def _squared(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 def _with_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     """ir_measures writes `NumRet(rel=1)` for what is NumRelRet here."""
     return ("NumRelRet" if "rel" in parameters else name), parameters
-
-
-def _above_zero_or_none(value: Any) -> float | None:
-    return None if value is None else above_zero(value)
 
 
 @measure(
@@ -105,7 +109,7 @@ def set_f(
         float | None,
         Parameter(
             "beta^2, in place of beta: trec_eval's and ir_measures' parameter",
-            _above_zero_or_none,
+            or_none(above_zero),
         ),
     ] = None,
     rel: Rel = 1,
@@ -157,10 +161,12 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 
 def _weights(value: Any) -> tuple[float, ...]:
-    weights = tuple(value) if isinstance(value, list | tuple) else ()
-    if len(weights) != 4 or not all(is_number(weight, 1e9) for weight in weights):
-        raise ValueError("four numbers, as in (1, -1, 0, 0)")
-    return tuple(map(float, weights))
+    try:
+        if isinstance(value, list | tuple) and len(value) == 4:
+            return tuple(map(between(-1e9, 1e9), value))
+    except ValueError:
+        pass
+    raise ValueError("four numbers, as in (1, -1, 0, 0)")
 
 
 def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
@@ -213,7 +219,7 @@ def utility(
 @measure(
     "NumQ",
     names=("num_q",),
-    traits=Traits(takes_groups=True, bounds="none", by_grade=True),
+    traits=_WHATEVER_IS_JUDGED,
     aggregation="sum",
     range=(1, 1),
     higher_is_better=None,
@@ -234,7 +240,7 @@ def n_queries(judged: Judged) -> Floats:
 @measure(
     "NumRet",
     names=Names(("num_ret",), translate=_with_level),
-    traits=Traits(takes_groups=True, bounds="none", by_grade=True),
+    traits=_WHATEVER_IS_JUDGED,
     aggregation="sum",
     range=(0, None),
     higher_is_better=None,

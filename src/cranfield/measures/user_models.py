@@ -1,9 +1,7 @@
 """User models of C/W/L: how likely a user is to go on from each rank, or to look at it."""
 
-import inspect
 import math
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,14 +9,16 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, log2, ratio
 from cranfield.lazy import cached_property
+from cranfield.measures.declaration import Declaration
 from cranfield.measures.parameters import (
     Parameter,
     Persistence,
     above_zero,
     between,
-    is_number,
+    or_none,
     written,
 )
+from cranfield.options import finite
 
 # ---- what a user model sees -----------------------------------------------------------------
 
@@ -66,29 +66,13 @@ class Seen:
         return self.every.spread(self.k)
 
 
-@dataclass(eq=False)
-class UserModel:
-    """A user model's declaration: what is known of it, but for the values of its parameters."""
+@dataclass(eq=False, repr=False)
+class UserModel(Declaration):
+    """All that is known of a user model, but for the values of its parameters."""
 
-    name: str
-    function: Callable[..., Numbers]
-    formula: str
-    source: str
     cut: bool  # whether it stops at k
     gives_weights: bool  # it returns W_i, not C_i
     fixed: bool  # what was found changes nothing
-
-    @cached_property
-    def defaults(self) -> Mapping[str, Any]:
-        """The parameters and what they are if nothing is said."""
-        arguments = inspect.signature(self.function).parameters.values()
-        return {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
-
-    @cached_property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters and what they mean."""
-        hints = typing.get_type_hints(self.function, include_extras=True)
-        return {name: hints[name].__metadata__[0] for name in self.defaults}
 
     @property
     def pattern(self) -> str:
@@ -100,36 +84,31 @@ class UserModel:
         return {each.lower(): each for each in self.parameters}.get(name.lower())
 
     @property
-    def documentation(self) -> str:
-        """All of it, as a paragraph."""
+    def paragraph(self) -> str:
+        """All that is to be read of it, in one paragraph."""
         meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
-        said = " ".join((inspect.getdoc(self.function) or "").split())
+        said = " ".join(self.documentation.split())
         return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
 
 
 MODELS: dict[str, UserModel] = {}
+_Kernel = Callable[..., Numbers]
 
 
 def user_model(
-    name: str,
-    *,
-    formula: str,
-    source: str,
-    cut: bool = False,
-    gives_weights: bool = False,
-    fixed: bool = False,
-) -> Callable[[Callable[..., Numbers]], Callable[..., Numbers]]:
+    name: str, *, cut: bool = False, gives_weights: bool = False, fixed: bool = False
+) -> Callable[[_Kernel], _Kernel]:
     """Register a user model: the decorated function is its declaration and its computation.
 
     It takes a Seen and returns C_i (rows,), the probability of going on from each rank; or, with
-    `gives_weights`, the weights W_i, from which C_i = W_(i+1) / W_i follows. Keyword-only
-    arguments are the parameters; each is annotated with a Parameter and has a default. `cut`: the
-    user stops after k documents. `fixed`: what was found does not change whether it goes on.
+    `gives_weights`, the weights W_i, from which C_i = W_(i+1) / W_i follows. Its parameters and
+    its docstring are as those of a measure. `cut`: the user stops after k documents. `fixed`:
+    what was found does not change whether it goes on.
     """
 
-    def register(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
-        MODELS[name.lower()] = UserModel(name, function, formula, source, cut, gives_weights, fixed)
-        return function
+    def register(kernel: _Kernel) -> _Kernel:
+        MODELS[name.lower()] = UserModel(name, kernel, cut, gives_weights, fixed)
+        return kernel
 
     return register
 
@@ -143,140 +122,117 @@ Rationality = Annotated[
 
 
 def _half_or_more(value: Any) -> float:
-    if not is_number(value, 1e9) or value < 0.5:
+    number = finite(value)
+    if number is None or not 0.5 <= number <= 1e9:
         raise ValueError("a number from 0.5 up, else C_i would be above 1")
-    return float(value)
+    return float(number)
 
 
-def _budget(value: Any) -> float | None:
-    return None if value is None else above_zero(value)
-
-
-def _finite(value: Any) -> float:
-    if not is_number(value, 1e9):
-        raise ValueError("a number from -1e9 to 1e9")
-    return float(value)
-
-
+_ANY = between(-1e9, 1e9)
 Budget = Annotated[
     float | None,
-    Parameter("what the user is ready to spend; without it, the cutoff k", _budget),
+    Parameter("what the user is ready to spend; without it, the cutoff k", or_none(above_zero)),
 ]
 
 
-@user_model(
-    "P",
-    formula="C_i = 1 for i < k, then 0",
-    source="van Rijsbergen, Information Retrieval, 1979",
-    cut=True,
-    fixed=True,
-)
+@user_model("P", cut=True, fixed=True)
 def precision_user(seen: Seen) -> Numbers:
-    """Looks at k documents. EU is precision, graded if the gains are."""
+    """Looks at k documents. EU is precision, graded if the gains are.
+
+    Formula: C_i = 1 for i < k, then 0
+    Source: van Rijsbergen, Information Retrieval, 1979
+    """
     return seen.above_cutoff * 1.0
 
 
-@user_model(
-    "RBP",
-    formula="C_i = p",
-    source="Moffat & Zobel, ACM TOIS 2008",
-    fixed=True,
-)
+@user_model("RBP", fixed=True)
 def rank_biased_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
     """Goes on with the same probability from every document.
 
     The weights add up to 1 over the ranks down to the depth, not over endlessly many as in RBP.
+
+    Formula: C_i = p
+    Source: Moffat & Zobel, ACM TOIS 2008
     """
     return np.full(seen.rank.shape, p)
 
 
-@user_model(
-    "RR",
-    formula="C_i = 1 until the first gain, then 0",
-    source="Kantor & Voorhees, Information Retrieval 2000",
-)
+@user_model("RR")
 def reciprocal_rank_user(seen: Seen) -> Numbers:
-    """Looks for one document that gains something and stops there."""
+    """Looks for one document that gains something and stops there.
+
+    Formula: C_i = 1 until the first gain, then 0
+    Source: Kantor & Voorhees, Information Retrieval 2000
+    """
     return (seen.gained == 0) * 1.0
 
 
-@user_model(
-    "AP",
-    formula="C_i = S_(i+1) / S_i, S_i = sum of g_j / j over j >= i; W_i = S_i / sum of all S",
-    source="Harman, Information Processing & Management 1992; Moffat et al., ACM TOIS 2017",
-    gives_weights=True,
-)
+@user_model("AP", gives_weights=True)
 def average_precision_user(seen: Seen) -> Numbers:
     """Is as likely to stop at each document that gains something.
 
     EU is average precision divided by what was retrieved of the relevant documents, not by all:
     see TrAP, and AP. Where nothing gains, the user looks at the first document alone.
+
+    Formula: C_i = S_(i+1) / S_i, S_i = sum of g_j / j over j >= i; W_i = S_i / sum of all S
+    Source: Harman, Information Processing & Management 1992; Moffat et al., ACM TOIS 2017
     """
     ahead = seen.every.remaining(seen.gain / seen.rank)
     total = seen.every.spread(seen.every.total(ahead))
     return np.where(total > 0, ratio(ahead, total), seen.rank == 1)
 
 
-@user_model(
-    "TrAP",
-    formula="W_i = G_i / (K_i R), R = documents of the judgments that gain something",
-    source="cwl-eval 1.0.12, after Harman, Information Processing & Management 1992",
-    gives_weights=True,
-)
+@user_model("TrAP", gives_weights=True)
 def recall_average_precision_user(seen: Seen) -> Numbers:
     """Weighs each rank by its precision. EU is average precision if the gains are 0 and 1.
 
     The weights do not add up to 1. Above the first document that gains something, G_i counts as 1.
+
+    Formula: W_i = G_i / (K_i R), R = documents of the judgments that gain something
+    Source: cwl-eval 1.0.12, after Harman, Information Processing & Management 1992
     """
     gained_or_1 = np.where(seen.gained > 0, seen.gained, 1)
     return gained_or_1 / (seen.spent * seen.every.spread(np.maximum(seen.n_gaining, 1)))
 
 
-@user_model(
-    "SDCG",
-    formula="C_i = log2(i + 1) / log2(i + 2) for i < k, then 0",
-    source="Järvelin & Kekäläinen, ACM TOIS 2002; scaled: Moffat et al., ACM TOIS 2017",
-    cut=True,
-    fixed=True,
-)
+@user_model("SDCG", cut=True, fixed=True)
 def scaled_dcg_user(seen: Seen) -> Numbers:
-    """Discounts as DCG. EU is DCG as a share of what k documents of gain 1 would have."""
+    """Discounts as DCG. EU is DCG as a share of what k documents of gain 1 would have.
+
+    Formula: C_i = log2(i + 1) / log2(i + 2) for i < k, then 0
+    Source: Järvelin & Kekäläinen, ACM TOIS 2002; scaled: Moffat et al., ACM TOIS 2017
+    """
     return np.where(seen.above_cutoff, log2(seen.rank + 1) / log2(seen.rank + 2), 0)
 
 
-@user_model(
-    "INSQ",
-    formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2",
-    source="Moffat, Scholer & Thomas, ADCS 2012",
-    fixed=True,
-)
+@user_model("INSQ", fixed=True)
 def insq_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
-    """Is the readier to go on the further down it is, and the more it looks for."""
+    """Is the readier to go on the further down it is, and the more it looks for.
+
+    Formula: C_i = ((i + 2 T - 1) / (i + 2 T))^2
+    Source: Moffat, Scholer & Thomas, ADCS 2012
+    """
     share = (seen.rank + 2 * T - 1) / (seen.rank + 2 * T)
     return share * share
 
 
-@user_model(
-    "INST",
-    formula="C_i = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - G_i",
-    source="Bailey, Moffat, Scholer & Thomas, ADCS 2015 and SIGIR 2015",
-)
+@user_model("INST")
 def inst_user(
     seen: Seen,
     *,
     T: Annotated[float, Parameter("the gain that the user looks for", _half_or_more)] = 1.0,
 ) -> Numbers:
-    """Is the readier to stop the more it has found of what it looks for."""
+    """Is the readier to stop the more it has found of what it looks for.
+
+    Formula: C_i = ((i + T + T_i - 1) / (i + T + T_i))^2, T_i = T - G_i
+    Source: Bailey, Moffat, Scholer & Thomas, ADCS 2015 and SIGIR 2015
+    """
     missing = T - seen.gained
     share = (seen.rank + T + missing - 1) / (seen.rank + T + missing)
     return share * share
 
 
-@user_model(
-    "IFT_C1",
-    formula="C_i = 1 - 1 / (1 + b1 e^(R1 (T - G_i)))",
-    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
-)
+@user_model("IFT_C1")
 def foraging_goal_user(
     seen: Seen,
     *,
@@ -284,15 +240,15 @@ def foraging_goal_user(
     b1: Annotated[float, Parameter("the odds of going on where T is reached", above_zero)] = 0.9,
     R1: Rationality = 1.0,
 ) -> Numbers:
-    """Stops when it has found what it looks for, more or less sharply."""
+    """Stops when it has found what it looks for, more or less sharply.
+
+    Formula: C_i = 1 - 1 / (1 + b1 e^(R1 (T - G_i)))
+    Source: Azzopardi, Thomas & Craswell, SIGIR 2018
+    """
     return 1 - 1 / (1 + b1 * _exp(R1 * (T - seen.gained)))
 
 
-@user_model(
-    "IFT_C2",
-    formula="C_i = 1 / (1 + b2 e^(R2 (A - G_i / K_i)))",
-    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
-)
+@user_model("IFT_C2")
 def foraging_rate_user(
     seen: Seen,
     *,
@@ -300,15 +256,15 @@ def foraging_rate_user(
     b2: Annotated[float, Parameter("the odds of stopping where the rate is A", above_zero)] = 0.9,
     R2: Rationality = 1.0,
 ) -> Numbers:
-    """Stops when it finds less for its cost than it expects, more or less sharply."""
+    """Stops when it finds less for its cost than it expects, more or less sharply.
+
+    Formula: C_i = 1 / (1 + b2 e^(R2 (A - G_i / K_i)))
+    Source: Azzopardi, Thomas & Craswell, SIGIR 2018
+    """
     return 1 / (1 + b2 * _exp(R2 * (A - seen.gained / seen.spent)))
 
 
-@user_model(
-    "IFT",
-    formula="C_i = C_i of IFT_C1 times C_i of IFT_C2",
-    source="Azzopardi, Thomas & Craswell, SIGIR 2018",
-)
+@user_model("IFT")
 def foraging_user(
     seen: Seen,
     *,
@@ -319,7 +275,11 @@ def foraging_user(
     b2: Annotated[float, Parameter("as in IFT_C2", above_zero)] = 0.9,
     R2: Rationality = 1.0,
 ) -> Numbers:
-    """Stops for either reason, the goal or the rate."""
+    """Stops for either reason, the goal or the rate.
+
+    Formula: C_i = C_i of IFT_C1 times C_i of IFT_C2
+    Source: Azzopardi, Thomas & Craswell, SIGIR 2018
+    """
     by_goal = foraging_goal_user(seen, T=T, b1=b1, R1=R1)
     by_rate = foraging_rate_user(seen, A=A, b2=b2, R2=R2)
     return by_goal * by_rate
@@ -332,37 +292,36 @@ def _exp(x: Floats) -> Floats:
     return exp(np.minimum(x, _LARGEST_EXPONENT))
 
 
-@user_model(
-    "BPM",
-    formula="C_i = 1 while G_i < T and K_i < K, then 0",
-    source="Zhang et al., SIGIR 2017",
-    cut=True,
-)
+@user_model("BPM", cut=True)
 def bejeweled_user(seen: Seen, *, T: Target = 1.0, K: Budget = None) -> Numbers:
-    """Stops when it has found what it looks for, or spent what it is ready to spend."""
+    """Stops when it has found what it looks for, or spent what it is ready to spend.
+
+    Formula: C_i = 1 while G_i < T and K_i < K, then 0
+    Source: Zhang et al., SIGIR 2017
+    """
     budget = seen.cutoff if K is None else K
     return ((seen.gained < T) & (seen.spent < budget)) * 1.0
 
 
-@user_model(
-    "BPM_dynamic",
-    formula="C_i = 1 while G_i < T_i and K_i < E_i, then 0; T_i = T + hb (sum of g_j - med over "
-    "j < i), E_i = K + hc (sum of g_j - med over j < i)",
-    source="Zhang et al., SIGIR 2017",
-    cut=True,
-)
+@user_model("BPM_dynamic", cut=True)
 def dynamic_bejeweled_user(
     seen: Seen,
     *,
     T: Target = 1.0,
     K: Budget = None,
-    hb: Annotated[float, Parameter("how much the gain looked for changes", _finite)] = 1.0,
-    hc: Annotated[float, Parameter("how much the budget changes", _finite)] = 1.0,
+    hb: Annotated[
+        float, Parameter("how much the gain looked for changes", between(-1e9, 1e9))
+    ] = 1.0,
+    hc: Annotated[float, Parameter("how much the budget changes", between(-1e9, 1e9))] = 1.0,
     med: Annotated[float, Parameter("the gain that changes neither", between(0, 1))] = 0.5,
 ) -> Numbers:
     """Looks for more, and is ready to spend more, after documents that gain much.
 
     The sums are over the documents looked at so far, as each is compared.
+
+    Formula: C_i = 1 while G_i < T_i and K_i < E_i, then 0; T_i = T + hb (sum of g_j - med over j <
+        i), E_i = K + hc (sum of g_j - med over j < i)
+    Source: Zhang et al., SIGIR 2017
     """
     every, surprise = seen.every, seen.gain - med
     budget = every.spread(column(every, seen.k if K is None else K))
@@ -371,55 +330,47 @@ def dynamic_bejeweled_user(
     return ((seen.gained < sought) & (seen.spent < to_spend)) * 1.0
 
 
-@user_model(
-    "NERR8",
-    formula="C_i = 1 - g_i for i < k, then 0",
-    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 8",
-    cut=True,
-)
+@user_model("NERR8", cut=True)
 def nerr8_user(seen: Seen) -> Numbers:
-    """Stops at a document as likely as that satisfies, and after k."""
+    """Stops at a document as likely as that satisfies, and after k.
+
+    Formula: C_i = 1 - g_i for i < k, then 0
+    Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 8
+    """
     return seen.above_cutoff * (1 - seen.gain)
 
 
-@user_model(
-    "NERR9",
-    formula="C_i = i / (i + 1) (1 - g_i) for i < k, then 0",
-    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 9",
-    cut=True,
-)
+@user_model("NERR9", cut=True)
 def nerr9_user(seen: Seen) -> Numbers:
-    """As NERR8, and gives up the sooner the higher up it is, so that reciprocal ranks result."""
+    """As NERR8, and gives up the sooner the higher up it is, so that reciprocal ranks result.
+
+    Formula: C_i = i / (i + 1) (1 - g_i) for i < k, then 0
+    Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 9
+    """
     return seen.above_cutoff * (seen.rank / (seen.rank + 1) * (1 - seen.gain))
 
 
-@user_model(
-    "NERR10",
-    formula="C_i = p (1 - g_i)",
-    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 10",
-)
+@user_model("NERR10")
 def nerr10_user(seen: Seen, *, p: Persistence = 0.9) -> Numbers:
-    """Stops at what satisfies, and is as patient otherwise as the user of RBP."""
+    """Stops at what satisfies, and is as patient otherwise as the user of RBP.
+
+    Formula: C_i = p (1 - g_i)
+    Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 10
+    """
     return p * (1 - seen.gain)
 
 
-@user_model(
-    "NERR11",
-    formula="C_i = ((i + 2 T - 1) / (i + 2 T))^2 (1 - g_i)",
-    source="Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 11",
-)
+@user_model("NERR11")
 def nerr11_user(seen: Seen, *, T: Target = 1.0) -> Numbers:
-    """Stops at what satisfies, and is as patient otherwise as the user of INSQ."""
+    """Stops at what satisfies, and is as patient otherwise as the user of INSQ.
+
+    Formula: C_i = ((i + 2 T - 1) / (i + 2 T))^2 (1 - g_i)
+    Source: Azzopardi, Mackenzie & Moffat, ICTIR 2021, equation 11
+    """
     return insq_user(seen, T=T) * (1 - seen.gain)
 
 
-@user_model(
-    "TBG",
-    formula="W_i = 2^(-(cost above i) / h), divided by their sum",
-    source="Smucker & Clarke, SIGIR 2012, as in cwl-eval",
-    gives_weights=True,
-    fixed=True,
-)
+@user_model("TBG", gives_weights=True, fixed=True)
 def time_biased_user(
     seen: Seen,
     *,
@@ -430,18 +381,15 @@ def time_biased_user(
     """Gives up as time goes by; the costs are the seconds that each document takes.
 
     Time-biased gain itself is not divided by that sum.
+
+    Formula: W_i = 2^(-(cost above i) / h), divided by their sum
+    Source: Smucker & Clarke, SIGIR 2012, as in cwl-eval
     """
     still_there = exp(seen.spent_before * -(math.log(2) / h))
     return still_there / seen.every.spread(seen.every.total(still_there))
 
 
-@user_model(
-    "U",
-    formula="W_i = max(0, 1 - (cost above i) / L), divided by their sum",
-    source="Sakai & Dou, SIGIR 2013, as in cwl-eval",
-    gives_weights=True,
-    fixed=True,
-)
+@user_model("U", gives_weights=True, fixed=True)
 def u_measure_user(
     seen: Seen,
     *,
@@ -450,6 +398,9 @@ def u_measure_user(
     """Reads on to the length L at most; the costs are the characters that each document takes.
 
     The U-measure itself is not divided by that sum.
+
+    Formula: W_i = max(0, 1 - (cost above i) / L), divided by their sum
+    Source: Sakai & Dou, SIGIR 2013, as in cwl-eval
     """
     still_there = np.maximum(0, 1 - seen.spent_before / L)
     return still_there / seen.every.spread(seen.every.total(still_there))

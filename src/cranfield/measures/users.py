@@ -1,14 +1,21 @@
 """Measures of a user who reads down the ranking and stops with some probability."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
-from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel
+from cranfield.measures.parameters import (
+    Parameter,
+    Parameters,
+    Persistence,
+    Rel,
+    choice,
+    or_none,
+)
 from cranfield.measures.registry import (
     BY_GRADE,
     NOT_OF_GRADES,
@@ -20,12 +27,8 @@ from cranfield.measures.registry import (
 )
 
 
-def _gain_or_none(value: Any) -> Any:
-    return None if value is None else check_gain(value)
-
-
 def _bounded(parameters: Parameters) -> Bounded:
-    """What a grade is worth may hang on the query's other grades: then one document is not all."""
+    """A grade may be worth more or less by the query's other grades: one document is not all."""
     gain = parameters["gain"]
     return "extremes" if gain is None else "split" if isinstance(gain, str) else "attained"
 
@@ -49,7 +52,7 @@ def rank_biased_precision(
         Parameter(
             "None: 1 from grade rel on, else 0; otherwise what a grade is worth, as in nDCG, "
             "brought to 0..1 by the query's lowest and highest if one is beyond",
-            _gain_or_none,
+            or_none(check_gain),
         ),
     ] = None,
     rel: Rel = 1,
@@ -109,12 +112,6 @@ def _extremes(
     return lowest_gain, highest_gain
 
 
-def _tail(value: Any) -> str:
-    if value in ("counts", "if unjudged"):
-        return str(value)
-    raise ValueError("'counts' or 'if unjudged'")
-
-
 @measure(
     "RBPResidual",
     names=Names(variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}}),
@@ -131,7 +128,7 @@ def rbp_residual(
         Parameter(
             "what lies beyond the last document 'counts', or counts 'if unjudged' documents "
             "stand above it, as in trec_eval",
-            _tail,
+            choice("counts", "if unjudged"),
         ),
     ] = "counts",
 ) -> Floats:

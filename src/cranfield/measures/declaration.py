@@ -1,0 +1,72 @@
+"""A function as a declaration: its parameters, its documentation, its formula and its source."""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield.lazy import cached_property
+from cranfield.measures.parameters import Parameter
+
+# The lines of a docstring that tell how the number is made, and where that is defined.
+_SOURCED = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
+
+
+@dataclass(eq=False, repr=False)
+class Declaration:
+    """What a function declares: of a measure, or of a user model.
+
+    Its keyword-only arguments are the parameters; its docstring has a line `Formula:` and a line
+    `Source:`.
+    """
+
+    name: str
+    kernel: Callable[..., Any]
+
+    @cached_property
+    def arguments(self) -> list[inspect.Parameter]:
+        """The arguments of the function."""
+        return list(inspect.signature(self.kernel).parameters.values())
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The annotations of the function."""
+        return typing.get_type_hints(self.kernel, include_extras=True)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The parameters and their defaults."""
+        return {a.name: a.default for a in self.arguments if a.kind is a.KEYWORD_ONLY}
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters and what they mean."""
+        return {name: self.hints[name].__metadata__[0] for name in self.defaults}
+
+    @cached_property
+    def _docstring(self) -> tuple[str, Mapping[str, str]]:
+        """The docstring without its formula and source, and these."""
+        text = inspect.getdoc(self.kernel) or ""
+        found = _SOURCED.search(text)
+        if found is None:
+            return text, {}
+        parts = {name: " ".join(one.split()) for name, one in found.groupdict().items()}
+        rest = text[: found.start()].strip(), text[found.end() :]
+        return "\n\n".join(filter(None, rest)), parts
+
+    @property
+    def documentation(self) -> str:
+        """What is measured: the docstring without the formula and the source."""
+        return self._docstring[0]
+
+    @property
+    def formula(self) -> str:
+        """How the number is made, in plain text."""
+        return self._docstring[1].get("formula", "")
+
+    @property
+    def source(self) -> str:
+        """The paper (authors, venue, year), or the tool that defines it."""
+        return self._docstring[1].get("source", "")
