@@ -383,6 +383,17 @@ def check_limit(limit: int | None) -> None:
         raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 
+def change(value: float) -> str:
+    """Return a change with its sign, and with two digits where four decimals would show none."""
+    return f"{value:+.4f}" if abs(value) >= 0.00005 else f"{value:+.2g}"
+
+
+def given(options: Mapping[str, Any]) -> list[str]:
+    """Return the line that names the options, if there are any."""
+    listed = ", ".join(f"{key}={value}" for key, value in options.items())
+    return [f"Options: {listed}."] * bool(options)
+
+
 def _plain_score(score: float | None) -> float | str | None:
     return score if score is None or math.isfinite(score) else str(score)
 
