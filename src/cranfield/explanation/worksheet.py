@@ -389,7 +389,7 @@ def _letters(every: str) -> Iterator[str]:
 def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
     result = np.asarray(value).flat[0]
-    shown = result if isinstance(result, str) else result.item()
+    shown = result if isinstance(result, str) else float(result)
     if not isinstance(value, Derived):
         return Worksheet([], Line(name, "", "", shown), lost=True)
     if is_deep(value):
