@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.explanation.entries import Column, Line, Sheet, Worksheet
+from cranfield.explanation.entries import EMPTY, Column, Entry, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import follow
 from cranfield.explanation.scene import Scene
@@ -36,8 +36,6 @@ from cranfield.scoring.evaluate import ideals_of
 from cranfield.scoring.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
-_LAST = 2  # of these, at the end
-_EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
 
 
@@ -147,23 +145,23 @@ class Explanation(Shown):
         made: list[Table] = []
         definition = self.measure.definition
         variant = ", of which this is a variant" * _is_variant(self.measure)
-        value = shown(self.measure, self.value) or _EMPTY
+        value = shown(self.measure, self.value) or EMPTY
         lines = [
             f"{self.measure} = {value}: query {self.query}, run {self.run}",
             f"{definition.name}{variant}: {definition.formula} ({definition.source})",
         ]
         for entry in self._entries():
             if isinstance(entry, Line):
-                lines.append(_said(entry))
+                lines.append(entry.text())
                 continue
             title = [*([] if made else lines), entry.title[:1].upper() + entry.title[1:]]
-            lines = _made(entry)  # and what follows, up to the next table
-            made.append(_table(self._with_ranks(entry), limit, title, lines))
+            lines = entry.lines  # and what follows, up to the next table
+            made.append(self._with_ranks(entry).table(limit, title, lines))
         return made
 
     def _closing(self) -> list[str]:
         """Return the lines below all tables."""
-        return [*self._beside(), _said(self.worksheet.result, digits=True)]
+        return [*self._beside(), self.worksheet.result.text(digits=True)]
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
         """Say beside the documents of an ideal ranking at which rank the run has them."""
@@ -174,7 +172,7 @@ class Explanation(Shown):
         here = [rank.get(doc) for doc in sheet.labels["document"]]
         return replace(sheet, labels={**sheet.labels, "rank in run": here})
 
-    def _entries(self) -> list[Sheet | Line]:
+    def _entries(self) -> list[Entry]:
         """Return the worksheet's entries; where it has no table, the ranking is one."""
         entries = list(self.worksheet.entries)
         if any(isinstance(entry, Sheet) for entry in entries):
@@ -324,7 +322,7 @@ class Explanation(Shown):
             "value": self.value,
             "formula": definition.formula,
             "source": definition.source,
-            "steps": [_step(entry) for entry in [*sheet.entries, sheet.result]],
+            "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.result]],
             "complete": not sheet.lost,
             "retrieved": [
                 {**asdict(one), "score": _plain_score(one.score)} for one in self.retrieved
@@ -348,9 +346,9 @@ class Explanation(Shown):
                 found.append((*[None] * 5, entry.symbol, entry.value))
                 continue
             labels = [entry.labels.get(name) for name in ("group", "rank", "document", "grade")]
-            n_rows = len(next(iter(entry.labels.values())))
             # A row for each document, also where it is all that counts.
-            columns = entry.columns or [Column("grade", entry.labels.get("grade", [""] * n_rows))]
+            grades = entry.labels.get("grade", [""] * entry.n_rows)
+            columns = entry.columns or [Column("grade", grades)]
             for column in columns:
                 for i, value in enumerate(column.values):
                     cells = [each and each[i] for each in labels]
@@ -385,21 +383,6 @@ def _if_any(one: Swap | Judgment | None) -> dict[str, Any] | None:
     return None if one is None else asdict(one)
 
 
-def _step(entry: Sheet | Line) -> dict[str, Any]:
-    """Return a table or a line of a worksheet as plain values."""
-    if isinstance(entry, Line):
-        return asdict(entry)
-    return {
-        "table": entry.title,
-        **{name: list(column) for name, column in entry.labels.items()},
-        "columns": [
-            {"name": one.header, "made": one.made or one.header, "values": list(one.values)}
-            for one in entry.columns
-        ],
-        "totals": [asdict(one) for one in entry.totals],
-    }
-
-
 def _cutoff(scene: Scene, measure: Measure) -> int | None:
     """Return the last rank that counts, None if all do; where each group has its own, the most."""
     if not isinstance(measure.cutoff, Depth):
@@ -422,66 +405,13 @@ def _is_variant(measure: Measure) -> bool:
     )
 
 
-def _is_rounded(entry: Sheet | Line) -> bool:
+def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
-    every: list[Sequence[Any]]
-    if isinstance(entry, Line):
-        every = [[entry.value]]
-    else:
-        every = [one.values for one in (*entry.columns, *entry.totals)]
-        every += [one.running or () for one in entry.totals]
-    return any(
-        isinstance(one, float) and float(number(one)) != one for some in every for one in some
-    )
+    shown = [entry.value] if isinstance(entry, Line) else entry.numbers
+    return any(isinstance(one, float) and float(number(one)) != one for one in shown)
 
 
 def _listed(places: Sequence[tuple[int, str]]) -> str:
     """Return the first of some (rank, document), in words."""
     named = some([f"{rank} ({doc})" for rank, doc in places], _NAMED)
     return f"{'rank' if len(places) == 1 else 'ranks'} {named}"
-
-
-def _said(line: Line, *, digits: bool = False) -> str:
-    """Return a line as it is shown: A = words = numbers = value, with all `digits` or with six."""
-    value = number(line.value)
-    if digits:
-        value = str(line.value) or _EMPTY
-    numbers = line.numbers if len(line.words) > 1 else ""  # A, which is above
-    parts = [line.symbol, line.words, numbers, value]
-    return " = ".join(dict.fromkeys(part for part in parts if part))
-
-
-def _made(sheet: Sheet) -> list[str]:
-    """Return how the columns of a table come about, and what becomes of them."""
-    said = [f"{one.header} = {one.made}" for one in sheet.columns if one.made]
-    for one in sheet.totals:
-        if len(one.values) == 1:
-            said.append(f"{one.symbol} = {one.words} = {number(one.values[0])}")
-        else:
-            said.append(f"{one.symbol} = {one.words}, of each group")
-    return said
-
-
-def _table(sheet: Sheet, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
-    """Return a sheet as a table; of more rows than the limit the middle is left out, and said."""
-    labels = ("group", "rank", "document", "grade", "rank in run")
-    columns = [(name, sheet.labels[name]) for name in labels if name in sheet.labels]
-    columns += [(one.header, one.values) for one in sheet.columns]
-    summed = [(one.symbol, one.running) for one in sheet.totals if one.running is not None]
-    for symbol, running in summed:
-        columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
-    header = [name for name, _ in columns]
-    rows = list(zip(*(values for _, values in columns), strict=True))
-    above, gap, below = rows, [], rows[:0]
-    if limit is not None and len(rows) > limit + 1:
-        last = min(_LAST, limit // 2)
-        above, below = rows[: limit - last], rows[len(rows) - last :]
-        at = "document" if "document" in header else header[0]
-        more = f"({len(rows) - limit:,} more)"
-        gap = [[more if name == at else "..." for name in header]]
-    first, end = (
-        [["-" if one is None else number(one) for one in row] for row in part]
-        for part in (above, below)
-    )
-    n_texts = sum(name in sheet.labels for name in labels[:3])
-    return Table(header, [*first, *gap, *end], notes, n_texts, title=title)
