@@ -35,7 +35,7 @@ from cranfield.explanation.follow import (
     is_home,
     is_ranking,
     rows_of_base,
-    subset_of,
+    subsets,
 )
 from cranfield.explanation.words import (
     AGGREGATED,
@@ -115,29 +115,20 @@ class _Writing:
         made, name = node.step, self.nodes.name(node)
         if made.op in GIVEN or not made.inputs:
             return name or GIVEN.get(made.op) or WORDS.get(made.op, made.op)
-        opened = False
-
-        def inside(one: Derived) -> tuple[str, int] | None:
-            nonlocal opened
-            if one is node and not opened:
-                opened = True
-                return None
-            return label(one)
-
-        text, _ = self.texts.written(node, inside)
+        text, _ = self.texts.opened(node, label)
         return f"{name} = {text}" if name and text != name else text
 
     def _numbers(self, node: Derived, words: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
         def shown(one: Derived) -> tuple[str, int] | None:
-            if one is node or self.symbol(one) is None:
+            if self.symbol(one) is None:
                 return None
             value = number(one.values.flat[0].item())
             return value, SUM if value.startswith("-") else ATOM
 
         self.texts.in_numbers = True
-        text = self.texts.written(node, shown)[0]
+        text = self.texts.opened(node, shown)[0]
         self.texts.in_numbers = False
         return "" if text == words or words.endswith(f" = {text}") else text
 
@@ -186,7 +177,7 @@ class _Writing:
 
     def _show_condition(self, sheet: Sheet, rows: Recording) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
-        subset = subset_of(rows)
+        subset = next(subsets(rows), None)
         if subset is None or subset.how is not Ranked.where:
             return
         asked = self.asked.get((self.nodes.key(subset.what), self.nodes.key(subset.above)))
@@ -240,9 +231,8 @@ class _Writing:
         if made.space is None and made.op != CONSTANT:
             return self.symbol(node)
         if rows is not None and is_ranking(made.space):
-            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(
-                rows
-            )  # the rows of another table
+            # Or they are the rows of another table.
+            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(rows)
         known = sheet, self.nodes.key(node)
         if known in self.labels:
             return self.labels[known]
@@ -256,14 +246,7 @@ class _Writing:
             self.column(self.group_sheet(column.step.space), column, None)
             return self._added(sheet, node, rows)
         shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
-        aggregated = rows is None and is_ranking(first)
-        if (
-            not made.inputs
-            or self.nodes.name(node)
-            or made.op in OWN_COLUMN
-            or shared
-            or aggregated
-        ):
+        if self._is_closed(node) or shared or (rows is None and is_ranking(first)):
             return self._added(sheet, node, rows)
         return None
 
@@ -333,12 +316,7 @@ class _Writing:
             return "place in the ideal", ATOM
         if made.op in WORDS or not inputs:
             return WORDS.get(made.op, made.op), ATOM
-        opened = [node]
-
-        def inside(one: Derived) -> tuple[str, int] | None:
-            return None if opened and one is opened.pop() else self._label(sheet, one, rows)
-
-        return self.texts.written(node, inside)
+        return self.texts.opened(node, lambda one: self._label(sheet, one, rows))
 
     def _of_other_rows(
         self, sheet: Sheet, node: Derived, rows: Recording | None
