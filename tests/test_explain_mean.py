@@ -20,13 +20,23 @@ from cranfield import (
     evaluate,
     grades,
     measure,
+    parse,
 )
-from cranfield.explanation.mean import MeanExplanation, explain_mean
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import as_qrels
+from cranfield.data.run import as_run
+from cranfield.explanation.mean import MeanExplanation
 from cranfield.measures import example_of
 from cranfield.render.table import text, to_html, to_latex, to_markdown
 
 NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
 SEEDS = range(4)
+
+
+def explain_mean(qrels: Any, run: Any, name: str | Measure, **options: Any) -> MeanExplanation:
+    one = name if isinstance(name, Measure) else parse(name)
+    judging = Judging.of(options)
+    return MeanExplanation.of_run(as_qrels(qrels, "strict"), as_run(run, "strict"), one, judging)
 
 
 @cache  # three tests look at each

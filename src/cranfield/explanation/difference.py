@@ -16,7 +16,7 @@ from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
-from cranfield.explanation.query import check_limit
+from cranfield.explanation.query import change, check_limit, given
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
@@ -45,10 +45,10 @@ class Part:
     grade: int | None  # None: unjudged
     left_rank: int | None  # None: not retrieved
     right_rank: int | None
-    left: float | None
-    right: float | None
-    value: float | None
-    change: float
+    left: float | None = None
+    right: float | None = None
+    value: float | None = None
+    change: float = 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,29 +102,28 @@ class Difference(Shown):
         if measure.definition.is_text:
             raise MeasureError(f"{measure} is a text: two of them have no difference")
         values = [follow(measure, scene) for scene in (left, right)]
-        terms = tuple(
+        terms = [
             _TOO_DEEP if isinstance(one, Derived) and is_deep(one) else _terms(one)
             for one in values
-        )
+        ]
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
+        parts: list[Part] = []
 
-        def part(doc: str, change: float, **numbers: float) -> Part:
-            known = {"left": None, "right": None, "value": None, **numbers}
+        def part(doc: str, **numbers: float) -> Part:
             here, there = (of.get(doc) for of in ranks)
-            return Part(doc, left.grades.get(doc), here, there, **known, change=change)
+            return Part(doc, left.grades.get(doc), here, there, **numbers)
 
         if reason:
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
             moves = moved(left, right.docs, measure, costs)
-            parts = [part(one.doc, one.change, value=one.value) for one in moves]
+            parts = [part(one.doc, value=one.value, change=one.change) for one in moves]
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
-            both = (
-                (d, mine.get(d, 0.0), theirs.get(d, 0.0)) for d in dict.fromkeys([*mine, *theirs])
-            )
-            parts = [part(doc, one - other, left=one, right=other) for doc, one, other in both]
+            for doc in {**mine, **theirs}:
+                one, other = mine.get(doc, 0.0), theirs.get(doc, 0.0)
+                parts.append(part(doc, left=one, right=other, change=one - other))
             parts.sort(key=lambda part: -abs(part.change))
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
@@ -135,7 +134,7 @@ class Difference(Shown):
         return cls(
             *(left.query, pair, measure, ours, other, [one for one in parts if one.change]),
             *((len(left.docs), len(right.docs)), left.judging.unusual(), notes),
-            [part(doc, 0.0) for doc in _to_show(left, right)],
+            [part(doc) for doc in _to_show(left, right)],
             reason,
         )
 
@@ -150,22 +149,21 @@ class Difference(Shown):
         left, right = self.names
         first = (self.parts or self.judged)[:limit]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
-        cells = [
-            [one.document, *(_or_dash(each) for each in (one.grade, one.left_rank, one.right_rank))]
-            for one in first
-        ]
-        numbers: list[list[str]] = [[] for _ in first]
         if self.parts and self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "difference", "sum so far"]
-            so_far = np.cumsum([one.change for one in first]).tolist()
-            numbers = [
-                [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}", f"{sum_:+.6f}"]
-                for one, sum_ in zip(first, so_far, strict=True)
-            ]
         elif self.parts:
             header += [f"{left} with it there", "change"]
-            numbers = [[f"{one.value:.6f}", f"{one.change:+.6f}"] for one in first]
-        cells = [[*cell, *more] for cell, more in zip(cells, numbers, strict=True)]
+        cells, so_far = [], 0.0
+        for one in first:
+            so_far += one.change
+            known = (one.grade, one.left_rank, one.right_rank)
+            cell = [one.document, *("-" if each is None else str(each) for each in known)]
+            if one.left is not None:
+                cell += [f"{one.left:.6f}", f"{one.right:.6f}"]
+                cell += [f"{one.change:+.6f}", f"{so_far:+.6f}"]
+            elif one.value is not None:
+                cell += [f"{one.value:.6f}", f"{one.change:+.6f}"]
+            cells.append(cell)
         values = [shown(self.measure, value) for value in (self.left, self.right)]
         title = [
             f"{self.measure}, query {self.query}: {values[0]} ({left}) - {values[1]} ({right}) = "
@@ -188,7 +186,7 @@ class Difference(Shown):
             notes.append(
                 "By terms: the value is the sum of what each document adds where it stands, and "
                 "all else is the same in both runs. So the differences add up: "
-                f"{_sum([one.change for one in self.parts]):+.6f}."
+                f"{total(np.array([one.change for one in self.parts])):+.6f}."
             )
         elif self.method == "terms":
             notes.append("Every document adds the same to both runs.")
@@ -203,11 +201,9 @@ class Difference(Shown):
             )
         if self.options.get("judged_only"):
             notes.append("Ranks are those after unjudged documents were dropped.")
-        if self.options:
-            given = ", ".join(f"{key}={value}" for key, value in self.options.items())
-            notes.append(f"Options: {given}.")
         return [
             *notes,
+            *given(self.options),
             f"{self.names[0]} - {self.names[1]} = {self.left!r} - {self.right!r} = "
             f"{self.difference!r}",
         ]
@@ -265,14 +261,6 @@ def _to_show(left: Scene, right: Scene) -> list[str]:
     return [doc for doc in judged if doc in retrieved] or judged or [*retrieved]
 
 
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)
-
-
-def _sum(numbers: Sequence[float]) -> float:
-    return total(np.array(numbers)) if numbers else 0.0
-
-
 def differing(qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging) -> str:
     """Return the queries in which two runs differ most, in words; empty if there is none.
 
@@ -280,19 +268,18 @@ def differing(qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: 
     """
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")
-    systems = score_runs(qrels, runs, [measure], judging)
-    left, right = (one.per_query(measure) for one in systems.values())
+    left, right = (
+        one.per_query(measure) for one in score_runs(qrels, runs, [measure], judging).values()
+    )
     by_ratio = measure.definition.aggregation == "geometric"
     shared = [query for query in left if query in right]
     values = np.array([[one[query] for query in shared] for one in (left, right)])
     ours, theirs = floored_log(values) if by_ratio else values
     apart = dict(zip(shared, (ours - theirs).tolist(), strict=True))
-    apart = {query: difference for query, difference in apart.items() if difference}
-    worst = sorted(apart, key=lambda query: -abs(apart[query]))[:5]
+    worst = sorted(filter(apart.get, apart), key=lambda query: -abs(apart[query]))[:5]
     if by_ratio:
         return ", ".join(f"{query!r} (ratio {math.exp(apart[query]):.4g})" for query in worst)
-    digits = {query: "+.4f" if abs(apart[query]) >= 0.00005 else "+.2g" for query in worst}
-    return ", ".join(f"{query!r} ({apart[query]:{digits[query]}})" for query in worst)
+    return ", ".join(f"{query!r} ({change(apart[query])})" for query in worst)
 
 
 # ---- documents that add to a value one by one ---------------------------------------------------
@@ -310,19 +297,17 @@ _STEPS: Mapping[Any, str] = {  # what does not add up
     Ranked.first: "only the first of some documents counts",
     Ranked.maximum: "only the highest of some numbers counts",
     np.divide: "the value is divided by what depends on the ranking, too",
-    ratio: "the value is divided by what depends on the ranking, too",
     np.multiply: "the value is a product of two numbers that depend on the ranking",
 }
 _CHANGED: Mapping[Any, str] = {
     np.divide: "divided by",
-    ratio: "divided by",
     np.multiply: "multiplied by",
     np.add: "added to",
     np.subtract: "set off against",
 }
 
 
-def _reason(terms: "Sequence[_Terms | str]", names: Sequence[str]) -> str:
+def _reason(terms: Sequence[_Terms | str], names: Sequence[str]) -> str:
     """Say why two values do not differ by what documents add to them; empty if they do."""
     left, right = terms
     if isinstance(left, str) or isinstance(right, str):
@@ -364,29 +349,26 @@ def _terms(value: Any) -> _Terms | str:
         return _Terms(found, ())
     if op == ITEM:
         return _terms(first)
+    op = np.divide if op is ratio else op
     if op not in _CHANGED:
         return _STEPS.get(op, "the value is no sum of what documents add")
-    left, right = (_terms(one) for one in inputs)
-    sides = [np.asarray(one).flat[0].item() for one in inputs]
+    left, right = map(_terms, inputs)
     if isinstance(left, _Terms) and isinstance(right, _Terms):
         if op not in (np.add, np.subtract):
             return _STEPS[op]
         sign = 1.0 if op is np.add else -1.0
-        every = dict.fromkeys([*left.by_document, *right.by_document])
         mine, theirs = left.by_document, right.by_document
-        both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in every}
+        both = {doc: mine.get(doc, 0.0) + sign * theirs.get(doc, 0.0) for doc in {**mine, **theirs}}
         return _Terms(both, (("both", float(len(left.common))), *left.common, *right.common))
-    if isinstance(left, _Terms):
-        its, other = left.by_document, sides[1]
-        common = ((op, other), *left.common)
-        if op in (np.divide, ratio):
-            return _Terms({d: one / other if other else 0.0 for d, one in its.items()}, common)
-        return _Terms(
-            {d: one * (other if op is np.multiply else 1) for d, one in its.items()}, common
-        )
-    if isinstance(right, _Terms) and op in (np.add, np.multiply, np.subtract):
-        other = sides[0]
-        scale = {np.add: 1.0, np.subtract: -1.0, np.multiply: other}[op]
-        its = {doc: scale * one for doc, one in right.by_document.items()}
-        return _Terms(its, ((op, other), *right.common))
-    return _STEPS[op] if isinstance(right, _Terms) else left if isinstance(left, str) else right
+    known, beside = (left, inputs[1]) if isinstance(left, _Terms) else (right, inputs[0])
+    if not isinstance(known, _Terms):
+        return left if isinstance(left, str) else known
+    other = np.asarray(beside).flat[0].item()
+    if op is np.divide and known is right:
+        return _STEPS[op]
+    if op is np.divide:
+        its = {doc: one / other if other else 0.0 for doc, one in known.by_document.items()}
+    else:
+        factor = {np.multiply: other, np.subtract: -1.0 if known is right else 1.0}.get(op, 1.0)
+        its = {doc: factor * one for doc, one in known.by_document.items()}
+    return _Terms(its, ((op, other), *known.common))

@@ -1,11 +1,16 @@
 """What a worksheet consists of, and the order in which it is to be read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cranfield.arrays.trace import Recording
+from cranfield.explanation.expressions import number
 from cranfield.explanation.words import IN_ORDER, is_ideal, is_reordered
+from cranfield.render.table import Table
+
+_LAST = 2  # rows at the end, of a table that is cut
+EMPTY = "(empty)"  # a text
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,13 @@ class Total:
     column: str = ""  # the header
     running: Sequence[float] | None = None  # of a sum: how it adds up, row by row
 
+    def __str__(self) -> str:
+        if len(self.values) == 1:
+            return f"{self.symbol} = {self.words} = {number(self.values[0])}"
+        return f"{self.symbol} = {self.words}, of each group"
 
-@dataclass
+
+@dataclass(eq=False)
 class Sheet:
     """Rows of a ranking, or the groups of a query, with the columns that matter."""
 
@@ -37,9 +47,71 @@ class Sheet:
     columns: list[Column] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
     is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
+    needs: "Needs" = field(default_factory=dict)  # what it refers to
+    is_used: bool = False  # whether more is used of it than a count
+
+    @property
+    def n_rows(self) -> int:
+        """The number of its rows."""
+        return len(next(iter(self.labels.values())))
+
+    @property
+    def names(self) -> set[str]:
+        """What its columns are called."""
+        return {*self.labels, *(one.header for one in self.columns)}
+
+    @property
+    def lines(self) -> list[str]:
+        """How the columns come about, and what becomes of them."""
+        made = [f"{one.header} = {one.made}" for one in self.columns if one.made]
+        return [*made, *map(str, self.totals)]
+
+    @property
+    def numbers(self) -> Iterator[Any]:
+        """All numbers that it shows, but for the labels."""
+        for one in (*self.columns, *self.totals):
+            yield from one.values
+        for total in self.totals:
+            yield from total.running or ()
+
+    def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
+        """Return it as a table; of more rows than the limit the middle is left out, and said."""
+        labels = ("group", "rank", "document", "grade", "rank in run")
+        columns = [(name, self.labels[name]) for name in labels if name in self.labels]
+        columns += [(one.header, one.values) for one in self.columns]
+        summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
+        for symbol, running in summed:
+            columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
+        header = [name for name, _ in columns]
+        rows = list(zip(*(values for _, values in columns), strict=True))
+        above, gap, below = rows, [], rows[:0]
+        if limit is not None and len(rows) > limit + 1:
+            last = min(_LAST, limit // 2)
+            above, below = rows[: limit - last], rows[len(rows) - last :]
+            at = "document" if "document" in header else header[0]
+            more = f"({len(rows) - limit:,} more)"
+            gap = [[more if name == at else "..." for name in header]]
+        first, end = (
+            [["-" if one is None else number(one) for one in row] for row in part]
+            for part in (above, below)
+        )
+        n_texts = sum(name in self.labels for name in labels[:3])
+        return Table(header, [*first, *gap, *end], notes, n_texts, title=title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "table": self.title,
+            **{name: list(column) for name, column in self.labels.items()},
+            "columns": [
+                {"name": one.header, "made": one.made or one.header, "values": list(one.values)}
+                for one in self.columns
+            ],
+            "totals": [asdict(one) for one in self.totals],
+        }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """A number and how it comes of others: in words or symbols, then in numbers."""
 
@@ -47,6 +119,22 @@ class Line:
     words: str
     numbers: str
     value: float | str
+    needs: "Needs" = field(default_factory=dict)  # what it refers to
+
+    def text(self, *, digits: bool = False) -> str:
+        """Return it as it is shown: A = words = numbers = value, with all `digits` or with six."""
+        value = (str(self.value) or EMPTY) if digits else number(self.value)
+        numbers = self.numbers if len(self.words) > 1 else ""  # A, which is above
+        parts = [self.symbol, self.words, numbers, value]
+        return " = ".join(dict.fromkeys(part for part in parts if part))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {name: getattr(self, name) for name in ("symbol", "words", "numbers", "value")}
+
+
+Entry = Sheet | Line
+Needs = dict[str | Sheet, None]  # in order: the symbols of lines and totals; sheets
 
 
 @dataclass(frozen=True)
@@ -56,53 +144,42 @@ class Worksheet:
     `result` is the last line: the value itself. `lost` says that the measure lost some of it.
     """
 
-    entries: Sequence[Sheet | Line]
+    entries: Sequence[Entry]
     result: Line
     lost: bool = False
     is_deep: bool = False  # and so all of it is left out: it takes too many steps to be written
     divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-class Ordered(dict[Any, Any]):
-    """A set that keeps the order."""
-
-    def add(self, one: Any) -> None:
-        """Add one, at the end if it is new."""
-        self[one] = one
-
-
 @dataclass
 class Entries:
-    """The tables and lines of a worksheet, and which refers to which."""
+    """The tables and lines of a worksheet that is being written."""
 
-    entries: dict[str, Sheet | Line] = field(default_factory=dict)  # by symbol
-    # What an entry refers to: symbols, or sheets. A sheet by its id, as a line.
-    needs: dict[int, Any] = field(default_factory=dict)
-    # Of each sheet of rows, by its id: the sheet, its rows, and what its title refers to.
-    titles: dict[int, tuple[Sheet, Recording, dict[Any, Any]]] = field(default_factory=dict)
-    rankings: set[int] = field(default_factory=set)  # sheets of which more is used than a count
+    of: dict[str, Entry] = field(default_factory=dict)  # by symbol
+    # Of each sheet of rows: its rows, and what its title refers to.
+    titles: dict[Sheet, tuple[Recording, Needs]] = field(default_factory=dict)
 
-    def ordered(self, refers: Mapping[Any, Any]) -> list[Sheet | Line]:
-        """Return the entries so that what one refers to stands above it, where that can be."""
-        found: list[Sheet | Line] = []
-        met: set[int] = set()
+    def ordered(self, needs: Mapping[str | Sheet, None]) -> list[Entry]:
+        """Return what is needed so that what one refers to is above it, where that can be."""
+        found: list[Entry] = []
+        met: set[Entry] = set()
 
-        def visit(needed: Mapping[Any, Any]) -> None:
-            for one in needed.values():
-                entry = self.entries[one] if isinstance(one, str) else one
-                if id(entry) not in met:
-                    met.add(id(entry))
-                    visit(self.needs.get(id(entry), {}))
+        def visit(needs: Mapping[str | Sheet, None]) -> None:
+            for one in needs:
+                entry = self.of[one] if isinstance(one, str) else one
+                if entry not in met:
+                    met.add(entry)
+                    visit(entry.needs)
                     found.append(entry)
 
-        visit(refers)
+        visit(needs)
         return found
 
     def title(self) -> None:
         """Say of the tables of an ideal ranking that they are; a count alone has no order."""
-        for sheet, rows, _ in self.titles.values():
+        for sheet, (rows, _) in self.titles.items():
             if is_ideal(rows) or is_reordered(rows):
-                sheet.is_ideal = id(sheet) in self.rankings
+                sheet.is_ideal = sheet.is_used
                 if sheet.is_ideal:
                     sheet.title = f"the ideal ranking: {sheet.title}"
                 else:
@@ -111,36 +188,22 @@ class Entries:
     def part(self) -> None:
         """Give what a title refers to a table of its own, if its table needs that of the title.
 
-        Else each would have to stand above the other.
+        Else each would have to be above the other.
         """
-        for titled, _, refers in list(self.titles.values()):
-            for symbol in refers:
-                whole = self.entries[symbol] if isinstance(symbol, str) else None
-                if isinstance(whole, Sheet) and self._is_needed(titled, whole, set()):
-                    self._part(whole, symbol)
+        for titled, (_, needs) in list(self.titles.items()):
+            for symbol in needs:
+                whole = self.of[symbol] if isinstance(symbol, str) else None
+                if isinstance(whole, Sheet) and titled in self.ordered(whole.needs):
+                    self._part(whole, str(symbol))
 
     def _part(self, whole: Sheet, symbol: str) -> None:
         """Move a total to a table of its own."""
         total = next(one for one in whole.totals if one.symbol == symbol)
         headers = [one.header for one in whole.columns]
         last = headers.index(total.column) + 1 if total.column in headers else 0
+        rows, needs = self.titles[whole]
         own = Sheet(whole.title, whole.labels, whole.columns[:last], [total])
+        own.needs, own.is_used = dict(needs), whole.is_used
         whole.totals.remove(total)
-        _, rows, refers = self.titles[id(whole)]
-        self.entries[symbol] = own
-        self.titles[id(own)] = own, rows, refers
-        self.needs[id(own)] = Ordered(refers)
-        if id(whole) in self.rankings:
-            self.rankings.add(id(own))
-
-    def _is_needed(self, one: Sheet, by: Sheet | Line, met: set[int]) -> bool:
-        """Tell whether an entry refers to a table, or to one that does."""
-        met.add(id(by))
-        needed = self.needs.get(id(by), {})
-        entries = [
-            self.entries[name] if isinstance(name, str) else name for name in needed.values()
-        ]
-        return any(
-            entry is one or (id(entry) not in met and self._is_needed(one, entry, met))
-            for entry in entries
-        )
+        self.of[symbol] = own
+        self.titles[own] = rows, needs

@@ -7,7 +7,7 @@ from cranfield.data.qrels import QrelsLike, as_qrels
 from cranfield.data.run import RunLike, SeveralRuns, as_run, several_runs
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.explanation.difference import Difference, differing
-from cranfield.explanation.mean import MeanExplanation, explain_mean
+from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress
@@ -111,8 +111,7 @@ recip_rank)
         return _warned(Difference.of(pair[0], pair[1], tuple(several), one))
     single: Any = next(iter(several.values())) if several else as_run(cast(RunLike, run), errors)
     if query is None:
-        mean = explain_mean(judgments, single, one, errors=errors, progress=progress, **judging)
-        return _warned(mean)
+        return _warned(MeanExplanation.of_run(judgments, single, one, how, progress))
     scene = Scene.of(judgments, single, str(query), how, costs=costs, progress=progress)
     return _warned(Explanation.of(scene, one))
 

@@ -10,9 +10,9 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
 from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
 from cranfield.data.judged import Groups
-from cranfield.explanation.follow import is_ranking, rows_of_base, subset_of
+from cranfield.explanation.follow import base_of, is_ranking, rows_of_base, subsets
 
-# What binds: an expression of a lower number stands in brackets beside one of a higher.
+# What binds: an expression of a lower number is in brackets beside one of a higher.
 LOOSE, OR, AND, COMPARED, SUM, PRODUCT, POWER, ATOM = range(8)
 
 BINARY: Mapping[Any, tuple[str, int]] = {
@@ -38,6 +38,14 @@ BINARY: Mapping[Any, tuple[str, int]] = {
 }
 _OF_TRUTH = {one for one in BINARY if BINARY[one][1] in (AND, OR)} | {np.equal, np.not_equal}
 _FUNCTIONS = {np.minimum: "min", np.maximum: "max", log: "ln", np.absolute: "abs"}
+# How an operation of one is written, what its input has to bind, and how tightly it binds.
+_SIGNS: Mapping[Any, tuple[str, int, int]] = {
+    np.invert: ("not {}", ATOM, COMPARED),
+    np.logical_not: ("not {}", ATOM, COMPARED),
+    np.negative: ("-{}", POWER, SUM),
+    exp: ("e^{}", ATOM, POWER),
+    np.square: ("{}^2", ATOM, POWER),
+}
 # The number that changes no value, as the second of two.
 _NOTHING = {np.add: 0, np.subtract: 0, np.multiply: 1, np.divide: 1, ratio: 1}
 SPREAD = {Ranked.spread, Groups.spread}  # the same number, for every row
@@ -80,17 +88,14 @@ class Nodes:
 
     def _of_rows(self, rows: Recording) -> tuple[Any, ...]:
         """Return all that a ranking came of."""
-        chain: list[Any] = []
-        base = rows
-        while (subset := subset_of(base)) is not None:
-            base = subset.above
-            chain.append((subset.how, self.key(subset.what)))
+        base = base_of(rows)
         holder, *given = base.step.inputs
         if isinstance(holder, Recording) and holder.level == "row":  # the places of equal scores
             _, *given = holder.step.inputs
-        asked = tuple(map(self.key, given))
+        chain = dict.fromkeys((one.how, self.key(one.what)) for one in subsets(rows))
         which = rows_of_base(rows).tobytes(), rows.plain.rank.tobytes()
-        return "rows", base.step.op, rows.home is None, which, asked, tuple(dict.fromkeys(chain))
+        asked = tuple(map(self.key, given))
+        return "rows", base.step.op, rows.home is None, which, asked, tuple(chain)
 
     def _of_array(self, node: Derived) -> tuple[Any, ...]:
         """Return all that an array came of."""
@@ -136,17 +141,17 @@ class Expressions:
         if not isinstance(node, Derived):
             text = self.constant(node)
             return text, SUM if text.startswith(("-", "1 - ")) else ATOM
-        if node.step.op == CONSTANT:
-            return self.written(node.step.inputs[0], label)
-        known = label(node)
-        if known is not None:
-            return known
+        known = None if node.step.op == CONSTANT else label(node)
+        return self.opened(node, label) if known is None else known
+
+    def opened(self, node: Derived, label: Label) -> tuple[str, int]:
+        """Return how an array was made, whatever it is called."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
             self.nodes.lost |= not name
             return name or OF_UNKNOWN_ORIGIN, ATOM
-        if op in SPREAD:  # the same number, elsewhere
+        if op == CONSTANT or op in SPREAD:  # the same number, elsewhere
             return self.written(inputs[-1], label)
         simpler = self._simpler(op, inputs, label)
         return self._operation(node, label) if simpler is None else simpler
@@ -165,14 +170,9 @@ class Expressions:
             return self._binary(op, inputs, label)
         if op is np.where:
             return self._either(inputs[0], inputs[1], inputs[2], label)
-        if op in (np.invert, np.logical_not):
-            return f"not {self.bracketed(inputs[0], label, ATOM)}", COMPARED
-        if op is np.negative:
-            return f"-{self.bracketed(inputs[0], label, POWER)}", SUM
-        if op is exp:
-            return f"e^{self.bracketed(inputs[0], label, ATOM)}", POWER
-        if op is np.square:
-            return f"{self.bracketed(inputs[0], label, ATOM)}^2", POWER
+        if op in _SIGNS:
+            template, least, binds = _SIGNS[op]
+            return template.format(self.bracketed(inputs[0], label, least)), binds
         if op is looked_up and self.in_numbers:
             return number(node.values.flat[0].item()), ATOM
         if op is looked_up:
@@ -193,7 +193,7 @@ class Expressions:
         """Write an operation of two, with a sign between them."""
         sign, binds = BINARY[op]
         left = self._number(inputs[0], op, label, binds + (binds in (COMPARED, POWER)))
-        # As it was reckoned: a * (b / c) and a * b / c differ in the last bit.
+        # As it was computed: a * (b / c) and a * b / c differ in the last bit.
         right = self._number(inputs[1], op, label, binds + 1)
         return f"{left}^{right}" if sign == "^" else f"{left} {sign} {right}", binds
 
@@ -213,9 +213,8 @@ class Expressions:
             return self.written(inputs[0], label)
         elif op is np.subtract and isinstance(inputs[0], Derived) and is_bool(inputs[1]):
             running = inputs[0].step
-            if running.op is Ranked.running and self.nodes.key(running.inputs[1]) == self.nodes.key(
-                inputs[1]
-            ):
+            counted = self.nodes.key(inputs[1])
+            if running.op is Ranked.running and self.nodes.key(running.inputs[1]) == counted:
                 return f"rows above with {self.bracketed(inputs[1], label, OR)}", LOOSE
         elif op in BINARY and BINARY[op][1] in (AND, OR):
             for one, other in (inputs, inputs[::-1]):
@@ -245,8 +244,7 @@ class Expressions:
 
     def _number(self, node: Any, op: Any, label: Label, least: int) -> str:
         """Write a number of an operation: where it is a truth value, 1 or 0."""
-        is_logical = op in _OF_TRUTH
-        if not is_logical and isinstance(node, Derived) and is_bool(node):
+        if op not in _OF_TRUTH and isinstance(node, Derived) and is_bool(node):
             text, binds = self._either(node, 1, 0, label)
             return text if binds >= least else f"({text})"
         return self.bracketed(node, label, least)

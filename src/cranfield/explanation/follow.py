@@ -1,7 +1,7 @@
 """A measure is run on a Judged that records what is asked of it; what is recorded, with names."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -53,17 +53,14 @@ def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
 
 
 def _files_of(measure: Measure) -> Callable[[str], bool]:
-    """Return what tells whether a file has the code of measures, or what stands beside this one."""
+    """Return what tells whether a file has the code of measures, or of what is in its folder."""
     kernel = measure.definition.kernel
     own = getattr(kernel, "__code__", _files_of.__code__).co_filename
     folders = {os.path.dirname(own), os.path.dirname(gain.__file__)}
     machinery = {plan.__file__, parameters.__file__}
-
-    def is_known(file: str) -> bool:
-        at_home = os.path.dirname(file) in folders and file not in machinery
-        return at_home or file == judged.__file__
-
-    return is_known
+    return lambda file: (
+        file == judged.__file__ or (os.path.dirname(file) in folders and file not in machinery)
+    )
 
 
 def is_ranking(one: Any) -> TypeGuard[Recording]:
@@ -82,32 +79,34 @@ def group_names(home: Recording) -> Sequence[str]:
     return names
 
 
-def subset_of(rows: Recording) -> Subset | None:
-    """Return how a ranking came of another one; None if it did not."""
-    op, inputs = rows.step.op, rows.step.inputs
-    if op not in _SUBSETS:
-        return None
-    return Subset(inputs[0], op, inputs[1] if len(inputs) > 1 else 1)
+def subsets(rows: Recording) -> Iterator[Subset]:
+    """Yield how a ranking came of another one, that one of a third, and so on."""
+    while rows.step.op in _SUBSETS:
+        above, *given = rows.step.inputs
+        yield Subset(above, rows.step.op, given[0] if given else 1)
+        rows = above
 
 
 def base_of(rows: Recording) -> Recording:
     """Return the ranking that it came of, before any subset was taken."""
-    subset = subset_of(rows)
-    return rows if subset is None else base_of(subset.above)
+    for subset in subsets(rows):
+        rows = subset.above
+    return rows
 
 
 def rows_of_base(rows: Recording) -> Ints:
     """Return which rows of its base a ranking has: (rows,)."""
-    subset = subset_of(rows)
+    subset = next(subsets(rows), None)
     if subset is None:
         return np.arange(len(rows.plain.query))
     above = subset.above
     if subset.how is Ranked.reordered:
-        found: Ints = rows_of_base(above)[above.plain.order(plain(subset.what))]
-        return found
-    deepest = int(above.plain.rank.max(initial=0)) + 1
-    keys, kept = (one.plain.query * deepest + one.plain.rank for one in (above, rows))
-    found = rows_of_base(above)[np.isin(keys, kept)]
+        kept = above.plain.order(plain(subset.what))
+    else:
+        deepest = int(above.plain.rank.max(initial=0)) + 1
+        keys, its = (one.plain.query * deepest + one.plain.rank for one in (above, rows))
+        kept = np.isin(keys, its)
+    found: Ints = rows_of_base(above)[kept]
     return found
 
 
@@ -118,7 +117,6 @@ def documents_of(rows: Recording) -> list[str | None]:
 
 
 def _documents(base: Recording) -> Sequence[str | None]:
-    """Return the document of each row of a ranking that is no subset."""
     scene: Scene = base.record.names
     op, ranks = base.step.op, base.plain.rank.tolist()
     if op == "ideal":

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.arrays.ranked import LEAST, Floats, Ints, floored_log, mean, total
-from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.data.qrels import QrelsLike, as_qrels
-from cranfield.data.run import RunLike, as_run
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.explanation.query import check_limit
-from cranfield.formats.block import Errors, Progress
+from cranfield.formats.block import Progress
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around
@@ -113,52 +113,60 @@ class MeanExplanation(Shown):
         kind = _kind(wanted, values)
         terms = floored_log(values) if kind == "logarithm" else values
         parts, order = _parts(kind, terms, wanted.definition.higher_is_better)
-        shares: Sequence[float | None] = [None] * len(values)
-        so_far = shares
-        whole = total(parts[order])
+        in_order = parts[order]
+        whole = total(in_order)
+        shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
         if kind in ("missing", "sum") and whole != 0:
-            shares = (parts[order] / whole).tolist()
-            so_far = (np.cumsum(parts[order]) / whole).tolist()
-        level = _level(wanted)
+            shares = [(in_order / whole).tolist(), (np.cumsum(in_order) / whole).tolist()]
         counted = [
-            scores.per_query(one) if str(one) in scores.columns else {}
-            for one in (*_counts(level), *_reached(wanted))
+            scores.per_query(one) if str(one) in scores.columns else {} for one in _beside(wanted)
         ]
-        found = []
-        for row, share, until in zip(order.tolist(), shares, so_far, strict=True):
+        queries = []
+        for row, share, so_far in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
-            retrieved, relevant, both, *reached = (
-                int(column[query]) if column else None for column in counted
-            )
-            found.append(
-                QueryPart(
-                    query,
-                    float(values[row]),
-                    float(terms[row]),
-                    float(parts[row]) + 0.0,
-                    share,
-                    until,
-                    retrieved,
-                    relevant,
-                    both,
-                    _marks(
-                        *(retrieved, relevant, both, reached == [0], wanted.cutoff),
-                        judged_only=scores.recipe["judged_only"],
-                    ),
-                )
-            )
+            counts = [int(column[query]) if column else None for column in counted]
+            numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
+            marks = tuple(_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
+            queries.append(QueryPart(query, *numbers, share, so_far, *counts[:3], marks))
+        notes = [
+            replace(one, text=f"{queries_of(one.queries or 0)} added up.")
+            if (kind, one.code) == ("sum", "queries")
+            else one
+            for one in scores.notes
+        ]
         return cls(
-            scores.name,
-            wanted,
-            kind,
-            value,
-            total(terms),
-            terms.tolist(),
-            found,
-            level,
-            scores.recipe,
-            _added_up(kind, scores.notes),
+            *(scores.name, wanted, kind, value, total(terms), terms.tolist(), queries),
+            *(_level(wanted), scores.recipe, notes),
         )
+
+    @classmethod
+    def of_run(
+        cls,
+        qrels: Qrels,
+        run: Run,
+        measure: Measure,
+        judging: Judging,
+        progress: Progress | None = None,
+    ) -> "MeanExplanation":
+        """Explain a run's value over all queries, with counts beside it.
+
+        Counted are the documents retrieved, those relevant (by the grade that the measure takes for
+        that), and the relevant ones retrieved; the last not with ties="expected", where a cut by
+        `depth` leaves open which they are; none for judgments in groups, where a document has
+        several grades.
+
+        Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
+        """
+        wanted = _a_number(measure)
+        beside = [] if qrels.in_groups else _beside(wanted)
+        if judging.ties == "expected":
+            beside = beside[:2]
+        wished = dict.fromkeys([wanted, *beside])
+        scores = score_runs(qrels, {run.name: run}, wished, judging, progress=progress)[run.name]
+        found = cls.of(scores, wanted)
+        # What is counted beside it has no ideal ranking.
+        unsaid = {*ideals_of(scores.measures, qrels)} - {*ideals_of([wanted], qrels)}
+        return replace(found, notes=[one for one in found.notes if one not in unsaid])
 
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
@@ -176,8 +184,6 @@ class MeanExplanation(Shown):
 
     def _columns(self, first: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
-        has_shares = self.queries[0].share is not None
-        whole = total(np.array([one.part for one in self.queries]))
         yield Column(str(self.measure), lambda one: shown(self.measure, one.value))
         yield Column(
             "ln",
@@ -185,28 +191,24 @@ class MeanExplanation(Shown):
             f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.",
             self.kind == "logarithm",
         )
-        label, form, meaning = {
-            "missing": ("1 - value", number, ""),
-            "difference": ("value - mean", signed, self._farthest),
-            "logarithm": ("ln - mean ln", signed, self._farthest),
-            "sum": ("", number, ""),
-        }[self.kind]
-        yield Column(label, lambda one: form(one.part), meaning, bool(label))
-        meaning = f"share: value / {shown(self.measure, self.total)}, the sum."
         if self.kind == "missing":
-            meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
-        yield Column("share", lambda one: _percent(one.share, 1), meaning, has_shares)
-        yield Column("so far", lambda one: _percent(one.so_far, 1), "", has_shares)
+            yield Column("1 - value", lambda one: number(one.part))
+        elif self.kind != "sum":
+            label = "ln - mean ln" if self.kind == "logarithm" else "value - mean"
+            yield Column(label, lambda one: signed(one.part), self._farthest)
+        if self.queries[0].share is not None:
+            meaning = f"share: value / {shown(self.measure, self.total)}, the sum."
+            if self.kind == "missing":
+                whole = total(np.array([one.part for one in self.queries]))
+                meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
+            yield Column("share", lambda one: _percent(one.share, 1), meaning)
+            yield Column("so far", lambda one: _percent(one.so_far, 1))
         level = "" if self.level == 1 else f" (of grade {self.level} or more)"
         found = f"found: relevant documents{level} that were retrieved, at any rank."
-        for heading, name, meaning in (
-            ("retrieved", "retrieved", ""),
-            ("relevant", "relevant", ""),
-            ("found", "relevant_retrieved", found),
-        ):
-            counts = [getattr(one, name) for one in first]
-            cell = partial(_count, name)
-            yield Column(heading, cell, meaning, None not in counts)
+        for name in ("retrieved", "relevant", "relevant_retrieved"):
+            if None not in (getattr(one, name) for one in first):
+                heading, meaning = ("found", found) if "_" in name else (name, "")
+                yield Column(heading, partial(_count, name), meaning)
         yield Column("why", lambda one: ", ".join(one.marks), "", any(one.marks for one in first))
 
     @property
@@ -220,10 +222,10 @@ class MeanExplanation(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query: all of its QueryPart, the marks as one text, `why`."""
-        return [
-            {**{name: getattr(one, name) for name in self.header[:-1]}, "why": ", ".join(one.marks)}
+        return self._dicts(
+            (*(getattr(one, name) for name in self.header[:-1]), ", ".join(one.marks))
             for one in self.queries
-        ]
+        )
 
     def _beside(self, n_shown: int, said: list[str]) -> list[str]:
         """Return the lines below the table, of which `said` explain its columns."""
@@ -279,42 +281,6 @@ class MeanExplanation(Shown):
         }
 
 
-def explain_mean(
-    qrels: QrelsLike,
-    run: RunLike,
-    measure: Measure | str,
-    *,
-    errors: Errors = "strict",
-    progress: Progress | None = None,
-    **judging: Unpack[JudgingOptions],
-) -> MeanExplanation:
-    """Explain a run's value over all queries: which of them pull it down.
-
-    The arguments are those of `evaluate`, with one run and one measure. Beside it are counted the
-    documents retrieved, those relevant (by the grade that the measure takes for that), and the
-    relevant ones retrieved; the last not with ties="expected", where a cut by `depth` leaves open
-    which they are; none for judgments in groups, where a document has several grades.
-
-    Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
-
-    >>> print(explain_mean("demo/qrels.txt", "demo/dense.run", "nDCG@10").formula)
-    mean = (1.0000 + 0.9291 + ... + 0.8262) / 40 = 26.616306216955266 / 40 = 0.6654076554238817
-    """
-    wanted = _a_number(measure)
-    judgments = as_qrels(qrels, errors)
-    beside = [] if judgments.in_groups else [*_counts(_level(wanted)), *_reached(wanted)]
-    how = Judging.of(judging)
-    if how.ties == "expected":
-        beside = beside[:2]
-    one = as_run(run, errors)
-    wished = dict.fromkeys([wanted, *beside])
-    scores = score_runs(judgments, {one.name: one}, wished, how, progress=progress)[one.name]
-    found = MeanExplanation.of(scores, wanted)
-    # What is counted beside it has no ideal ranking.
-    unsaid = {*ideals_of(scores.measures, judgments)} - {*ideals_of([wanted], judgments)}
-    return replace(found, notes=[one for one in found.notes if one not in unsaid])
-
-
 def _a_number(measure: Measure | str) -> Measure:
     one = parse(measure) if isinstance(measure, str) else measure
     if one.definition.is_text:
@@ -353,55 +319,31 @@ def _level(measure: Measure) -> int:
     return int(measure.parameters["rel"]) if takes else 1
 
 
-def _counts(level: int) -> list[Measure]:
-    return [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
+def _beside(measure: Measure) -> list[Measure]:
+    """Return what is counted beside it: retrieved, relevant, both; and relevant above the cutoff.
 
-
-def _reached(measure: Measure) -> list[Measure]:
-    """Return what tells whether anything relevant stands above the measure's cutoff, if it has one.
-
-    None at a cutoff that hangs on the query: there "the first R" would say little.
+    The last not at a cutoff that depends on the query: there "the first R" would say little.
     """
-    cutoff = measure.cutoff
-    if not isinstance(cutoff, Depth) or cutoff.at_relevant:
-        return []
-    return [(Measure("Success") @ cutoff)(rel=_level(measure))]
+    level, cutoff = _level(measure), measure.cutoff
+    counts = [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
+    if isinstance(cutoff, Depth) and not cutoff.at_relevant:
+        counts.append((Measure("Success") @ cutoff)(rel=level))
+    return counts
 
 
-def _added_up(kind: Kind, notes: Sequence[Note]) -> list[Note]:
-    """Return notes that do not speak of an average where there is a sum."""
-    return [
-        replace(one, text=f"{queries_of(one.queries or 0)} added up.")
-        if (kind, one.code) == ("sum", "queries")
-        else one
-        for one in notes
-    ]
-
-
-def _marks(
-    retrieved: int | None,
-    relevant: int | None,
-    both: int | None,
-    is_below: bool,
-    cutoff: Depth | float | None,
-    *,
-    judged_only: bool,
-) -> tuple[str, ...]:
-    """Say what explains a low value; `is_below`: nothing relevant stands above the cutoff."""
-    marks = []
+def _marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool) -> Iterator[str]:
+    """Yield what explains a low value; the counts are those of `_beside`."""
+    retrieved, relevant, both, *reached = counts
     if retrieved == 0:
-        marks.append("no judged results" if judged_only else "no results")
+        yield "no judged results" if judged_only else "no results"
     if relevant == 0:
-        marks.append("no relevant document")
+        yield "no relevant document"
     if retrieved and relevant and both == 0:
-        marks.append("nothing relevant retrieved")
-    elif retrieved and relevant and is_below:
-        marks.append(
-            "nothing relevant at rank 1"
-            if str(cutoff) == "1"
-            else f"nothing relevant in the first {cutoff}"
-        )
-    return tuple(marks)
+        yield "nothing relevant retrieved"
+    elif retrieved and relevant and reached == [0]:
+        cutoff = str(measure.cutoff)
+        first = "at rank 1" if cutoff == "1" else f"in the first {cutoff}"
+        yield f"nothing relevant {first}"
 
 
 def _count(name: str, one: QueryPart) -> str:

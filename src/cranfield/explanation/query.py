@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.explanation.entries import Column, Line, Sheet, Worksheet
+from cranfield.explanation.entries import EMPTY, Column, Entry, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import follow
 from cranfield.explanation.scene import Scene
@@ -36,8 +36,6 @@ from cranfield.scoring.evaluate import ideals_of
 from cranfield.scoring.scores import shown
 
 _ROWS = 20  # of a table, before some are left out
-_LAST = 2  # of these, at the end
-_EMPTY = "(empty)"  # a text
 _NAMED = 5  # documents, in a sentence
 
 
@@ -53,6 +51,11 @@ class Retrieved:
     document: str
     score: float | None
     grade: int | None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is kept where unjudged documents are dropped."""
+        return self.grade is not None and self.grade >= 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,30 +97,29 @@ class Explanation(Shown):
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "Explanation":
-        """Explain the value of the query that a scene is of."""
-        found = follow(measure, scene)
-        value = found.flat[0] if measure.definition.is_text else float(found.flat[0])
-        sheet = worksheet(str(measure), found)
-        scores, retrieved = scene.ranking.scores, set(scene.ranking.docs)
+        """Explain the value of a scene's query."""
+        sheet = worksheet(str(measure), follow(measure, scene))
+        docs, grades = scene.ranking.docs, scene.grades
+        scores = scene.ranking.scores
+        scored = [None] * len(docs) if scores is None else scores.tolist()
         level = measure.parameters.get("rel", 1)
         relevant = [
-            doc for doc in scene.ideal if scene.grades[doc] >= level and not scene.qrels.in_groups
+            doc for doc in scene.ideal if grades[doc] >= level and not scene.qrels.in_groups
         ]
+        missing = set(relevant).difference(docs)
         return cls(
             query=scene.query,
             run=scene.run,
             measure=measure,
-            value=value,
-            worksheet=replace(sheet, result=replace(sheet.result, value=value)),
+            value=sheet.result.value,
+            worksheet=sheet,
             retrieved=[
-                Retrieved(rank, doc, None if scores is None else float(scores[rank - 1]), grade)
-                for rank, (doc, grade) in enumerate(
-                    ((doc, scene.grades.get(doc)) for doc in scene.ranking.docs), 1
-                )
+                Retrieved(rank, doc, score, grades.get(doc))
+                for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
             ],
             unjudged=unjudged(scene),
             n_relevant=len(relevant),
-            missing=[(doc, scene.grades[doc]) for doc in relevant if doc not in retrieved],
+            missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
             ties=ties(scene, measure),
             swap=best_swap(scene, measure),
             judgments=judgments(scene, measure),
@@ -134,56 +136,50 @@ class Explanation(Shown):
 
         Raises OptionError if `limit` is no whole number of 1 or more.
         """
-        made, closing = self._parts(limit)
+        *above, last = self._sheets(limit)
         grave = lines_of(one for one in self.notes if one.is_grave)
-        return [*made[:-1], replace(made[-1], notes=[*grave, *made[-1].notes, *closing])]
+        return [*above, replace(last, notes=[*grave, *last.notes, *self._closing()])]
 
-    def _parts(self, limit: int | None) -> tuple[list[Table], list[str]]:
-        """Return the tables, and what stands below them all."""
+    def _sheets(self, limit: int | None) -> list[Table]:
         check_limit(limit)
         made: list[Table] = []
-        title, notes = self._title(), [""] * 0
+        definition = self.measure.definition
+        variant = ", of which this is a variant" * _is_variant(self.measure)
+        value = shown(self.measure, self.value) or EMPTY
+        lines = [
+            f"{self.measure} = {value}: query {self.query}, run {self.run}",
+            f"{definition.name}{variant}: {definition.formula} ({definition.source})",
+        ]
         for entry in self._entries():
             if isinstance(entry, Line):
-                (notes if made else title).append(_said(entry))
+                lines.append(entry.text())
                 continue
-            if made:
-                made[-1] = replace(made[-1], notes=notes)
-                notes = []
-            made.append(_table(self._with_ranks(entry), limit, [*title, _capital(entry.title)]))
-            title = []
-            notes += _made(entry)
-        made[-1] = replace(made[-1], notes=notes)
-        return made, [*self._beside(), _said(self.worksheet.result, digits=True)]
+            title = [*([] if made else lines), entry.title[:1].upper() + entry.title[1:]]
+            lines = entry.lines  # and what follows, up to the next table
+            made.append(self._with_ranks(entry).table(limit, title, lines))
+        return made
+
+    def _closing(self) -> list[str]:
+        """Return the lines below all tables."""
+        return [*self._beside(), self.worksheet.result.text(digits=True)]
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
         """Say beside the documents of an ideal ranking at which rank the run has them."""
         several = "group" in sheet.labels or self.options.get("judged_only")
-        if not sheet.is_ideal or "document" not in sheet.labels or several:
+        if several or not sheet.is_ideal or "document" not in sheet.labels:
             return sheet
         rank = {one.document: one.rank for one in self.retrieved}
         here = [rank.get(doc) for doc in sheet.labels["document"]]
         return replace(sheet, labels={**sheet.labels, "rank in run": here})
 
-    def _entries(self) -> list[Sheet | Line]:
+    def _entries(self) -> list[Entry]:
         """Return the worksheet's entries; where it has no table, the ranking is one."""
         entries = list(self.worksheet.entries)
         if any(isinstance(entry, Sheet) for entry in entries):
             return entries
-        labels: dict[str, Sequence[Any]] = {
-            "rank": [one.rank for one in self.retrieved],
-            "document": [one.document for one in self.retrieved],
-            "grade": [one.grade for one in self.retrieved],
-        }
+        names = ("rank", "document", "grade")
+        labels = {name: [getattr(one, name) for one in self.retrieved] for name in names}
         return [Sheet("documents retrieved", labels), *entries]
-
-    def _title(self) -> list[str]:
-        definition = self.measure.definition
-        variant = ", of which this is a variant" * _is_variant(self.measure)
-        return [
-            f"{self._short(self.value)}: query {self.query}, run {self.run}",
-            f"{definition.name}{variant}: {definition.formula} ({definition.source})",
-        ]
 
     def _beside(self) -> list[str]:
         """Return what else to know of the value, in sentences."""
@@ -199,10 +195,7 @@ class Explanation(Shown):
                 "into an array or a loop), and with them the record of what was done."
             )
         said += [*self._of_missing(), *self._of_unjudged(), *self._of_ties()]
-        said += [*self._of_swap(), *self._of_judgments()]
-        if self.options:
-            given = ", ".join(f"{key}={value}" for key, value in self.options.items())
-            said.append(f"Options: {given}.")
+        said += [*self._of_swap(), *self._of_judgments(), *given(self.options)]
         if any(map(_is_rounded, self.worksheet.entries)):
             said.append(
                 "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
@@ -215,23 +208,22 @@ class Explanation(Shown):
         if not n_docs:
             return ["Nothing was retrieved."]
         if self.options.get("judged_only"):
-            out = [one for one in self.retrieved if one.grade is None or one.grade < 0]
+            out = [(one.rank, one.document) for one in self.retrieved if not one.is_kept]
             if not out:
                 return []
-            at = _listed([(one.rank, one.document) for one in out])
             return [
                 f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{number_of(n_docs, 'document')} retrieved, at {at}. The others closed up: the "
-                "tables and the swap have their ranks after that, all else has the ranks before."
+                f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others closed "
+                "up: the tables and the swap have their ranks after that, all else has the ranks "
+                "before."
             ]
         k = n_docs if self.cutoff is None else self.cutoff
-        looked_at = min(k, n_docs)
-        its = [one for one in self.unjudged if one[0] <= looked_at]
-        where = f"{number_of(looked_at, 'document')} retrieved" + f" down to rank {k}" * (
-            k < n_docs
-        )
         if not k:
             return ["No rank is looked at: R, the number of relevant documents, is 0."]
+        looked_at = min(k, n_docs)
+        down_to = f" down to rank {k}" * (k < n_docs)
+        where = f"{number_of(looked_at, 'document')} retrieved{down_to}"
+        its = [one for one in self.unjudged if one[0] <= looked_at]
         if not its:
             return [f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."]
         return [f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."]
@@ -249,7 +241,7 @@ class Explanation(Shown):
             scores = [one.score for one in self.retrieved if one.score is not None]
             one_of_many = "Ranks among equal scores are those of one order of many."
             return [one_of_many] * (len(set(scores)) < len(scores))
-        seen = [one for one in self.ties if _four(one.lowest) != _four(one.highest)][:_NAMED]
+        seen = [one for one in self.ties if f"{one.lowest:.4f}" != f"{one.highest:.4f}"][:_NAMED]
         said = [self._of_tie(one) for one in seen]
         others = len(self.ties) - len(seen)
         if others:
@@ -259,24 +251,19 @@ class Explanation(Shown):
         return said
 
     def _of_tie(self, tie: Tie) -> str:
-        last = tie.first + tie.size - 1
         n_kept = len(tie.docs)
-        docs = ", ".join(tie.docs[:_NAMED]) + (", ..." if n_kept > _NAMED else "")
-        docs = f" ({docs})" * bool(docs)
+        docs = ", ".join(tie.docs[:_NAMED]) + ", ..." * (n_kept > _NAMED)
         kept = f"; of these, {n_kept or 'none'} {'was' if n_kept < 2 else 'were'} kept"
-        kept *= n_kept < tie.size
-        best, worst = tie.highest, tie.lowest
-        if self._better == "lower":
-            best, worst = worst, best
+        pair = (tie.lowest, tie.highest) if self._better == "lower" else (tie.highest, tie.lowest)
         return (
-            f"Ranks {tie.first} to {last} share their score{kept}{docs}: the best and the worst "
-            f"order by grade would make it {_four(best)} and {_four(worst)}."
+            f"Ranks {tie.first} to {tie.first + tie.size - 1} share their score"
+            f"{kept * (n_kept < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
+            f"order by grade would make it {pair[0]:.4f} and {pair[1]:.4f}."
         )
 
     def _of_swap(self) -> list[str]:
-        n_kept = len(self.retrieved)
-        if self.options.get("judged_only"):
-            n_kept = sum(one.grade is not None and one.grade >= 0 for one in self.retrieved)
+        dropping = self.options.get("judged_only")
+        n_kept = sum(one.is_kept or not dropping for one in self.retrieved)
         of = "two ranks" + f" among the first {FIRST}" * (n_kept > FIRST)
         if self.swap is None:
             known = n_kept > 1 and not self.measure.definition.is_text
@@ -310,21 +297,15 @@ class Explanation(Shown):
     def _better(self) -> str:
         return "lower" if self.measure.definition.higher_is_better is False else "raise"
 
-    def _short(self, value: float | str) -> str:
-        return f"{self.measure} = {shown(self.measure, value) or _EMPTY}"
-
     def _changed(self, value: float) -> str:
         assert isinstance(self.value, float)  # noqa: S101 - a text is not changed
-        change = value - self.value
-        digits = "+.4f" if abs(change) >= 0.00005 else "+.2g"
-        return f"{shown(self.measure, value)} ({change:{digits}})"
+        return f"{shown(self.measure, value)} ({change(value - self.value)})"
 
     def _repr_html_(self) -> str:
-        # Tables stand beside each other where there is room.
-        made, closing = self._parts(_ROWS)
-        shown = "".join(f"<div>{to_html(table)}</div>" for table in made)
-        beside = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{shown}</div>'
-        return beside + paragraphs(closing)
+        # Tables are beside each other where there is room.
+        sheets = "".join(f"<div>{to_html(table)}</div>" for table in self._sheets(_ROWS))
+        beside = f'<div style="display: flex; flex-wrap: wrap; gap: 0 3em">{sheets}</div>'
+        return beside + paragraphs(self._closing())
 
     # ---- for programs ---------------------------------------------------------------------------
 
@@ -341,7 +322,7 @@ class Explanation(Shown):
             "value": self.value,
             "formula": definition.formula,
             "source": definition.source,
-            "steps": [_step(entry) for entry in [*sheet.entries, sheet.result]],
+            "steps": [entry.to_dict() for entry in [*sheet.entries, sheet.result]],
             "complete": not sheet.lost,
             "retrieved": [
                 {**asdict(one), "score": _plain_score(one.score)} for one in self.retrieved
@@ -350,24 +331,24 @@ class Explanation(Shown):
             "relevant": self.n_relevant,
             "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
             "ties": [asdict(one) for one in self.ties],
-            "best_swap": None if self.swap is None else asdict(self.swap),
-            "judgment_up": _judgment(self.judgments.up),
-            "judgment_down": _judgment(self.judgments.down),
+            "best_swap": _if_any(self.swap),
+            "judgment_up": _if_any(self.judgments.up),
+            "judgment_down": _if_any(self.judgments.down),
             "options": dict(self.options),
             "notes": [one.to_dict() for one in self.notes],
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each number of the worksheet: where it stands, and its value."""
+        """Return a row for each number of the worksheet: where it is, and its value."""
         found: list[tuple[Any, ...]] = []
         for entry in [*self._entries(), self.worksheet.result]:
             if isinstance(entry, Line):
                 found.append((*[None] * 5, entry.symbol, entry.value))
                 continue
             labels = [entry.labels.get(name) for name in ("group", "rank", "document", "grade")]
-            n_rows = len(next(iter(entry.labels.values())))
             # A row for each document, also where it is all that counts.
-            columns = entry.columns or [Column("grade", entry.labels.get("grade", [""] * n_rows))]
+            grades = entry.labels.get("grade", [""] * entry.n_rows)
+            columns = entry.columns or [Column("grade", grades)]
             for column in columns:
                 for i, value in enumerate(column.values):
                     cells = [each and each[i] for each in labels]
@@ -383,27 +364,23 @@ def check_limit(limit: int | None) -> None:
         raise OptionError(f"limit={limit!r:.40}: expected a number of rows, 1 or more")
 
 
+def change(value: float) -> str:
+    """Return a change with its sign, and with two digits where four decimals would show none."""
+    return f"{value:+.4f}" if abs(value) >= 0.00005 else f"{value:+.2g}"
+
+
+def given(options: Mapping[str, Any]) -> list[str]:
+    """Return the line that names the options, if there are any."""
+    listed = ", ".join(f"{key}={value}" for key, value in options.items())
+    return [f"Options: {listed}."] * bool(options)
+
+
 def _plain_score(score: float | None) -> float | str | None:
     return score if score is None or math.isfinite(score) else str(score)
 
 
-def _judgment(one: Judgment | None) -> dict[str, Any] | None:
+def _if_any(one: Swap | Judgment | None) -> dict[str, Any] | None:
     return None if one is None else asdict(one)
-
-
-def _step(entry: Sheet | Line) -> dict[str, Any]:
-    """Return a table or a line of a worksheet as plain values."""
-    if isinstance(entry, Line):
-        return asdict(entry)
-    return {
-        "table": entry.title,
-        **{name: list(column) for name, column in entry.labels.items()},
-        "columns": [
-            {"name": one.header, "made": one.made or one.header, "values": list(one.values)}
-            for one in entry.columns
-        ],
-        "totals": [asdict(one) for one in entry.totals],
-    }
 
 
 def _cutoff(scene: Scene, measure: Measure) -> int | None:
@@ -428,72 +405,13 @@ def _is_variant(measure: Measure) -> bool:
     )
 
 
-def _is_rounded(entry: Sheet | Line) -> bool:
+def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
-    if isinstance(entry, Line):
-        shown: list[Any] = [entry.value]
-    else:
-        shown = [one for column in entry.columns for one in column.values]
-        shown += [one for total in entry.totals for one in (*total.values, *(total.running or ()))]
+    shown = [entry.value] if isinstance(entry, Line) else entry.numbers
     return any(isinstance(one, float) and float(number(one)) != one for one in shown)
-
-
-def _four(value: float) -> str:
-    return f"{value:.4f}"
 
 
 def _listed(places: Sequence[tuple[int, str]]) -> str:
     """Return the first of some (rank, document), in words."""
     named = some([f"{rank} ({doc})" for rank, doc in places], _NAMED)
     return f"{'rank' if len(places) == 1 else 'ranks'} {named}"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _said(line: Line, *, digits: bool = False) -> str:
-    """Return a line as it is shown: A = words = numbers = value, with all `digits` or with six."""
-    value = number(line.value)
-    if digits:
-        value = str(line.value) or _EMPTY
-    numbers = line.numbers if len(line.words) > 1 else ""  # A, which stands above
-    parts = [line.symbol, line.words, numbers, value]
-    return " = ".join(dict.fromkeys(part for part in parts if part))
-
-
-def _made(sheet: Sheet) -> list[str]:
-    """Return how the columns of a table come about, and what becomes of them."""
-    said = [f"{one.header} = {one.made}" for one in sheet.columns if one.made]
-    for one in sheet.totals:
-        if len(one.values) == 1:
-            said.append(f"{one.symbol} = {one.words} = {number(one.values[0])}")
-        else:
-            said.append(f"{one.symbol} = {one.words}, of each group")
-    return said
-
-
-def _table(sheet: Sheet, limit: int | None, title: Sequence[str]) -> Table:
-    """Return a sheet as a table; of more rows than the limit the middle is left out, and said."""
-    summed = [one for one in sheet.totals if one.running is not None]
-    so_far = ["sum so far"] if len(summed) == 1 else [f"sum so far, {one.symbol}" for one in summed]
-    texts = [name for name in ("group", "rank", "document") if name in sheet.labels]
-    labels = [*texts, *(name for name in ("grade", "rank in run") if name in sheet.labels)]
-    header = [*labels, *(one.header for one in sheet.columns), *so_far]
-    columns: list[Sequence[Any]] = [
-        *(sheet.labels[name] for name in labels),
-        *(one.values for one in sheet.columns),
-        *(one.running or () for one in summed),
-    ]
-    n = len(columns[0]) if columns else 0
-    rows_shown = list(range(n))
-    last = min(_LAST, (limit or 0) // 2)
-    if limit is not None and n > limit + 1:
-        rows_shown = [*range(limit - last), *range(n - last, n)]
-    cells = [["-" if one[i] is None else number(one[i]) for one in columns] for i in rows_shown]
-    if len(rows_shown) < n:
-        left_out = f"({n - len(rows_shown):,} more)"
-        at = header.index("document") if "document" in header else 0
-        gap = [left_out if i == at else "..." for i in range(len(header))]
-        cells.insert((limit or 0) - last, gap)
-    return Table(header, cells, (), len(texts), title=title)

@@ -15,6 +15,7 @@ from cranfield.data.run import Ranking, Run
 from cranfield.errors import InputError
 from cranfield.formats.block import Progress
 from cranfield.lazy import cached_property
+from cranfield.measures import Measure
 from cranfield.measures.registry import nearest
 
 
@@ -47,6 +48,10 @@ class Scene:
     def judged(self) -> Judged:
         """What a measure receives: the query is the only one."""
         return self.meeting.judged
+
+    def value(self, measure: Measure) -> float:
+        """Return the query's value, a number."""
+        return float(measure.values(self.judged)[0, 0])
 
     @cached_property
     def ideal(self) -> Sequence[str]:

@@ -3,7 +3,7 @@
 The values are those that `evaluate` has for a run, or judgments, really changed so: see `variants`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,9 +25,6 @@ _BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
-# ---- variants of a query ----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Documents:
     """The documents that a ranking of the query may hold, by number: 0, 1, ...
@@ -36,11 +33,10 @@ class Documents:
     """
 
     scene: Scene
+    ranking: Ranking
     names: Sequence[str]
-    row: Ints  # (n_documents + 1,) where its judgment stands in the qrels; -1: unjudged
+    row: Ints  # (n_documents + 1,) of its judgment in the qrels; -1: unjudged
     cost: Floats | None  # (n_documents + 1,) of looking at it
-    tie_first: Ints | None  # (n_retrieved,) of each place, as Ranked has it
-    tie_size: Ints | None
 
     @classmethod
     def of(
@@ -52,18 +48,16 @@ class Documents:
     ) -> "Documents":
         """Give numbers to the documents of a ranking, best first, and to others.
 
-        `costs` are those of the others; 1 where nothing is said.
+        `costs` are those of the others; 1 where nothing is known.
         """
         names = [*ranking.docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        cost = first = size = None
+        cost = None
         if scene.judged.cost is not None:
             here = np.zeros(0) if ranking.costs is None else ranking.costs
             cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
-        if scene.judged.ties == "expected":
-            first, size = ranking.tie_first, ranking.tie_size
         row = np.array([*(rows.get(doc, -1) for doc in names), -1], np.int64)
-        return cls(scene, names, row, cost, first, size)
+        return cls(scene, ranking, names, row, cost)
 
     def judged(self, rankings: Ints, given: Ints | None = None, grade: int = 0) -> Judged:
         """Return several rankings of the query as one Judged.
@@ -71,30 +65,24 @@ class Documents:
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
         one. With `given` (n,), in each ranking that unjudged document has the grade `grade`, which
         judgments in groups do not take. Where values are averaged over ties, the places stay tied
-        whatever stands there, and the rankings are as long as the scene's.
+        whatever is there, and the rankings are as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
         if given is not None:
             rows = np.where(rankings == given[:, None], len(scene.qrels), rows)
+        tied = scene.judged.ties == "expected"
         return reranked(
             *(scene.judged, scene.qrels, rows, np.count_nonzero(there, axis=1)[:, None]),
             judged_only=scene.judging.judged_only,
             cost=None if self.cost is None else self.cost[rankings[there]],
-            tie_first=self.tie_first,
-            tie_size=self.tie_size,
+            tie_first=self.ranking.tie_first if tied else None,
+            tie_size=self.ranking.tie_size if tied else None,
             added=None if given is None else grade,
         )
 
     def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
         """Return the value of each of n rankings: (n,). `judged` returns some as one Judged."""
         return values_of(measure, n, len(self.names) + len(self.scene.qrels), judged)
-
-
-def _value(scene: Scene, measure: Measure) -> float:
-    return float(measure.values(scene.judged)[0, 0])
-
-
-# ---- two ranks swapped ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -121,52 +109,45 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     if measure.definition.is_text:
         return None
     documents = Documents.of(scene, scene.kept)
-    n_docs = len(scene.docs)
-    kinds = _kinds(scene, documents, min(n_docs, FIRST))
-    above, below = np.triu_indices(len(kinds), 1)
-    differ = kinds[above] != kinds[below]
-    above, below = above[differ], below[differ]
+    docs = scene.docs
+    kinds = _kinds(documents, min(len(docs), FIRST))
+    pairs = np.column_stack(np.triu_indices(len(kinds), 1))
+    pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
 
     def swapped(some: slice) -> Judged:
-        rankings = np.tile(np.arange(n_docs), (some.stop - some.start, 1))
-        each = np.arange(len(rankings))
-        rankings[each, above[some]], rankings[each, below[some]] = below[some], above[some]
+        rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
+        np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
         return documents.judged(rankings)
 
-    found = documents.values(measure, len(above), swapped)
-    now = _value(scene, measure)
+    found = documents.values(measure, len(pairs), swapped)
+    now = scene.value(measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
         return None
     best = int(gain.argmax())
-    i, j = int(above[best]), int(below[best])
-    return Swap(
-        *(i + 1, j + 1, scene.docs[i], scene.docs[j], float(found[best]), float(gain[best]))
-    )
+    i, j = pairs[best].tolist()
+    return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
 
 
-def _kinds(scene: Scene, documents: Documents, n: int) -> Ints:
+def _kinds(documents: Documents, n: int) -> Ints:
     """Give the first n documents a number each; those of one may change places unnoticed: (n,).
 
     They carry the same judgments, were sampled alike, and cost the same.
     """
-    levels = scene.qrels.levels
-    held: dict[int, list[tuple[float, ...]]] = {}
+    qrels = documents.scene.qrels
+    levels = qrels.levels
+    held: dict[int, list[object]] = {}
     columns = (levels.row, levels.group, levels.subgroup, levels.level)
     for row, *judgment in zip(*(column.tolist() for column in columns), strict=True):
         held.setdefault(row, []).append(tuple(judgment))
-    sampling = [column.tolist() for column in scene.qrels.sampling.values()]
-    cost = None if documents.cost is None else documents.cost.tolist()
     numbers: dict[object, int] = {}
     kinds = []
     for i, row in enumerate(documents.row[:n].tolist()):
-        sampled = [column[row] for column in sampling] if row >= 0 else []
-        kind = (row >= 0, *held.get(row, ()), *sampled, cost and cost[i])
+        sampled = [column[row] for column in qrels.sampling.values()] if row >= 0 else []
+        cost = None if documents.cost is None else documents.cost[i]
+        kind = (row >= 0, *held.get(row, ()), *sampled, cost)
         kinds.append(numbers.setdefault(kind, len(numbers)))
     return np.array(kinds, np.int64)
-
-
-# ---- equal scores -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -201,41 +182,29 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     # Down to the end of the tie that a cut by `depth` goes through.
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
     first = whole.take(slice(end))
-    docs, kept = first.docs, set(scene.docs)
     documents = Documents.of(scene, first)
-    grades = graded(scene.grades, docs)
-    keys = [by_grade(how, first.tie_first, grades) for how in _BY_GRADE]
-    orders = [one.argsort(kind="stable") for one in keys]
-    rankings, found = [], []
+    grades = graded(scene.grades, first.docs)
+    orders = [by_grade(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
-    for begin, stop in pairwise(edges):
-        if len(set(grades[begin:stop].tolist())) < 2:
-            continue
-        for order in orders:
-            ranking = np.arange(end)
-            ranking[begin:stop] = order[begin:stop]
-            rankings.append(ranking[:depth])
-        found.append(slice(begin, stop))
-
-    def tied(some: slice) -> Judged:
-        return documents.judged(np.array(rankings[some]))
-
-    both = documents.values(measure, len(rankings), tied).reshape(-1, 2)
+    tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
+    rankings = np.tile(np.arange(end), (len(tied), len(orders), 1))
+    for variants, at in zip(rankings, tied, strict=True):
+        for ranking, order in zip(variants, orders, strict=True):
+            ranking[at] = order[at]
+    rankings = rankings.reshape(-1, end)[:, :depth]
+    found = documents.values(measure, len(rankings), lambda some: documents.judged(rankings[some]))
+    kept = set(scene.docs)
     every = [
         Tie(
             at.start + 1,
             at.stop - at.start,
-            tuple(doc for doc in docs[at.start : min(at.stop, depth)] if doc in kept),
-            min(pair),
-            max(pair),
+            tuple(doc for doc in first.docs[at.start : min(at.stop, depth)] if doc in kept),
+            *sorted(pair),
         )
-        for at, pair in zip(found, both.tolist(), strict=True)
+        for at, pair in zip(tied, found.reshape(-1, 2).tolist(), strict=True)
         if pair[0] != pair[1]
     ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
-
-
-# ---- one more judgment ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -309,9 +278,9 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
         return documents.values(measure, len(open_ranks), given_it)
 
     found = np.column_stack([of(grade) for grade in grades])
-    now = _value(scene, measure)
+    now = scene.value(measure)
 
-    def the(best: int) -> Judgment | None:
+    def the(best: int) -> Judgment:
         row, column = divmod(best, len(grades))
         rank, value = int(open_ranks[row]), float(found[row, column])
         return Judgment(docs[rank - 1], rank, grades[column], value, value - now)
@@ -350,9 +319,6 @@ def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
     return order
 
 
-# ---- a document where another ranking has it --------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Move:
     """A document and its ranks in two rankings: the value with it at the other one's rank.
@@ -373,14 +339,14 @@ def moved(
     measure: Measure,
     costs: Mapping[str, float] | None = None,
 ) -> list[Move]:
-    """Return what each document that stands elsewhere in another ranking makes of the value.
+    """Return what each document that is elsewhere in another ranking makes of the value.
 
     Of all within the first 100 ranks of either, one by one: taken out of the scene's ranking, so
     that those below close up; and put in at the rank that the other ranking has it, so that those
     below move down, at the end of a ranking that is not so long. The greatest change comes first.
     Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
     the two has it, whatever depth the scene was cut at. `costs` are those of documents that only
-    the other ranking has; 1 where nothing is said.
+    the other ranking has; 1 where nothing is known.
 
     None are returned for a text, and if the value is an average over equal scores: where a
     document would stand among these is not said by a rank.
@@ -390,28 +356,24 @@ def moved(
     here, there = (
         {doc: rank for rank, doc in enumerate(docs, 1)} for docs in (scene.docs, other_ranking)
     )
-    docs = [
-        doc
-        for doc in dict.fromkeys([*scene.docs[:FIRST], *other_ranking[:FIRST]])
-        if here.get(doc) != there.get(doc)
-    ]
-    n_docs = len(here)
+    near = dict.fromkeys([*scene.docs[:FIRST], *other_ranking[:FIRST]])
+    docs = [doc for doc in near if here.get(doc) != there.get(doc)]
     others = [doc for doc in docs if doc not in here]
     documents = Documents.of(scene, scene.kept, others, costs)
     numbers = {doc: number for number, doc in enumerate(documents.names)}
+    n_docs = len(here)
 
-    def changed(doc: str) -> Iterator[int]:
+    def changed(doc: str) -> list[int]:
         order = [number for number in range(n_docs) if number != numbers[doc]]
         if doc in there:
             order.insert(there[doc] - 1, numbers[doc])
-        yield from order
-        yield from [-1] * (n_docs + 1 - len(order))
+        return order + [-1] * (n_docs + 1 - len(order))
 
     def moved_there(some: slice) -> Judged:
-        return documents.judged(np.array([list(changed(doc)) for doc in docs[some]], np.int64))
+        return documents.judged(np.array([changed(doc) for doc in docs[some]], np.int64))
 
     found = documents.values(measure, len(docs), moved_there)
-    now = _value(scene, measure)
+    now = scene.value(measure)
     moves = [
         Move(doc, here.get(doc), there.get(doc), value, value - now)
         for doc, value in zip(docs, found.tolist(), strict=True)

@@ -8,7 +8,7 @@ from cranfield.arrays.trace import UNKNOWN, Derived, Recording
 from cranfield.data.judged import Groups, Judged
 from cranfield.data.preferences import Counted, Preferences
 from cranfield.explanation.expressions import OF_UNKNOWN_ORIGIN
-from cranfield.explanation.follow import base_of, documents_of, subset_of
+from cranfield.explanation.follow import base_of, documents_of, subsets
 
 OTHER_ROWS: Mapping[Any, str] = {
     Ranked.running: "{} so far",
@@ -51,7 +51,7 @@ IN_ORDER = ", highest grade first"
 class Base(NamedTuple):
     """What a ranking is, before any subset was taken."""
 
-    words: str  # what stands before the grades, and what behind
+    words: str  # what is before the grades, and what behind
     is_ideal: bool = False
     cutoff: int | None = None  # which argument of the method is
 
@@ -94,17 +94,9 @@ def is_ideal(rows: Recording) -> bool:
     return base_words(rows).is_ideal
 
 
-def cutoff_of(base: Recording) -> Any:
-    """Return the cutoff down to which a ranking was asked for; None if there is none."""
-    step = base.step.inputs[0].step if base.step.op == "ranked" else base.step
-    at = base_words(base).cutoff
-    return None if at is None or len(step.inputs) <= at else step.inputs[at]
-
-
 def is_reordered(rows: Recording) -> bool:
     """Tell whether a ranking was put in another order."""
-    subset = subset_of(rows)
-    return subset is not None and (subset.how is Ranked.reordered or is_reordered(subset.above))
+    return any(subset.how is Ranked.reordered for subset in subsets(rows))
 
 
 def described(
@@ -115,9 +107,7 @@ def described(
     `written` writes out a number of the query, `condition` what is asked of the rows of a ranking.
     """
     said: list[str] = []
-    one = rows
-    while (subset := subset_of(one)) is not None:
-        above, how, what = subset
+    for above, how, what in subsets(rows):
         if how is Ranked.relevant:
             said.append(f"of grade {what} or more")
         elif how is Ranked.top:
@@ -128,13 +118,12 @@ def described(
             said[-1] = f"where {condition(what, above)} and {said[-1][6:]}"
         else:
             said.append(f"where {condition(what, above)}")
-        one = above
-    cutoff = cutoff_of(one)
-    if cutoff is not None:
-        said.append(f"down to rank {written(cutoff)}")
+    step, (base, _, at) = base_of(rows).step, base_words(rows)
+    asked = step.inputs[0].step if step.op == "ranked" else step
+    if at is not None and len(asked.inputs) > at and asked.inputs[at] is not None:
+        said.append(f"down to rank {written(asked.inputs[at])}")
     said = list(dict.fromkeys(reversed(said)))
-    base = base_words(rows).words
-    if one.step.op is Judged.every and None in documents_of(rows):
+    if step.op is Judged.every and None in documents_of(rows):
         base = "every rank, with a document or without"
     if "{}" in base:
         grades = [one for one in said if one.startswith("of grade")]

@@ -11,7 +11,7 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked
 from cranfield.arrays.trace import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
 from cranfield.data.judged import Judged
-from cranfield.explanation.entries import Column, Entries, Line, Ordered, Sheet, Total, Worksheet
+from cranfield.explanation.entries import Column, Entries, Line, Needs, Sheet, Total, Worksheet
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
@@ -35,7 +35,7 @@ from cranfield.explanation.follow import (
     is_home,
     is_ranking,
     rows_of_base,
-    subset_of,
+    subsets,
 )
 from cranfield.explanation.words import (
     AGGREGATED,
@@ -58,16 +58,17 @@ _LONGEST_HEADER = 32
 class _Writing:
     """Writes the worksheet of one value."""
 
-    symbols: Iterator[str]
     nodes: Nodes
     texts: Expressions
-    # The symbol of a number of the query, by the key of its node; and what it stands in.
+    symbols: Iterator[str] = field(default_factory=lambda: _letters(ascii_uppercase))
+    # The symbol of a number of the query, by the key of its node.
     symbol_of: dict[int, str] = field(default_factory=dict)
-    refers: list[Any] = field(default_factory=lambda: [Ordered()])
+    # What is being written refers to these; what it is a part of, to those before.
+    refers: list[Needs] = field(default_factory=lambda: [{}])
     # By the key of its rows; of groups by ("groups", the id of their space).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
-    # How a sheet's columns refer to a node, by the id of the sheet and the key of the node.
-    labels: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    # How a sheet's columns refer to a node, by the key of the node.
+    labels: dict[tuple[Sheet, int], tuple[str, int]] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
     made: Entries = field(default_factory=Entries)
@@ -87,7 +88,7 @@ class _Writing:
             else:
                 return None
         found = self.symbol_of[key]
-        self.refers[-1].add(found)
+        self.refers[-1][found] = None
         return found, ATOM
 
     def _line(self, node: Derived, key: Any, leaf: bool) -> None:
@@ -95,19 +96,17 @@ class _Writing:
         with self._referring() as refers, self.texts.dividing() as place:
             words = self._words(node, self.symbol)
             numbers = "" if leaf else self._numbers(node, words)
-            same = words in self.made.entries  # the same number, but for a factor of 1, say
+            same = words in self.made.of  # the same number, but for a factor of 1, say
             symbol = self.symbol_of[key] = words if same else next(self.symbols)
             place.append(symbol)
-        if same:
-            return
-        line = Line(symbol, words, numbers, node.values.flat[0].item())
-        self.made.entries[symbol] = line
-        self.made.needs[id(line)] = refers
+        if not same:
+            value = node.values.flat[0].item()
+            self.made.of[symbol] = Line(symbol, words, numbers, value, refers)
 
     @contextmanager
-    def _referring(self) -> Iterator[dict[str, None]]:
-        """Note which symbols are referred to meanwhile."""
-        self.refers.append(Ordered())
+    def _referring(self) -> Iterator[Needs]:
+        """Note what is referred to meanwhile."""
+        self.refers.append({})
         yield self.refers[-1]
         self.refers.pop()
 
@@ -116,29 +115,20 @@ class _Writing:
         made, name = node.step, self.nodes.name(node)
         if made.op in GIVEN or not made.inputs:
             return name or GIVEN.get(made.op) or WORDS.get(made.op, made.op)
-        opened = False
-
-        def inside(one: Derived) -> tuple[str, int] | None:
-            nonlocal opened
-            if one is node and not opened:
-                opened = True
-                return None
-            return label(one)
-
-        text, _ = self.texts.written(node, inside)
+        text, _ = self.texts.opened(node, label)
         return f"{name} = {text}" if name and text != name else text
 
     def _numbers(self, node: Derived, words: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
         def shown(one: Derived) -> tuple[str, int] | None:
-            if one is node or self.symbol(one) is None:
+            if self.symbol(one) is None:
                 return None
             value = number(one.values.flat[0].item())
             return value, SUM if value.startswith("-") else ATOM
 
         self.texts.in_numbers = True
-        text = self.texts.written(node, shown)[0]
+        text = self.texts.opened(node, shown)[0]
         self.texts.in_numbers = False
         return "" if text == words or words.endswith(f" = {text}") else text
 
@@ -149,7 +139,7 @@ class _Writing:
         if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
             words = f"number of {self.described(of).replace(IN_ORDER, '')}"
-            self.made.entries[symbol] = Line(symbol, words, "", values[0])
+            self.made.of[symbol] = Line(symbol, words, "", values[0])
             return
         rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
@@ -160,8 +150,8 @@ class _Writing:
                 inputs[0] = _counted(inputs[0])
             with self._referring() as refers:
                 header = self.column(sheet, inputs[0], rows)
-            self.made.rankings.add(id(sheet))
-            self.made.needs.setdefault(id(sheet), Ordered()).update(refers)
+            sheet.is_used = True
+            sheet.needs.update(refers)
             loose = " if " in header or any(sign in header for sign in "<>=")
             shown, running = f"({header})" if loose and " " in header else header, None
             words = AGGREGATED[op].format(shown)
@@ -172,7 +162,7 @@ class _Writing:
                 summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
-        self.made.entries[symbol] = sheet
+        self.made.of[symbol] = sheet
         sheet.totals.append(Total(symbol, words, values, header, running))
 
     def described(self, rows: Recording) -> str:
@@ -187,7 +177,7 @@ class _Writing:
 
     def _show_condition(self, sheet: Sheet, rows: Recording) -> None:
         """Show in a sheet the columns by which its rows were chosen."""
-        subset = subset_of(rows)
+        subset = next(subsets(rows), None)
         if subset is None or subset.how is not Ranked.where:
             return
         asked = self.asked.get((self.nodes.key(subset.what), self.nodes.key(subset.above)))
@@ -212,8 +202,8 @@ class _Writing:
                 labels["grade"] = grades_of(rows)
             with self._referring() as refers:
                 self.sheets[key] = made = Sheet(self.described(rows), labels)
-            self.made.needs.setdefault(id(made), Ordered()).update(refers)
-            self.made.titles[id(made)] = made, rows, dict(refers)
+            made.needs.update(refers)
+            self.made.titles[made] = rows, refers
             self._show_condition(made, rows)
         return self.sheets[key]
 
@@ -227,12 +217,12 @@ class _Writing:
     def column(self, sheet: Sheet, node: Any, rows: Recording | None) -> str:
         """Return the header of the node's column in the sheet, which it gets if it has none."""
         if not isinstance(node, Derived):
-            values = np.broadcast_to(node, (_length(sheet),))
+            values = np.broadcast_to(node, (sheet.n_rows,))
             node = Derived.of(values, Step(CONSTANT, (node,)), Record())
         label = self._label(sheet, node, rows)
-        if label is not None and (label[0] in sheet.labels or _has(sheet, label[0])):
-            return label[0]
-        return self._added(sheet, node, rows)[0]
+        if label is None or label[0] not in sheet.names:
+            label = self._added(sheet, node, rows)
+        return label[0]
 
     def _label(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int] | None:
         """Return how a column refers to a node: by a header, or a symbol; None: write it out."""
@@ -241,10 +231,9 @@ class _Writing:
         if made.space is None and made.op != CONSTANT:
             return self.symbol(node)
         if rows is not None and is_ranking(made.space):
-            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(
-                rows
-            )  # the rows of another table
-        known = id(sheet), self.nodes.key(node)
+            # Or they are the rows of another table.
+            self.nodes.lost |= self.nodes.key(made.space) != self.nodes.key(rows)
+        known = sheet, self.nodes.key(node)
         if known in self.labels:
             return self.labels[known]
         if made.op in ("rank", "grade") and not made.inputs and made.op in sheet.labels:
@@ -253,18 +242,11 @@ class _Writing:
             column = made.inputs[-1]
             if not isinstance(column, Derived) or column.step.space is None:
                 return None
-            # A number of the row's group: it stands in the sheet of groups, too.
+            # A number of the row's group: it is in the sheet of groups, too.
             self.column(self.group_sheet(column.step.space), column, None)
             return self._added(sheet, node, rows)
         shared = self.nodes.uses.get(self.nodes.key(node), 0) > 1 and not self._is_short(node)
-        aggregated = rows is None and is_ranking(first)
-        if (
-            not made.inputs
-            or self.nodes.name(node)
-            or made.op in OWN_COLUMN
-            or shared
-            or aggregated
-        ):
+        if self._is_closed(node) or shared or (rows is None and is_ranking(first)):
             return self._added(sheet, node, rows)
         return None
 
@@ -289,7 +271,7 @@ class _Writing:
 
     def _column_of(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         made, name = node.step, self.nodes.name(node)
-        values = np.broadcast_to(np.ravel(node.values), (_length(sheet),)).tolist()
+        values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
         text, binds = self._spelled(sheet, node, rows)
         if rows is None and made.op in GIVEN:
             sheet.title = f"the groups of the query; {PAIRS}"
@@ -299,13 +281,13 @@ class _Writing:
         if any(header == column.header and values == column.values for column in sheet.columns):
             label = header, ATOM if name else binds  # but for a factor of 1, say
         else:
-            taken = {column.header for column in sheet.columns} | sheet.labels.keys()
+            taken = sheet.names
             if (len(header) > _LONGEST_HEADER and not name) or header in taken:
                 letters = _letters(ascii_lowercase)
                 header, spelled = next(one for one in letters if one not in taken), text
             label = header, ATOM if spelled else binds
             sheet.columns.append(Column(header, values, spelled))
-        self.labels[id(sheet), self.nodes.key(node)] = label
+        self.labels[sheet, self.nodes.key(node)] = label
         return label
 
     def _spelled(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
@@ -316,7 +298,7 @@ class _Writing:
             key = self.nodes.key(node)
             if key not in self.symbol_of:
                 self._aggregated(node, key)
-            self.refers[-1].add(self.symbol_of[key])
+            self.refers[-1][self.symbol_of[key]] = None
             return self.symbol_of[key], ATOM
         if made.op in SPREAD and is_ranking(first):
             home = self.group_sheet(inputs[1].step.space)
@@ -326,22 +308,15 @@ class _Writing:
         if made.op is Ranked.at:
             source, _, there = inputs
             other = self.sheet(source)
-            self.made.needs.setdefault(id(sheet), Ordered())[id(other)] = other
-            self.made.rankings.add(id(other))
-            return (
-                f"{SHORT.get(base_of(source).step.op, 'its')} {self.column(other, there, source)}",
-                ATOM,
-            )
+            sheet.needs[other] = None
+            other.is_used = True
+            whose = SHORT.get(base_of(source).step.op, "its")
+            return f"{whose} {self.column(other, there, source)}", ATOM
         if made.op is Ranked.places:
             return "place in the ideal", ATOM
         if made.op in WORDS or not inputs:
             return WORDS.get(made.op, made.op), ATOM
-        opened = [node]
-
-        def inside(one: Derived) -> tuple[str, int] | None:
-            return None if opened and one is opened.pop() else self._label(sheet, one, rows)
-
-        return self.texts.written(node, inside)
+        return self.texts.opened(node, lambda one: self._label(sheet, one, rows))
 
     def _of_other_rows(
         self, sheet: Sheet, node: Derived, rows: Recording | None
@@ -357,10 +332,6 @@ class _Writing:
         return OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
 
 
-def _has(sheet: Sheet, header: str) -> bool:
-    return any(column.header == header for column in sheet.columns)
-
-
 def _counted(node: Derived) -> Derived:
     """Return the truth values of a node that is 1 where they hold; else the node."""
     if node.step.op is np.multiply and not node.step.name and is_constant(node.step.inputs[1], 1):
@@ -374,10 +345,6 @@ def _is_summed(one: Any) -> bool:
     return is_ranking(one) or is_home(one)
 
 
-def _length(sheet: Sheet) -> int:
-    return len(next(iter(sheet.labels.values())))
-
-
 def _letters(every: str) -> Iterator[str]:
     yield from every
     n = 2
@@ -389,14 +356,13 @@ def _letters(every: str) -> Iterator[str]:
 def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
     result = np.asarray(value).flat[0]
-    shown = result if isinstance(result, str) else result.item()
-    if not isinstance(value, Derived):
-        return Worksheet([], Line(name, "", "", shown), lost=True)
-    if is_deep(value):
-        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=True)
+    shown = result if isinstance(result, str) else float(result)
+    deep = isinstance(value, Derived) and is_deep(value)
+    if deep or not isinstance(value, Derived):
+        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=deep)
     nodes = Nodes(value.record.is_strict)
     texts = Expressions(nodes)
-    writing = _Writing(_letters(ascii_uppercase), nodes, texts)
+    writing = _Writing(nodes, texts)
     nodes.count_uses(value)
     with writing._referring() as refers, texts.dividing() as place:
         place.append(name)
