@@ -189,7 +189,7 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
         _, low, high = inverted(paired, Flips(n, 1_999, seed), ALPHA)
         missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
         changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
-        skewness = effects_of(paired, Moments.of(paired)).skewness
+        skewness = effects_of(paired, Moments.of(paired))["skewness"]
         pairs = zip(changed.tolist(), skewness.tolist(), strict=True)
         doubted.append([doubt_of(n, k, None if g != g else g) is not None for k, g in pairs])
     return np.concatenate(missed), np.concatenate(doubted)

@@ -1,7 +1,5 @@
 """Effect sizes: how large a difference is beside how much scores vary. Each has its name."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
@@ -10,20 +8,8 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.significance import TIE, Moments
 
 
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """Effect sizes of each pair: (n_pairs,); NaN where nothing varies."""
-
-    d_z: Floats
-    hedges: Floats
-    glass: Floats
-    d_av: Floats
-    es_e: Floats
-    skewness: Floats
-
-
-def effects_of(paired: Paired, moments: Moments) -> Effects:
-    """Return the effect sizes of mean differences.
+def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
+    """Return the effect sizes of each pair by name: (n_pairs,); NaN where nothing varies.
 
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
     less its bias with few queries. Glass: by the standard deviation of the right system's scores
@@ -38,14 +24,14 @@ def effects_of(paired: Paired, moments: Moments) -> Effects:
     anova = Anova.of(paired.values)
     residual = np.full(len(mean), anova.residual if anova else 0.0)
     d_z = _by(mean, moments.sd)
-    return Effects(
-        d_z=d_z,
-        hedges=d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
-        glass=_by(mean, np.sqrt(theirs)),
-        d_av=_by(mean, np.sqrt((ours + theirs) / 2)),
-        es_e=_by(mean, np.sqrt(residual)),
-        skewness=skewness(paired, moments),
-    )
+    return {
+        "skewness": skewness(paired, moments),
+        "d_z": d_z,
+        "hedges": d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
+        "glass": _by(mean, np.sqrt(theirs)),
+        "d_av": _by(mean, np.sqrt((ours + theirs) / 2)),
+        "es_e": _by(mean, np.sqrt(residual)),
+    }
 
 
 def cliff(paired: Paired, tie: float = TIE) -> Floats:
