@@ -115,7 +115,7 @@ def compare(
         corrected = [found for family in families for found in _corrected(family)]
         for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
             results.append(result_of(cell, p, comparisons, bounds))
-    found = Comparison(aligned, settings, tuple(results), tuple(notes), settings.bounds)
+    found = Comparison(aligned, settings, tuple(results), tuple(notes))
     warn_of(found.notes)
     return found
 

@@ -1,7 +1,7 @@
 """Comparisons to tables of texts."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.doubts import FEW
@@ -252,12 +252,12 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
         return None
     rows = []
     for place, system in enumerate(ordered[1:], 1):
-        cells = [f"{place + 1}"]
-        for other in ordered[:-1]:
+        cells = []
+        for other in ordered[:place]:
             difference, verdict = result.between(system.name, other.name)
             shown = number(math.exp(difference)) if result.by_ratio else signed(difference)
-            cells.append(f"{shown} {_MARKS[verdict]}" if len(cells) <= place else "")
-        rows.append(cells)
+            cells.append(f"{shown} {_MARKS[verdict]}")
+        rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
     what = "divided by" if result.by_ratio else "less"
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
@@ -287,17 +287,22 @@ def means_of(result: Result, settings: Settings) -> Table:
     return Table(["system", "mean", level], rows, [note], title=[f"{result.measure}   each mean"])
 
 
-def changes_table(result: Result, changes: Iterable[tuple[Pair, Change]]) -> Table:
+def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
     """Return the queries that change most, pair after pair."""
-    rows, rules, others = [], set(), dict.fromkeys(pair.other for pair in result.pairs)
-    last = None
-    for pair, one in changes:
-        if last not in (None, pair):
-            rules.add(len(rows))
-        last = pair
-        scores = number(one.other_score), number(one.score), signed(one.score - one.other_score)
-        rows.append([pair.system, one.query_id, *scores])
-    header = ["system", "query_id", "other" if len(others) > 1 else pair.other, "score", "diff"]
+    rows = [
+        [
+            pair.system,
+            one.query_id,
+            number(one.other_score),
+            number(one.score),
+            signed(one.score - one.other_score),
+        ]
+        for pair, one in changes
+    ]
+    pairs = [pair for pair, _ in changes]
+    rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
+    others = list({pair.other for pair in pairs})
+    header = ["system", "query_id", others[0] if len(others) == 1 else "other", "score", "diff"]
     title = [f"{result.measure}   the queries that change most, those that get worse first"]
     notes = [] if rows else ["No query changes."]
-    return Table(header, rows, notes, 2, rules=frozenset(rules), title=title)
+    return Table(header, rows, notes, 2, rules=rules, title=title)
