@@ -34,7 +34,7 @@ _FEWEST = 8_192  # flips of a part: many more than the 256 sums of a table, made
 _OCTETS = 16_000_000  # of the signs of a part: 16 MB
 _TABLES = 131_072  # numbers in the tables that are made at once
 _AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
-
+_MEANS = 4_000_000  # of the means under all flips, for one-sided tests
 
 Words = NDArray[np.uint64]
 _Part = tuple[int, int]  # the first of some flips, and the first that is none of them
@@ -192,9 +192,8 @@ class Flips:
 
         `width`: how many sums the caller holds for each flip.
         """
-        n_octets = 8 * self._n_words
         step = max(_FEWEST, _CELLS // max(1, width))
-        step = max(1, min(step, _OCTETS // n_octets))
+        step = max(1, min(step, _OCTETS // (8 * self._n_words)))
         for begin in range(0, self.looked_at, step):
             yield begin, min(begin + step, self.looked_at)
 
@@ -256,10 +255,8 @@ def sign_flip(paired: Paired, flips: Flips) -> Floats:
         every = zip(paired.sums(columns), least.tolist(), strict=True)
         return np.array([_as_large(sums, limit) for sums, limit in every], np.int64)
 
-    counts = np.zeros(len(paired.left), np.int64)
-    for found in in_threads(counted, flips.parts(paired.width)):
-        counts += found
-    return flips.share(counts)
+    none = np.zeros(len(paired.left), np.int64)
+    return flips.share(sum(in_threads(counted, flips.parts(paired.width)), none))
 
 
 def _as_large(sums: Floats, least: float) -> int:
@@ -292,10 +289,8 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
             counts[pair] = np.count_nonzero(greatest >= least[pair])
         return counts
 
-    counts = np.zeros(len(order), np.int64)
-    for found in in_threads(counted, flips.parts(paired.width)):
-        counts += found
-    p = flips.share(counts)
+    none = np.zeros(len(order), np.int64)
+    p = flips.share(sum(in_threads(counted, flips.parts(paired.width)), none))
     p[order] = np.maximum.accumulate(p[order])
     return p
 
@@ -312,12 +307,12 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
     far enough away to be rejected. All come from the same sums.
     """
-    m, needed = len(paired.left), flips.needed(alpha)
-    counts, low, high = np.zeros(m, np.int64), np.empty(m), np.empty(m)
+    needed = flips.needed(alpha)
+    found: list[tuple[int, float, float]] = []
     for some in _blocks(paired, flips):
         part = Paired(paired.values, paired.left[some], paired.right[some])
-        for pair, found in zip(some, _each_inverted(part, flips, needed), strict=True):
-            counts[pair], low[pair], high[pair] = found
+        found += _each_inverted(part, flips, needed)
+    counts, low, high = np.array(found, float).reshape(-1, 3).T.copy()
     return flips.share(counts), low, high
 
 
@@ -332,32 +327,27 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
     none = np.flatnonzero(n_kept * n_flipped == 0)
     n_kept[none] = n_flipped[none] = 1
 
-    def ends(total: float, sums: Floats) -> tuple[float, float]:
-        if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
-            return -np.inf, np.inf
-        kept = (sums + total) / 2
-        flipped = total - kept
-        kept /= n_kept
-        flipped /= n_flipped
-        kept[none], flipped[none] = np.inf, -np.inf
-        low = -_greatest(-np.minimum(kept, flipped), needed)
-        return low, _greatest(np.maximum(kept, flipped), needed)
-
     def of_pair(pair: int) -> tuple[int, float, float]:
         (sums,) = paired.sums(columns, [pair])
         total, slack = float(paired.totals[pair]), float(paired.slack[pair])
+        low, high = -np.inf, np.inf
+        if 1 <= needed <= flips.looked_at:  # else no shift is far enough away
+            kept = (sums + total) / 2
+            flipped = total - kept
+            kept /= n_kept
+            flipped /= n_flipped
+            kept[none], flipped[none] = np.inf, -np.inf
+            low = -_greatest(-np.minimum(kept, flipped), needed)
+            high = _greatest(np.maximum(kept, flipped), needed)
         near_zero = slack / (2 * paired.n_queries)  # no difference but rounding's
-        low, high = (0.0 if abs(end) <= near_zero else end for end in ends(total, sums))
+        low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _as_large(sums, abs(total) - slack), low, high
 
     return in_threads(of_pair, range(len(paired.left)))
 
 
 def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
-    """Return, for all flips, how many signs each keeps, and the sums that pairs' are made of.
-
-    (n_flips,) and (width, n_flips).
-    """
+    """Return how many signs each flip keeps, (n_flips,), and `Paired.columns` of all flips."""
 
     def of_part(part: _Part) -> tuple[_Part, Ints, Floats]:
         words = flips.words(*part)
@@ -370,13 +360,14 @@ def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
     return kept, columns
 
 
-def _blocks(paired: Paired, flips: Flips) -> list[list[int]]:
-    """Return the pairs in blocks of which the sums under all flips can be held at once."""
-    every = list(range(len(paired.left)))
-    if paired.width * flips.looked_at <= _AT_ONCE:
-        return [every]
+def _blocks(paired: Paired, flips: Flips) -> Iterator[Ints]:
+    """Yield the numbers of the pairs of which the sums under all flips can be held at once."""
+    m = len(paired.left)
     size = max(1, _AT_ONCE // (2 * flips.looked_at))  # a pair has two columns at most
-    return [every[begin : begin + size] for begin in range(0, len(every), size)]
+    if paired.width * flips.looked_at <= _AT_ONCE:
+        size = max(1, m)
+    for begin in range(0, m, size):
+        yield np.arange(begin, min(begin + size, m))
 
 
 def _greatest(values: Floats, k: int) -> float:
@@ -419,7 +410,7 @@ def one_sided(
     slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
     above, below = np.zeros((2, *bounds.shape), np.int64)
     lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
-    at_once = max(1, 4_000_000 // flips.looked_at)
+    at_once = max(1, _MEANS // flips.looked_at)
     for begin in range(0, m, at_once):
         part = slice(begin, begin + at_once)
         above[:, part], below[:, part], means = _held(
@@ -478,8 +469,5 @@ def _held(
             means[:, place * flips.looked_at :][:, slice(*part)] = found
         return counts
 
-    above, below = np.zeros((2, *bounds.shape), np.int64)
-    for found in in_threads(of_part, flips.parts(m)):
-        above += found[0]
-        below += found[1]
+    above, below = sum(in_threads(of_part, flips.parts(m)), np.zeros((2, *bounds.shape), np.int64))
     return above, below, means
