@@ -17,16 +17,9 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.doubts import doubt_of
-from cranfield.comparison.effects import effects_of
-from cranfield.comparison.flips import (
-    Flips,
-    Paired,
-    inverted,
-    one_sided,
-    sign_flip,
-    step_down,
-)
+from cranfield.comparison.effects import doubt_of, effects_of
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import inverted, one_sided, sign_flip, step_down
 from cranfield.comparison.significance import TIE, Moments, t_interval
 
 pytestmark = pytest.mark.slow

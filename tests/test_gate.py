@@ -19,8 +19,9 @@ from scipy import stats
 from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
 from cranfield.comparison.betting import Reach, bounded
-from cranfield.comparison.flips import Flips, one_sided
+from cranfield.comparison.flips import Flips
 from cranfield.comparison.noninferiority import Question, hold, least_p
+from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import GateSettings, GateTest
 from cranfield.errors import CranfieldWarning
 

@@ -9,16 +9,15 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
-from cranfield.comparison.doubts import FEW
-from cranfield.comparison.effects import cliff, effects_of
-from cranfield.comparison.flips import Flips, Paired, inverted
-from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.effects import FEW, cliff, effects_of
+from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares, little_judged
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
-from cranfield.comparison.ranges import cut, range_of
+from cranfield.comparison.randomization import inverted
 from cranfield.comparison.remarks import DRAWN, remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
+from cranfield.comparison.scale import cut, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     TIE,

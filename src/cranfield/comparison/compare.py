@@ -18,8 +18,9 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
-from cranfield.comparison.flips import Paired, step_down
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
+from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.geometric import logs
 from cranfield.comparison.result import Change, Pair, Result
+from cranfield.comparison.scale import logs
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of

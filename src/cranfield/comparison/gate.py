@@ -21,10 +21,8 @@ import numpy as np
 
 from cranfield.comparison.alignment import align, hash_of
 from cranfield.comparison.betting import BETS
-from cranfield.comparison.doubts import FEW, doubt_of
-from cranfield.comparison.effects import skewness
+from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.geometric import is_geometric
 from cranfield.comparison.margins import (
     Contrast,
     Margin,
@@ -39,8 +37,8 @@ from cranfield.comparison.noninferiority import (
     queries_to_pass,
     unchanged_to_pass,
 )
-from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,

@@ -9,9 +9,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.betting import Reach
-from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.noninferiority import Question
-from cranfield.comparison.ranges import outside, possible, size_of
+from cranfield.comparison.scale import is_geometric, logs, outside, possible, size_of
 from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.lazy import cached_property

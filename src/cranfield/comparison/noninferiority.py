@@ -8,9 +8,10 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.betting import Reach, bounded, wealth
-from cranfield.comparison.doubts import FEW
-from cranfield.comparison.flips import Paired, one_sided
+from cranfield.comparison.effects import FEW
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.power import queries_needed
+from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cranfield.comparison.doubts import FEW, Doubt, doubt_of
+from cranfield.comparison.effects import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair
 from cranfield.comparison.settings import Settings

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from cranfield.comparison.doubts import FEW
+from cranfield.comparison.effects import FEW
 from cranfield.comparison.legend import (
     ideal_moves,
     is_corrected,

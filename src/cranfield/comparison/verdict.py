@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from cranfield.arrays.ranked import floored_log
-from cranfield.comparison.doubts import FEW
+from cranfield.comparison.effects import FEW
 from cranfield.comparison.noninferiority import Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
