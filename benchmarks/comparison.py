@@ -29,7 +29,8 @@ import scipy
 from scipy.stats import permutation_test
 
 from cranfield import compare
-from cranfield.comparison.flips import Flips, Paired, inverted, sign_flip, step_down
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import inverted, sign_flip, step_down
 
 SEED = 20_261_122
 QUERIES, SYSTEMS, FLIPS = 6_980, 10, 100_000

@@ -17,16 +17,9 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.doubts import doubt_of
-from cranfield.comparison.effects import effects_of
-from cranfield.comparison.flips import (
-    Flips,
-    Paired,
-    inverted,
-    one_sided,
-    sign_flip,
-    step_down,
-)
+from cranfield.comparison.effects import doubt_of, effects_of
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import inverted, one_sided, sign_flip, step_down
 from cranfield.comparison.significance import TIE, Moments, t_interval
 
 pytestmark = pytest.mark.slow
@@ -189,7 +182,7 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
         _, low, high = inverted(paired, Flips(n, 1_999, seed), ALPHA)
         missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
         changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
-        skewness = effects_of(paired, Moments.of(paired)).skewness
+        skewness = effects_of(paired, Moments.of(paired))["skewness"]
         pairs = zip(changed.tolist(), skewness.tolist(), strict=True)
         doubted.append([doubt_of(n, k, None if g != g else g) is not None for k, g in pairs])
     return np.concatenate(missed), np.concatenate(doubted)

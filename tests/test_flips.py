@@ -12,14 +12,10 @@ from scipy.stats import permutation_test
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison import flips as module
+from cranfield.comparison import randomization
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.flips import (
-    Flips,
-    Paired,
-    one_sided,
-    sign_flip,
-    step_down,
-)
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import one_sided, sign_flip, step_down
 
 A = np.array(list(CASE_A.values())).T / 100
 C = np.array(CASE_C).T
@@ -35,7 +31,7 @@ def greater_than_0(paired: Paired, flips: Flips) -> Floats:
 
 def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats]:
     """Return the intervals, if the p-values that come with them are those of `sign_flip`."""
-    p, low, high = module.inverted(paired, flips, alpha)
+    p, low, high = randomization.inverted(paired, flips, alpha)
     assert p.tolist() == sign_flip(paired, flips).tolist()
     return low, high
 

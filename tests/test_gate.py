@@ -19,9 +19,10 @@ from scipy import stats
 from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
 from cranfield.comparison.betting import Reach, bounded
-from cranfield.comparison.flips import Flips, one_sided
-from cranfield.comparison.noninferiority import Asked, Question, hold
-from cranfield.comparison.settings import GateTest
+from cranfield.comparison.flips import Flips
+from cranfield.comparison.noninferiority import Question, hold, least_p
+from cranfield.comparison.randomization import one_sided
+from cranfield.comparison.settings import GateSettings, GateTest
 from cranfield.errors import CranfieldWarning
 
 # What is said of a verdict is asserted by its code, where it matters.
@@ -187,12 +188,13 @@ def test_how_often_systems_pass() -> None:
     n, chance = queries_needed(margin=0.3, sd=1), np.random.default_rng(11)
     for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
         question = Question(chance.normal(mean, 1, (n, 4_000)), 0.3)
-        passed = hold(question, Asked(False, 0.05, "t")).above[0]
+        passed = hold(question, GateSettings(test="t")).above[0]
         assert passed.mean() == pytest.approx(
             rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
         )
     n = queries_needed(margin=0.3, sd=1, power=0.9)
-    found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), Asked(True, 0.05, "t"))
+    both_sides = GateSettings(test="t", equivalence=True)
+    found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), both_sides)
     both = found.above[0] & found.below[2]
     assert both.mean() == pytest.approx(0.8, abs=0.03)
 
@@ -760,11 +762,11 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
 
 def test_the_least_p_value_of_so_many_queries() -> None:
     for n in (1, 3, 20):
-        assert Asked(False, 0.05, "randomization", Flips(n)).least(n) == 2.0**-n
+        assert least_p(GateSettings(), n) == 2.0**-n
         # Every query wins as much as was put on it.
         made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
-        assert Asked(False, 0.05, "bounded").least(n) == pytest.approx(1 / made)
-    assert Asked(False, 0.05, "randomization", Flips(30, 99)).least(30) == 1 / 100
+        assert least_p(GateSettings(test="bounded"), n) == pytest.approx(1 / made)
+    assert least_p(GateSettings(flips=99), 30) == 1 / 100
 
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:

@@ -20,9 +20,8 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.betting import Reach, wealth
-from cranfield.comparison.flips import Flips
-from cranfield.comparison.noninferiority import Asked, Question, hold, outcome_of
-from cranfield.comparison.settings import GateTest
+from cranfield.comparison.noninferiority import Question, hold, outcome_of
+from cranfield.comparison.settings import GateSettings, GateTest
 
 pytestmark = pytest.mark.slow
 
@@ -69,9 +68,9 @@ def passes(change: str, n: int) -> Mapping[str, int]:
     found = {"limit": 0, "verdict": 0, "identical": 0}
     for seed in range(BLOCKS):
         d = drawn(change, chance, (n, REPETITIONS // BLOCKS))
-        asked = Asked(False, ALPHA, "randomization", Flips(n, 999, seed))
-        held = hold(Question(d, MARGIN), asked)
-        passed = np.array([outcome_of(held, i, asked) == "PASS" for i in range(d.shape[1])])
+        settings = GateSettings(alpha=ALPHA, flips=999, seed=seed)
+        held = hold(Question(d, MARGIN), settings)
+        passed = np.array([outcome_of(held, i, settings) == "PASS" for i in range(d.shape[1])])
         identical = held.changed == 0
         found["limit"] += int(np.count_nonzero(held.above[0]))
         found["identical"] += int(np.count_nonzero(passed & identical))
@@ -139,9 +138,9 @@ def test_bounded_may_be_looked_at_again_and_again() -> None:
 def test_bounded_by_itself_is_the_gates() -> None:
     chance = np.random.default_rng(7_002)
     d = drawn("8 % lose .4, 60 % gain .02", chance, (300, 20)) + 0.02
-    asked = Asked(False, ALPHA, "bounded")
-    held = hold(Question(d, MARGIN, reach=Reach(0, 1)), asked)
-    outcomes = [outcome_of(held, i, asked) == "PASS" for i in range(20)]
+    settings = GateSettings(alpha=ALPHA, test="bounded")
+    held = hold(Question(d, MARGIN, reach=Reach(0, 1)), settings)
+    outcomes = [outcome_of(held, i, settings) == "PASS" for i in range(20)]
     assert outcomes == [bounded_passes(column, MARGIN) for column in d.T]
     assert 0 < sum(outcomes) < 20
 
@@ -154,14 +153,14 @@ def test_a_loss_of_just_the_share_passes_as_often_as_alpha(proportional: bool) -
     """Of queries that vary more than the differences: 50, whose mean is 0.5."""
     share, repetitions, n = 0.1, 2_000, 50
     chance = np.random.default_rng(8_000)
-    by_t = Asked(False, ALPHA, "t")
+    by_t = GateSettings(alpha=ALPHA, test="t")
     passed = {"t": 0, "randomization": 0, "as if known": 0}
     for seed in range(repetitions):
         old = chance.beta(1.5, 1.5, n)
         gains = -share * (old if proportional else 0.5) + chance.normal(0, 0.02, n)
         known = Question(gains[:, None], share * old.mean())
         question = replace(known, weights=old / old.mean())
-        flipped = Asked(False, ALPHA, "randomization", Flips(n, 499, seed))
+        flipped = GateSettings(alpha=ALPHA, flips=499, seed=seed)
         passed["t"] += int(hold(question, by_t).above[0, 0])
         passed["randomization"] += int(hold(question, flipped).above[0, 0])
         passed["as if known"] += int(hold(known, by_t).above[0, 0])
@@ -179,7 +178,7 @@ def power_of(test: GateTest, n: int, margin: float, sd: float, repetitions: int)
     d = np.clip(chance.normal(0, sd, (n, repetitions)), -1, 1)
     if test == "bounded":
         return sum(bounded_passes(column, margin) for column in d.T) / repetitions
-    held = hold(Question(d, margin), Asked(False, ALPHA, "t"))
+    held = hold(Question(d, margin), GateSettings(alpha=ALPHA, test="t"))
     return float(held.above[0].mean())
 
 

@@ -26,7 +26,7 @@ from cranfield import (
     swap_rate,
 )
 from cranfield.cli import cli
-from cranfield.comparison import significance
+from cranfield.comparison import products
 from cranfield.orderings import discrimination
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
@@ -82,7 +82,7 @@ def test_the_interval_is_made_of_resampled_queries(monkeypatch: pytest.MonkeyPat
     ]
     assert found.interval == pytest.approx(np.quantile(taus, [0.025, 0.975]), abs=1e-12)
     for cells in (1, 100):
-        monkeypatch.setattr(significance, "_CELLS", cells)
+        monkeypatch.setattr(products, "CELLS", cells)
         [again] = correlate(scores_of(values), resamples=200, seed=7).pairs
         assert again.interval == found.interval
     [other] = correlate(scores_of(values), resamples=200, seed=7, alpha=0.4).pairs

@@ -1,4 +1,4 @@
-"""comparison.ranges: no interval goes beyond what a measure can be."""
+"""comparison.scale: no interval goes beyond what a measure can be."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cranfield import compare, gate, parse
-from cranfield.comparison.ranges import cut, range_of, size_of
+from cranfield.comparison.scale import cut, range_of, size_of
 from cranfield.comparison.settings import GateTest, Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}

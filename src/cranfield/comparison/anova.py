@@ -6,9 +6,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import SEED, Paired
+from cranfield.comparison.products import blocks
 
 PERMUTATIONS = 10_000
-_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,8 @@ def randomised_tukey(
     ordered = np.sort(paired.values, axis=1)  # so that the order of systems does not matter
     least = np.abs(paired.totals) - paired.slack
     counts = np.zeros(len(least), np.int64)
-    step = max(1, _CELLS // (n * m))
-    for begin in range(0, permutations, step):
-        rows = min(step, permutations - begin)
+    for block in blocks(permutations, n * m):
+        rows = block.stop - block.start
         sums = source.permuted(np.broadcast_to(ordered, (rows, n, m)), axis=2).sum(axis=1)
         spread = np.sort(sums.max(axis=1) - sums.min(axis=1))
         counts += rows - np.searchsorted(spread, least)

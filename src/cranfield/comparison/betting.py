@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.products import product
+from cranfield.comparison.products import blocks, product
 
 BETS = 100
-_CELLS = 1_000_000
 _SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything
 _FAR = 1e9  # times the range: a limit this far away is none
 _NEAR = 1e-12  # times the range: how near a limit is found
@@ -64,11 +63,10 @@ def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
     if least >= 0:  # the claim is not even possible
         return math.inf
     often = (np.ones(len(values)) if counts is None else counts.astype(np.float64))[:, None]
-    step = max(1, _CELLS // max(1, len(values)))
     made = np.concatenate(
         [
-            product(np.log1p(_SHARES[begin : begin + step, None] * (values / -least)), often)[:, 0]
-            for begin in range(0, BETS, step)
+            product(np.log1p(_SHARES[some, None] * (values / -least)), often)[:, 0]
+            for some in blocks(BETS, len(values))
         ]
     )
     most = float(made.max())
@@ -93,17 +91,14 @@ def bounded(
             made = [one.wealth(sign, bound) for bound in of_column.tolist()]
             p = np.array([math.exp(-max(0.0, value)) for value in made])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
-            limit = one.limit(sign, alpha)
             # But for rounding: a bound that is not rejected is on this side of the limit.
             limits = np.where(p > alpha, sign * of_column, np.inf)
-            found.append((sign * min(sign * limit, limits.min(initial=np.inf)) + 0.0, p))
-    above, below = found[::2], found[1::2]
-    return (
-        np.array([limit for limit, _ in above]),
-        np.array([limit for limit, _ in below]),
-        np.array([p for _, p in above]).T.reshape(bounds.shape),
-        np.array([p for _, p in below]).T.reshape(bounds.shape),
-    )
+            limit = min(sign * one.limit(sign, alpha), limits.min(initial=np.inf))
+            found.append((sign * limit + 0.0, p))
+    ends, p_values = zip(*found, strict=True)
+    lower, upper = np.array(ends).reshape(-1, 2).T
+    above, below = np.array(p_values).reshape(-1, 2, len(bounds)).transpose(1, 2, 0)
+    return lower, upper, above, below
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,20 +124,18 @@ class _Column:
 
     def limit(self, sign: int, alpha: float) -> float:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
-        enough = -math.log(alpha)
+        enough, size = -math.log(alpha), self.reach.high - self.reach.low
         # At the mean, no bet has made anything: a product of factors of mean 1 is 1 at most.
         kept = float((self.values * self.counts).sum()) / int(self.counts.sum())
-        step = self.reach.high - self.reach.low
+        step = size
         refused = kept - sign * step
         while self.wealth(sign, refused) < enough:
             step *= 2
-            if step > _FAR * (self.reach.high - self.reach.low):
+            if step > _FAR * size:
                 return -sign * math.inf
             kept, refused = refused, refused - sign * step
-        while abs(kept - refused) > _NEAR * (self.reach.high - self.reach.low):
+        while abs(kept - refused) > _NEAR * size:
             middle = (kept + refused) / 2
-            if self.wealth(sign, middle) < enough:
-                kept = middle
-            else:
-                refused = middle
+            is_kept = self.wealth(sign, middle) < enough
+            kept, refused = (middle, refused) if is_kept else (kept, middle)
         return kept

@@ -1,42 +1,53 @@
 """Cells: one measure on some of the queries, from the scores of the systems to a Result."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, mean
+from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
-from cranfield.comparison.doubts import FEW
-from cranfield.comparison.effects import cliff, effects_of
+from cranfield.comparison.effects import FEW, cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.judged_share import judged_shares, little_judged
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
-from cranfield.comparison.ranges import cut, range_of
-from cranfield.comparison.remarks import remarks_on
-from cranfield.comparison.result import Change, Outcome, Pair, Result, System
+from cranfield.comparison.randomization import inverted
+from cranfield.comparison.remarks import DRAWN, remarks_on
+from cranfield.comparison.result import Change, Pair, Result, System
+from cranfield.comparison.scale import cut, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     TIE,
     Moments,
+    bca_interval,
     beliefs,
+    bootstrap_test,
     rank_biserial,
+    sign_test,
     signs,
     t_interval,
     t_test,
+    wilcoxon,
 )
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
+from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.joint_bounds import PairBounds
 
-_LEAST_LEVEL = 1e-9  # that options take for alpha
-_DRAWN = ("randomization", "wilcoxon", "bootstrap")
 _Column = Sequence[Any]  # (n_pairs,) of a Pair's values
+
+
+class Tested(NamedTuple):
+    """The test of each pair alone, (n_pairs,) each; NaN where there is none."""
+
+    p: Floats
+    low: Floats  # of the interval of the difference, infinite where it has no end
+    high: Floats
+    interval: str = "none"  # how it was made
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +56,12 @@ class Cell:
 
     aligned: Aligned
     settings: Settings
-    flips: Flips
+    left: Ints  # (n_pairs,) systems
+    right: Ints
     measure: str
     label: str | None
     slice: str | None
     rows: Bools  # (n_queries,)
-    scores: Floats  # on these rows: (n_rows, n_systems)
-    paired: Paired  # of logarithms if the measure has a geometric mean
-    moments: Moments
-    p: Floats  # (n_pairs,)
-    interval: tuple[Floats, Floats, str]  # (n_pairs,) each, infinite or NaN where there is none
 
     @cached_property
     def known(self) -> Measure | None:
@@ -72,14 +79,55 @@ class Cell:
         return [self.aligned.query_ids[i] for i in np.flatnonzero(self.rows).tolist()]
 
     @cached_property
+    def scores(self) -> Floats:
+        """The scores on these rows: (n_rows, n_systems)."""
+        return self.aligned.column(self.measure)[self.rows]
+
+    @cached_property
+    def paired(self) -> Paired:
+        """What is compared: logarithms if the measure has a geometric mean."""
+        return Paired(logs(self.known, self.scores), self.left, self.right)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The moments of the differences."""
+        return Moments.of(self.paired)
+
+    @cached_property
+    def flips(self) -> Flips:
+        """The flips of these queries' signs."""
+        return Flips(self.paired.n_queries, self.settings.flips, self.settings.seed)
+
+    @cached_property
     def means(self) -> Sequence[float]:
         """Each system's mean, geometric if that of the measure is: (n_systems,)."""
         found = [mean(column) for column in self.paired.values.T]
         return list(map(math.exp, found)) if is_geometric(self.known) else found
 
+    @cached_property
+    def tested(self) -> Tested:
+        """The p-value and the interval of each pair alone."""
+        paired, moments, flips, settings = self.paired, self.moments, self.flips, self.settings
+        none = np.full(len(self.left), np.nan)
+        if paired.n_queries < 2:
+            return Tested(none, none, none)
+        if settings.test == "randomization":
+            return Tested(*inverted(paired, flips, settings.alpha), "randomization")
+        if settings.test == "bootstrap":
+            drawn = {"resamples": settings.flips, "seed": settings.seed}
+            ends = bca_interval(paired, moments, settings.alpha, **drawn)
+            return Tested(bootstrap_test(paired, moments, **drawn), *ends, "bca")
+        p = none
+        if settings.test == "t":
+            p = t_test(moments)
+        elif settings.test == "wilcoxon":
+            p = wilcoxon(paired, flips, settings.tie)
+        elif settings.test == "sign":
+            p = sign_test(paired, settings.tie)
+        return Tested(p, *t_interval(moments, settings.alpha), "t")
 
-@dataclass(frozen=True)
-class Comparisons:
+
+class Comparisons(NamedTuple):
     """The comparisons that one is corrected with."""
 
     n: int
@@ -91,23 +139,23 @@ class Comparisons:
         Holm's divides alpha by the number of those that are not told, itself included.
         """
         left = {"bonferroni": self.n, "holm": self.n - self.told + told}
-        return max(settings.alpha / max(left.get(settings.correction, 1), 1), _LEAST_LEVEL)
+        return max(settings.alpha / max(left.get(settings.correction, 1), 1), LEAST_SHARE)
 
 
 def result_of(
-    cell: Cell, adjusted: Floats, family: Comparisons, bounds: PairBounds | None
+    cell: Cell, corrected: Floats, family: Comparisons, bounds: PairBounds | None
 ) -> Result:
-    """Return what was found of all pairs; `adjusted` are their corrected p-values: (n_pairs,)."""
+    """Return what was found of all pairs; `corrected` are their p-values: (n_pairs,)."""
     columns: dict[str, _Column] = {
         **_differences(cell),
-        **_tests(cell, adjusted, family),
+        **_tests(cell, corrected, family),
         **_effects(cell),
-        **_unjudged(bounds, len(adjusted), cell.rows),
+        **_unjudged(cell, bounds),
     }
     pairs = [
         Pair(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
     ]
-    every, settings = cell.aligned.names, cell.settings
+    settings = cell.settings
     return Result(
         cell.measure,
         cell.label,
@@ -118,7 +166,7 @@ def result_of(
         _systems(cell),
         pairs,
         family.n,
-        _letters(every, cell.means, cell.rising, pairs) if settings.all_pairs else None,
+        _letters(cell, pairs) if settings.all_pairs else None,
         remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising),
     )
 
@@ -130,11 +178,11 @@ def _listed(values: Floats) -> list[float | None]:
 
 def _differences(cell: Cell) -> dict[str, _Column]:
     """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left, right = cell.paired.left.tolist(), cell.paired.right.tolist()
+    left, right = cell.left.tolist(), cell.right.tolist()
     names, means, n = cell.aligned.names, cell.means, len(left)
     by_ratio = is_geometric(cell.known)
     least, most = logs(cell.known, np.array(range_of(cell.known, cell.scores)))
-    low, high = map(_listed, cut(*cell.interval[:2], least - most, most - least))
+    low, high = map(_listed, cut(cell.tested.low, cell.tested.high, least - most, most - least))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
         [math.exp(one) if by_ratio and one is not None else None for one in column]
@@ -155,7 +203,7 @@ def _differences(cell: Cell) -> dict[str, _Column]:
         "ratio": ratio,
         "ratio_low": ratio_low,
         "ratio_high": ratio_high,
-        "interval": [cell.interval[2]] * n,
+        "interval": [cell.tested.interval] * n,
     }
 
 
@@ -166,45 +214,44 @@ def _percent(difference: float | None, mean: float, ratio: float | None) -> floa
     return or_none(100 * (difference / mean)) if mean and difference is not None else None
 
 
-def _tests(cell: Cell, adjusted: Floats, family: Comparisons) -> dict[str, _Column]:
+def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, _Column]:
     """Return p-values, verdicts, and the differences that so many queries would have shown."""
-    settings, flips, paired = cell.settings, cell.flips, cell.paired
-    n, several = len(adjusted), paired.n_queries > 1
-    drawn = settings.test in _DRAWN
+    settings, flips, n = cell.settings, cell.flips, len(corrected)
+    several = flips.n_queries > 1
+    drawn = settings.test in DRAWN
     exact = drawn and settings.test != "bootstrap" and flips.exact
-    p = _listed(cell.p)
+    p = _listed(cell.tested.p)
     errors = [None if one is None else 0.0 for one in p]
     if drawn and not exact:
         errors = [one and math.sqrt(one * (1 - one) / flips.drawn) for one in p]
-    rejected = [bool(one) for one in adjusted <= settings.alpha]  # no NaN is
+    significant = [bool(one) for one in corrected <= settings.alpha]  # no NaN is
     belief = _belief(cell)
-    told = rejected
+    told = significant
     if settings.test == "bayes":
         either = zip(belief["probability_better"], belief["probability_worse"], strict=True)
         told = [max(better or 0.0, worse or 0.0) >= settings.sure for better, worse in either]
-    ranks = rank_biserial(paired, settings.tie) if settings.test == "wilcoxon" else None
+    ranks = rank_biserial(cell.paired, settings.tie) if settings.test == "wilcoxon" else None
     smallest = [
-        detectable(paired.n_queries, alpha=family.level(settings, one)) if several else None
+        detectable(flips.n_queries, alpha=family.level(settings, one)) if several else None
         for one in (False, True)
     ]
     sd = _listed(cell.moments.sd)
-    found = [smallest[one] for one in rejected]
     return {
         "p": p,
-        "p_adjusted": _listed(adjusted),
+        "p_adjusted": _listed(corrected),
         "p_t": _listed(t_test(cell.moments)) if several else p,
         "p_error": errors,
         "exact": [exact] * n,
         "verdict": [
-            _outcome(way) if one else None
-            for way, one in zip(_directions(cell, ranks), told, strict=True)
+            ("better" if way > 0 else "worse") if one and way else None
+            for way, one in zip(_directions(cell, ranks).tolist(), told, strict=True)
         ],
         "sd": sd,
         "rank_biserial": [None] * n if ranks is None else ranks.tolist(),
         **belief,
         "detectable": [
-            None if one is None or not of_pair else one * of_pair
-            for one, of_pair in zip(found, sd, strict=True)
+            None if (least := smallest[one]) is None or not spread else least * spread
+            for one, spread in zip(significant, sd, strict=True)
         ],
     }
 
@@ -214,7 +261,7 @@ def _belief(cell: Cell) -> dict[str, _Column]:
     names = ["probability_better", "probability_same", "probability_worse"]
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
-        return dict.fromkeys(names, [None] * len(cell.p))
+        return dict.fromkeys(names, [None] * len(cell.left))
     found = beliefs(cell.moments, rope or 0.0)
     return dict(zip(names if cell.rising else names[::-1], map(_listed, found), strict=True))
 
@@ -231,16 +278,9 @@ def _directions(cell: Cell, ranks: Floats | None) -> Floats:
     return found if cell.rising else -found
 
 
-def _outcome(direction: float) -> Outcome | None:
-    if direction == 0:
-        return None
-    return "better" if direction > 0 else "worse"
-
-
 def _effects(cell: Cell) -> dict[str, _Column]:
     """Return effect sizes, and on which queries the systems of each pair differ."""
     paired, tie, n = cell.paired, cell.settings.tie, cell.paired.n_queries
-    effects = effects_of(paired, cell.moments)
     wins, ties, losses = signs(paired, tie)
     deltas = cliff(paired, tie)
     if not cell.rising:
@@ -248,10 +288,7 @@ def _effects(cell: Cell) -> dict[str, _Column]:
     differs = np.abs(paired.differences) > min(tie, TIE)
     changed = np.count_nonzero(differs, axis=0)
     return {
-        **{
-            name: _listed(getattr(effects, name))
-            for name in ("skewness", "d_z", "hedges", "glass", "d_av", "es_e")
-        },
+        **{name: _listed(one) for name, one in effects_of(paired, cell.moments).items()},
         "changed": changed.tolist(),
         "changes": [
             _changes(cell, i, np.flatnonzero(differs[:, i]).tolist()) if few else ()
@@ -272,14 +309,14 @@ def _changes(cell: Cell, pair: int, queries: Sequence[int]) -> tuple[Change, ...
     return tuple(Change(cell.query_ids[q], *cell.scores[q, both].tolist()) for q in queries)
 
 
-def _unjudged(bounds: PairBounds | None, n_pairs: int, rows: Bools) -> Mapping[str, _Column]:
+def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, _Column]:
     """Return what the differences may be, however the unjudged documents are graded."""
     names = ("unjudged_low", "unjudged_high", "unjudged_method", "unjudged_robust")
-    found = bounds and bounds.among(rows)
-    if found is None:
-        return dict.fromkeys(names, [None] * n_pairs)
+    n = len(cell.left)
+    if bounds is None or (found := bounds.among(cell.rows)) is None:
+        return dict.fromkeys(names, [None] * n)
     low, high, robust = found.low.tolist(), found.high.tolist(), found.robust.tolist()
-    return dict(zip(names, (low, high, [found.method] * n_pairs, robust), strict=True))
+    return dict(zip(names, (low, high, [found.method] * n, robust), strict=True))
 
 
 def _systems(cell: Cell) -> list[System]:
@@ -298,12 +335,14 @@ def _systems(cell: Cell) -> list[System]:
     return [System(*row) for row in zip(*columns, strict=True)]
 
 
-def _letters(
-    names: Sequence[str], means: Sequence[float], rising: bool, pairs: Sequence[Pair]
-) -> list[str]:
+def _letters(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
     """Return the letters of each system; the best has the first."""
-    order = sorted(range(len(names)), key=lambda i: -means[i] if rising else means[i])
-    place = {names[i]: rank for rank, i in enumerate(order)}
-    apart = [(place[one.system], place[one.other]) for one in pairs if one.verdict is not None]
-    of_place = letters(len(names), apart)
-    return [of_place[place[name]] for name in names]
+    best_first = np.argsort(np.array(cell.means) * (-1 if cell.rising else 1), kind="stable")
+    place = np.argsort(best_first)
+    apart = [
+        (int(place[a]), int(place[b]))
+        for a, b, one in zip(cell.left, cell.right, pairs, strict=True)
+        if one.verdict is not None
+    ]
+    of_place = letters(len(place), apart)
+    return [of_place[at] for at in place]

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.comparison.alignment import Aligned, align
+from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, result_of
 from cranfield.comparison.comparison import Comparison
@@ -18,23 +18,14 @@ from cranfield.comparison.corrections import (
     bonferroni,
     holm,
 )
-from cranfield.comparison.flips import Flips, Paired, inverted, step_down
-from cranfield.comparison.geometric import logs
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
+from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
     Settings,
     SettingsOptions,
-)
-from cranfield.comparison.significance import (
-    Moments,
-    bca_interval,
-    bootstrap_test,
-    sign_test,
-    t_interval,
-    t_test,
-    wilcoxon,
 )
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.errors import InputError, printable
@@ -119,13 +110,13 @@ def compare(
         slicing += labelled
         notes += said
     results = []
-    for label, name, rows in slicing:
-        cells = _cells(aligned, left, right, settings, label, name, rows)
-        adjusted = _adjusted(cells)
-        families = _families(adjusted, aligned, settings)
-        each = zip(cells, adjusted, families, unjudged, strict=True)
-        results += [result_of(*one) for one in each]
-    found = Comparison(aligned, settings, tuple(results), tuple(notes), settings.bounds)
+    for one in slicing:
+        cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
+        families = [cells] if settings.family == "all" else [[cell] for cell in cells]
+        corrected = [found for family in families for found in _corrected(family)]
+        for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
+            results.append(result_of(cell, p, comparisons, bounds))
+    found = Comparison(aligned, settings, tuple(results), tuple(notes))
     warn_of(found.notes)
     return found
 
@@ -159,8 +150,7 @@ def _labelled(
     found, said = [], [*given.notes]
     for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
-        names = dict.fromkeys(of_query.values())
-        for name in names:
+        for name in dict.fromkeys(of_query.values()):
             rows = np.array([one == name for one in every])
             if rows.any():
                 found.append((label, name, rows))
@@ -173,103 +163,28 @@ def _labelled(
     return found, said
 
 
-def _cells(
-    aligned: Aligned,
-    left: Ints,
-    right: Ints,
-    settings: Settings,
-    label: str | None,
-    name: str | None,
-    rows: Bools,
-) -> list[Cell]:
-    """Return every measure on some of the queries, each pair tested by itself."""
-    flips = Flips(int(np.count_nonzero(rows)), settings.flips, settings.seed)
-    found = []
-    for measure, values in zip(aligned.measures, aligned.values, strict=True):
-        scores = values[rows]
-        paired = Paired(logs(aligned.known(measure), scores), left, right)
-        moments = Moments.of(paired)
-        if settings.test == "randomization" and flips.n_queries > 1:
-            p, low, high = inverted(paired, flips, settings.alpha)
-            interval = low, high, "randomization"
-        else:
-            p = _p_values(paired, moments, flips, settings)
-            interval = _interval(paired, moments, flips, settings)
-        which = aligned, settings, flips, measure, label, name, rows
-        found.append(Cell(*which, scores, paired, moments, p, interval))
-    return found
-
-
-def _families(
-    adjusted: Sequence[Floats], aligned: Aligned, settings: Settings
-) -> list[Comparisons]:
-    """Return the family of each measure's comparisons."""
-    told = [int(np.count_nonzero(p <= settings.alpha)) for p in adjusted]
-    sizes = [len(p) for p in adjusted]
-    if settings.family == "all":
-        told, sizes = [sum(told)] * len(told), [sum(sizes)] * len(sizes)
+def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:
+    """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
+    settings, paired = family[0].settings, family[0].paired
+    p = np.concatenate([cell.tested.p for cell in family])
+    n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # which know no baseline
-        sizes = [math.comb(len(aligned.names), 2)] * len(sizes)
-    return [Comparisons(*one) for one in zip(sizes, told, strict=True)]
-
-
-def _p_values(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Floats:
-    """Return the p-value of each pair alone, NaN where there is none: (n_pairs,)."""
-    if paired.n_queries < 2:
-        return np.full(len(paired.left), np.nan)
-    match settings.test:
-        case "t":
-            return t_test(moments)
-        case "wilcoxon":
-            return wilcoxon(paired, flips, settings.tie)
-        case "sign":
-            return sign_test(paired, settings.tie)
-        case "bootstrap":
-            return bootstrap_test(paired, moments, resamples=flips.drawn, seed=flips.seed)
-        case _:
-            return np.full(len(paired.left), np.nan)
-
-
-def _adjusted(cells: Sequence[Cell]) -> list[Floats]:
-    """Return the p-values of each cell, adjusted for its family."""
-    if cells[0].settings.family == "all":
-        return _of_family(cells)
-    return [_of_family([cell])[0] for cell in cells]
-
-
-def _of_family(cells: Sequence[Cell]) -> list[Floats]:
-    settings, flips = cells[0].settings, cells[0].flips
-    p = np.concatenate([cell.p for cell in cells])
-    if not len(p):
-        return [cell.p for cell in cells]
+        n = math.comb(paired.values.shape[1], 2)
     absent = np.isnan(p)
-    if settings.correction == "maxt":
-        differences = [cell.paired.differences for cell in cells]
-        every = (
-            cells[0].paired if len(cells) == 1 else Paired.of(np.concatenate(differences, axis=1))
-        )
-        adjusted = step_down(every, flips)
-    elif settings.correction == "tukey":
-        adjusted = tukey(cells[0].paired)
-    elif settings.correction == "rtukey":
-        adjusted = randomised_tukey(cells[0].paired, seed=settings.seed)
-    elif settings.correction == "none":
-        adjusted = p
-    else:
-        # A pair that has no p-value counts as a comparison, too.
-        adjusted = _CORRECTIONS[settings.correction](np.where(absent, 1.0, p))
-    adjusted = np.where(absent, np.nan, adjusted)
-    return np.split(adjusted, np.cumsum([len(cell.p) for cell in cells])[:-1])
-
-
-def _interval(
-    paired: Paired, moments: Moments, flips: Flips, settings: Settings
-) -> tuple[Floats, Floats, str]:
-    """Return the ends of each difference's interval, infinite or NaN where there are none."""
-    if paired.n_queries < 2:
-        none = np.full(len(paired.left), np.nan)
-        return none, none, "none"
-    if settings.test == "bootstrap":
-        ends = bca_interval(paired, moments, settings.alpha, resamples=flips.drawn, seed=flips.seed)
-        return *ends, "bca"
-    return *t_interval(moments, settings.alpha), "t"
+    match settings.correction if len(p) else "none":
+        case "maxt":
+            if len(family) > 1:
+                differences = [cell.paired.differences for cell in family]
+                paired = Paired.of(np.concatenate(differences, axis=1))
+            corrected = step_down(paired, family[0].flips)
+        case "tukey":
+            corrected = tukey(paired)
+        case "rtukey":
+            corrected = randomised_tukey(paired, seed=settings.seed)
+        case "none":
+            corrected = p
+        case correction:  # a pair that has no p-value counts as a comparison, too
+            corrected = _CORRECTIONS[correction](np.where(absent, 1.0, p))
+    corrected = np.where(absent, np.nan, corrected)
+    told = int(np.count_nonzero(corrected <= settings.alpha))
+    return [(of_cell, Comparisons(n, told)) for of_cell in np.split(corrected, len(family))]

@@ -1,14 +1,14 @@
 """Comparison: what compare returns, and the forms that it goes out in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.geometric import logs
-from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.result import Change, Pair, Result
+from cranfield.comparison.scale import logs
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
@@ -44,7 +44,6 @@ class Comparison(Shown):
     settings: Settings
     results: Sequence[Result]
     data_notes: tuple[Note, ...]
-    bounds: bool = False  # whether to show what unjudged documents may change
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
@@ -96,26 +95,37 @@ class Comparison(Shown):
         the first one; `n` keeps so many, `only` those on which `system` is better, or worse. Where
         the measure has a geometric mean, the largest change is that with the ratio farthest from 1.
         """
-        aligned = self.aligned
+        names = self.aligned.names
         other = other if other is not None else self.settings.baseline
         for name in (system, other):
-            if name not in aligned.names:
-                raise KeyError(f"{name!r}: the systems are {', '.join(aligned.names)}")
+            if name not in names:
+                raise KeyError(f"{name!r}: the systems are {', '.join(names)}")
         if only is not None:
             one_of("only", only, ("better", "worse"))
-        chosen = aligned.measures[0] if measure is None else self[measure].measure
-        pair = [aligned.names.index(str(one)) for one in (system, other)]
-        values = aligned.column(chosen)[:, pair]
-        change = values[:, 0] - values[:, 1]
-        compared = logs(aligned.known(chosen), values)
-        gain = compared[:, 0] - compared[:, 1]
-        if not self[chosen].rising:
-            gain = -gain
-        kept = {None: np.abs(gain), "better": gain, "worse": -gain}[only] > min(
-            self.settings.tie, TIE
-        )
-        order = [i for i in np.argsort(-np.abs(gain), kind="stable").tolist() if kept[i]]
-        return {aligned.query_ids[i]: float(change[i]) for i in order[:n]}
+        result = self[self.aligned.measures[0] if measure is None else measure]
+        found = self._changes(result, system, str(other), n, only)
+        return {one.query_id: one.score - one.other_score for one in found}
+
+    def _changes(
+        self,
+        result: Result,
+        system: str,
+        other: str,
+        n: int | None,
+        only: Literal["better", "worse"] | None = None,
+    ) -> list[Change]:
+        """Return the queries on which two systems differ, the largest changes first."""
+        aligned = self.aligned
+        scores = aligned.column(result.measure)[
+            :, [aligned.names.index(other), aligned.names.index(system)]
+        ]
+        compared = logs(aligned.known(result.measure), scores)
+        gain = compared[:, 1] - compared[:, 0]
+        gain = gain if result.rising else -gain
+        size = {None: np.abs(gain), "better": gain, "worse": -gain}[only]
+        order = np.argsort(-np.abs(gain), kind="stable")
+        order = order[size[order] > min(self.settings.tie, TIE)][:n]
+        return [Change(aligned.query_ids[i], *scores[i].tolist()) for i in order.tolist()]
 
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
@@ -130,27 +140,25 @@ class Comparison(Shown):
             for label in labels:
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = () if found else self.data_notes  # once
-                found.append(table_of(some, self.settings, notes, bounds=self.bounds))
+                found.append(table_of(some, self.settings, notes))
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
             if means and len(self.aligned.names) > 1:
                 found.append(means_of(self[measure], self.settings))
             if changes and self[measure].pairs:
-                found.append(changes_table(measure, list(self._changes(measure, changes))))
+                found.append(changes_table(self[measure], self._most_changed(measure, changes)))
         return found
 
-    def _changes(self, measure: str, n: int) -> Iterator[tuple[str, str, str, float, float, float]]:
-        values = self.aligned.column(measure)
-        row = {query: i for i, query in enumerate(self.aligned.query_ids)}
-        column = {name: i for i, name in enumerate(self.aligned.names)}
-        for pair in self[measure].pairs:
-            most = self.changes(pair.system, pair.other, measure, n)
-            worse = self.changes(pair.system, pair.other, measure, only="worse")
-            for query in sorted(most, key=lambda query: query not in worse):
-                scores = values[row[query]]
-                ours, theirs = scores[column[pair.system]], scores[column[pair.other]]
-                yield pair.system, pair.other, query, float(ours), float(theirs), most[query]
+    def _most_changed(self, measure: str, n: int) -> list[tuple[Pair, Change]]:
+        """Return the n queries of each pair that change most, those that get worse first."""
+        result, found = self[measure], []
+        for pair in result.pairs:
+            most = self._changes(result, pair.system, pair.other, n)
+            sign = 1 if result.rising else -1
+            most.sort(key=lambda one: sign * (one.score - one.other_score) > 0)
+            found += [(pair, one) for one in most]
+        return found
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.

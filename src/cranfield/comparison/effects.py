@@ -1,6 +1,6 @@
-"""Effect sizes: how large a difference is beside how much scores vary. Each has its name."""
+"""Effect sizes: how large a difference is beside how much scores vary; and whether to trust it."""
 
-from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -9,21 +9,13 @@ from cranfield.comparison.anova import Anova
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.significance import TIE, Moments
 
+FEW = 10  # queries, or queries that differ
 
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """Effect sizes of each pair: (n_pairs,); NaN where nothing varies."""
-
-    d_z: Floats
-    hedges: Floats
-    glass: Floats
-    d_av: Floats
-    es_e: Floats
-    skewness: Floats
+Doubt = Literal["identical", "few-changes", "skewed"]
 
 
-def effects_of(paired: Paired, moments: Moments) -> Effects:
-    """Return the effect sizes of mean differences.
+def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
+    """Return the effect sizes of each pair by name: (n_pairs,); NaN where nothing varies.
 
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
     less its bias with few queries. Glass: by the standard deviation of the right system's scores
@@ -38,14 +30,14 @@ def effects_of(paired: Paired, moments: Moments) -> Effects:
     anova = Anova.of(paired.values)
     residual = np.full(len(mean), anova.residual if anova else 0.0)
     d_z = _by(mean, moments.sd)
-    return Effects(
-        d_z=d_z,
-        hedges=d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
-        glass=_by(mean, np.sqrt(theirs)),
-        d_av=_by(mean, np.sqrt((ours + theirs) / 2)),
-        es_e=_by(mean, np.sqrt(residual)),
-        skewness=skewness(paired, moments),
-    )
+    return {
+        "skewness": skewness(paired, moments),
+        "d_z": d_z,
+        "hedges": d_z * (1 - 3 / (4 * (n - 1) - 1)) if n > 1 else d_z,
+        "glass": _by(mean, np.sqrt(theirs)),
+        "d_av": _by(mean, np.sqrt((ours + theirs) / 2)),
+        "es_e": _by(mean, np.sqrt(residual)),
+    }
 
 
 def cliff(paired: Paired, tie: float = TIE) -> Floats:
@@ -78,3 +70,25 @@ def skewness(paired: Paired, moments: Moments) -> Floats:
     centred = paired.differences - moments.mean
     second, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
     return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
+
+
+def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
+    """Return why a test and an interval of a mean difference may not keep their promise.
+
+    `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
+    do, the sample need not hold the large differences that are rare. Else by the skewness G of the
+    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Fewer than 10
+    queries in all are a doubt by themselves, which has a note of its own.
+
+    >>> doubt_of(50, 0, None), doubt_of(5_000, 9, 0.1)
+    ('identical', 'few-changes')
+    >>> doubt_of(50, 40, 2.0), doubt_of(100, 40, 2.0)
+    ('skewed', None)
+    """
+    if changed == 0:
+        return "identical"
+    if n < FEW:
+        return None
+    if changed < FEW:
+        return "few-changes"
+    return "skewed" if skewness is not None and n < 25 * skewness**2 else None

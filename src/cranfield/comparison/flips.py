@@ -1,11 +1,7 @@
-"""Sign flips: what mean differences would be if it did not matter which system is which.
+"""Sign flips: signs of queries, all or drawn by chance, and what scores add up to under them.
 
-If two systems do not differ, each query's difference might as well have the other sign. So the
-signs are flipped, query by query, in every way, or in many ways drawn by chance, and one counts how
-often the mean difference is as large as the one that was seen (Fisher, The Design of Experiments,
-1935; Smucker, Allan & Carterette, CIKM 2007). All pairs of systems share the flips: sums over the
-queries of each system's scores, with their signs, are computed once, and the difference of two of
-these is the pair's.
+All pairs of systems share the flips: sums over the queries of each system's scores, with their
+signs, are computed once, and the difference of two of these is the pair's.
 
 The signs of eight queries are a byte. What eight scores add under each of the 256 bytes is computed
 once and looked up for every flip (the method of four Russians: Arlazarov, Dinic, Kronrod &
@@ -22,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.arrays.threads import in_threads
 from cranfield.lazy import cached_property
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
@@ -33,11 +28,9 @@ _CELLS = 131_072  # of the sums of a part: 1 MB, most of which stays in a core's
 _FEWEST = 8_192  # flips of a part: many more than the 256 sums of a table, made for each part
 _OCTETS = 16_000_000  # of the signs of a part: 16 MB
 _TABLES = 131_072  # numbers in the tables that are made at once
-_AT_ONCE = 32_000_000  # of the sums under all flips: 256 MB
-
 
 Words = NDArray[np.uint64]
-_Part = tuple[int, int]  # the first of some flips, and the first that is none of them
+Part = tuple[int, int]  # the first of some flips, and the first that is none of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,14 +180,13 @@ class Flips:
         """How many flips `signs` goes through."""
         return 2 ** max(self.n_queries - 1, 0) if self.exact else self.drawn
 
-    def parts(self, width: int = 1) -> Iterator[_Part]:
+    def parts(self, width: int = 1) -> Iterator[Part]:
         """Yield the flips in parts: the number of a first one, and of the one after the last.
 
         `width`: how many sums the caller holds for each flip.
         """
-        n_octets = 8 * self._n_words
         step = max(_FEWEST, _CELLS // max(1, width))
-        step = max(1, min(step, _OCTETS // n_octets))
+        step = max(1, min(step, _OCTETS // (8 * self._n_words)))
         for begin in range(0, self.looked_at, step):
             yield begin, min(begin + step, self.looked_at)
 
@@ -245,241 +237,3 @@ def n_kept(words: Words) -> Ints:
     """Return how many queries keep their sign under each flip: (n_flips,)."""
     found: Ints = np.bitwise_count(words).sum(axis=0, dtype=np.int64)
     return found
-
-
-def sign_flip(paired: Paired, flips: Flips) -> Floats:
-    """Return the two-sided p-value of each pair's mean difference: (n_pairs,)."""
-    least = np.abs(paired.totals) - paired.slack
-
-    def counted(part: _Part) -> Ints:
-        columns = paired.columns(flips.words(*part))
-        every = zip(paired.sums(columns), least.tolist(), strict=True)
-        return np.array([_as_large(sums, limit) for sums, limit in every], np.int64)
-
-    counts = np.zeros(len(paired.left), np.int64)
-    for found in in_threads(counted, flips.parts(paired.width)):
-        counts += found
-    return flips.share(counts)
-
-
-def _as_large(sums: Floats, least: float) -> int:
-    """Return how many sums are at least so large, to either side. Their signs are lost."""
-    return int(np.count_nonzero(np.abs(sums, out=sums) >= least))
-
-
-def step_down(paired: Paired, flips: Flips) -> Floats:
-    """Return p-values corrected for all pairs by the greatest t of each flip: (n_pairs,).
-
-    The step-down maxT procedure of Westfall & Young, Resampling-Based Multiple Testing, 1993; for
-    retrieval, Boytsov, Belova & Westfall, SIGIR 2013. A flip does not change the sum of squares, so
-    that t is greater where the absolute sum, divided by its root, is.
-    """
-    squares = np.sqrt((paired.differences**2).sum(axis=0))
-    scale = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
-    observed = np.abs(paired.totals) * scale
-    order = np.argsort(-observed, kind="stable")
-    least = observed - paired.slack * scale
-    rising = order[::-1].tolist()
-
-    def counted(part: _Part) -> Ints:
-        # Each pair against the greatest of itself and of those with a smaller t.
-        counts, greatest = np.zeros(len(order), np.int64), np.zeros(part[1] - part[0])
-        columns = paired.columns(flips.words(*part))
-        for pair, sums in zip(rising, paired.sums(columns, rising), strict=True):
-            np.abs(sums, out=sums)
-            sums *= scale[pair]
-            np.maximum(greatest, sums, out=greatest)
-            counts[pair] = np.count_nonzero(greatest >= least[pair])
-        return counts
-
-    counts = np.zeros(len(order), np.int64)
-    for found in in_threads(counted, flips.parts(paired.width)):
-        counts += found
-    p = flips.share(counts)
-    p[order] = np.maximum.accumulate(p[order])
-    return p
-
-
-def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Return the p-value of `sign_flip`, and the ends of the interval that goes with it.
-
-    The interval of a mean difference holds the shifts that the test does not reject. A flip counts
-    against a shift if the shift lies between the mean of the differences whose signs it flips and
-    the mean of the others; the observed mean always does. So the ends are two of these means: the
-    upper one, that of which just more than alpha of the flips have a greater one. 0 lies outside if
-    and only if the p-value is at most alpha.
-
-    Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
-    far enough away to be rejected. All come from the same sums.
-    """
-    m, needed = len(paired.left), flips.needed(alpha)
-    counts, low, high = np.zeros(m, np.int64), np.empty(m), np.empty(m)
-    for some in _blocks(paired, flips):
-        part = Paired(paired.values, paired.left[some], paired.right[some])
-        for pair, found in zip(some, _each_inverted(part, flips, needed), strict=True):
-            counts[pair], low[pair], high[pair] = found
-    return flips.share(counts), low, high
-
-
-def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[int, float, float]]:
-    """Yield of each pair how many flips have a sum as large, and the ends of its interval.
-
-    `needed`: how many flips count against no shift outside of the ends, at least.
-    """
-    n_kept, columns = _under_all(paired, flips)
-    n_flipped = paired.n_queries - n_kept
-    # Where all signs are kept, or all flipped, no shift is far enough away.
-    none = np.flatnonzero(n_kept * n_flipped == 0)
-    n_kept[none] = n_flipped[none] = 1
-
-    def ends(total: float, sums: Floats) -> tuple[float, float]:
-        if not 1 <= needed <= flips.looked_at:  # no shift is far enough away
-            return -np.inf, np.inf
-        kept = (sums + total) / 2
-        flipped = total - kept
-        kept /= n_kept
-        flipped /= n_flipped
-        kept[none], flipped[none] = np.inf, -np.inf
-        low = -_greatest(-np.minimum(kept, flipped), needed)
-        return low, _greatest(np.maximum(kept, flipped), needed)
-
-    def of_pair(pair: int) -> tuple[int, float, float]:
-        (sums,) = paired.sums(columns, [pair])
-        total, slack = float(paired.totals[pair]), float(paired.slack[pair])
-        near_zero = slack / (2 * paired.n_queries)  # no difference but rounding's
-        low, high = (0.0 if abs(end) <= near_zero else end for end in ends(total, sums))
-        return _as_large(sums, abs(total) - slack), low, high
-
-    return in_threads(of_pair, range(len(paired.left)))
-
-
-def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
-    """Return, for all flips, how many signs each keeps, and the sums that pairs' are made of.
-
-    (n_flips,) and (width, n_flips).
-    """
-
-    def of_part(part: _Part) -> tuple[_Part, Ints, Floats]:
-        words = flips.words(*part)
-        return part, n_kept(words), paired.columns(words)
-
-    kept = np.empty(flips.looked_at, np.int64)
-    columns = np.empty((paired.width, flips.looked_at))
-    for (begin, end), counts, found in in_threads(of_part, flips.parts(paired.width)):
-        kept[begin:end], columns[:, begin:end] = counts, found
-    return kept, columns
-
-
-def _blocks(paired: Paired, flips: Flips) -> list[list[int]]:
-    """Return the pairs in blocks of which the sums under all flips can be held at once."""
-    every = list(range(len(paired.left)))
-    if paired.width * flips.looked_at <= _AT_ONCE:
-        return [every]
-    size = max(1, _AT_ONCE // (2 * flips.looked_at))  # a pair has two columns at most
-    return [every[begin : begin + size] for begin in range(0, len(every), size)]
-
-
-def _greatest(values: Floats, k: int) -> float:
-    """Return the k-th greatest of (n,) values.
-
-    Most are put aside first, as less than a value that is likely to be less than it.
-    """
-    sample = values[:4096]
-    place = len(sample) - 1 - min(2 * k * len(sample) // len(values) + 10, len(sample) - 1)
-    some = values[values >= np.partition(sample, place)[place]]
-    some = some if len(some) >= k else values
-    return float(np.partition(some, len(some) - k)[len(some) - k])
-
-
-def one_sided(
-    differences: Floats,
-    bounds: Floats,
-    flips: Flips,
-    alpha: float,
-    weights: Floats | None = None,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Hold mean differences against bounds from either side.
-
-    A flip counts against a bound from above if the mean of the differences whose signs it flips is
-    at most the bound; the observed signs always do. So the lower limit of the mean difference is
-    one of these means, and every bound below it is rejected; the upper limit likewise.
-
-    `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
-    level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
-    means of at most the bounds, and of at least the bounds, (n_bounds, n_pairs). A bound is below
-    the lower limit, or above the upper one, if and only if its p-value is at most alpha.
-
-    With `weights` (n_queries,), none below 0 and 1 on average, a bound is held against each query
-    in proportion to its weight, and a mean is a sum of differences by the sum of their weights.
-    """
-    n, m = differences.shape
-    sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
-    needed = flips.needed(alpha * sides)
-    some = 1 <= needed <= flips.looked_at * sides
-    slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
-    above, below = np.zeros((2, *bounds.shape), np.int64)
-    lower, upper = np.full(m, -np.inf), np.full(m, np.inf)
-    at_once = max(1, 4_000_000 // flips.looked_at)
-    for begin in range(0, m, at_once):
-        part = slice(begin, begin + at_once)
-        above[:, part], below[:, part], means = _held(
-            differences[:, part], bounds[:, part], slack[:, part], flips, weights
-        )
-        if some:
-            unflipped = np.isnan(means)
-            means[unflipped] = -np.inf
-            lower[part] = np.partition(means, needed - 1, axis=1)[:, needed - 1]
-            means[unflipped] = np.inf
-            upper[part] = np.partition(means, -needed, axis=1)[:, -needed]
-    p_above, p_below = flips.share(above) / sides, flips.share(below) / sides
-    # But for rounding.
-    lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
-    upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
-    return lower + 0.0, upper + 0.0, p_above, p_below
-
-
-def _held(
-    differences: Floats, bounds: Floats, slack: Floats, flips: Flips, weights: Floats | None
-) -> tuple[Ints, Ints, Floats]:
-    """Return how many flips count against each bound, from above and from below, and their means.
-
-    Two (n_bounds, n_pairs); and the mean of the differences whose signs each flip flips, NaN where
-    it flips none: (n_pairs, n_flips), where all flips are tried twice as many as are looked at.
-    """
-    n, m = differences.shape
-    paired = Paired.of(differences)
-    weighing = 0.0 if weights is None else float(weights.sum())
-    none = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # a sum that is 0 but for rounding
-    sides = (1, -1) if flips.exact else (1,)
-    means = np.empty((m, len(sides) * flips.looked_at))
-
-    def of_part(part: _Part) -> Ints:
-        words = flips.words(*part)
-        kept, columns = n_kept(words), paired.columns(words)
-        sums = np.array(list(paired.sums(columns)))
-        counts = np.zeros((2, *bounds.shape), np.int64)
-        for place, side in enumerate(sides):
-            total = (paired.totals[:, None] - side * sums) / 2
-            if weights is None:
-                size = n - kept if side == 1 else kept
-            else:
-                size = (weighing - side * signed_sums(weights[:, None], words)[0]) / 2
-                size[size <= 1e-12 * n] = 0.0
-            for b, bound in enumerate(bounds):
-                over = total - size * bound[:, None]
-                counts[0, b] += np.count_nonzero(over <= slack[b, :, None], axis=1)
-                counts[1, b] += np.count_nonzero(over >= -slack[b, :, None], axis=1)
-            unflipped = np.full_like(total, np.nan)
-            found = np.divide(total, size, out=unflipped, where=size > 0)
-            if weights is not None:  # without weight, a sum that is not 0 is beyond any bound
-                left = total[:, size == 0]
-                beyond = np.copysign(np.inf, left)
-                found[:, size == 0] = np.where(np.abs(left) <= none, np.nan, beyond)
-            means[:, place * flips.looked_at :][:, slice(*part)] = found
-        return counts
-
-    above, below = np.zeros((2, *bounds.shape), np.int64)
-    for found in in_threads(of_part, flips.parts(m)):
-        above += found[0]
-        below += found[1]
-    return above, below, means

@@ -19,12 +19,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import Aligned, align, hash_of
+from cranfield.comparison.alignment import align, hash_of
 from cranfield.comparison.betting import BETS
-from cranfield.comparison.doubts import FEW, doubt_of
-from cranfield.comparison.effects import skewness
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.geometric import is_geometric
+from cranfield.comparison.effects import FEW, doubt_of, skewness
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.margins import (
     Contrast,
     Margin,
@@ -33,14 +31,14 @@ from cranfield.comparison.margins import (
     over_all,
 )
 from cranfield.comparison.noninferiority import (
-    Asked,
     Held,
-    Outcome,
     hold,
     outcome_of,
+    queries_to_pass,
+    unchanged_to_pass,
 )
-from cranfield.comparison.ranges import cut
 from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
@@ -129,31 +127,22 @@ def gate(
     others = [name for name in aligned.names if name != baseline]
     if not others:
         raise InputError(f"there is no system but the baseline, {baseline}")
-    drawn = None
-    if settings.test == "randomization":
-        drawn = Flips(len(aligned.query_ids), settings.flips, settings.seed)
-    asked = Asked(settings.equivalence, settings.alpha, settings.test, drawn)
     contrasts = [
         contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
         for measure in aligned.measures
     ]
-    tested = [hold(one.question, asked) for one in contrasts]
+    tested = [hold(one, settings) for one in contrasts]
     verdicts = [
-        _verdict(of_measure, contrast, i, system, asked, aligned.query_ids, settings.changes)
+        _verdict(of_measure, contrast, i, system, settings, aligned.query_ids)
         for i, system in enumerate(others)
         for of_measure, contrast in zip(tested, contrasts, strict=True)
     ]
-    notes = tuple(_notes(verdicts, baseline, contrasts, asked, aligned))
+    notes = (*_notes(verdicts, baseline, contrasts, settings), *aligned.notes)
     warn_of(notes)
-    recipe = {"margin": margin, **_recipe(settings, drawn, contrasts), **_data(aligned)}
-    return Gate(tuple(verdicts), baseline, notes, recipe)
-
-
-def _recipe(
-    settings: GateSettings, drawn: Flips | None, contrasts: Sequence[Contrast]
-) -> dict[str, Any]:
-    """Return how the verdicts were found."""
-    return {
+    ids = aligned.query_ids
+    drawn = settings.drawn(len(ids))
+    recipe = {
+        "margin": margin,
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
@@ -162,13 +151,11 @@ def _recipe(
         "seed": settings.seed,
         "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
         "bets": BETS if settings.test == "bounded" else None,
+        "n_queries": len(ids),
+        "queries_sha256": hash_of(ids),
+        **aligned.recipe,
     }
-
-
-def _data(aligned: Aligned) -> dict[str, Any]:
-    """Return what the verdicts are about: the queries, and where the scores come from."""
-    ids = aligned.query_ids
-    return {"n_queries": len(ids), "queries_sha256": hash_of(ids), **aligned.recipe}
+    return Gate(tuple(verdicts), baseline, settings, notes, recipe)
 
 
 def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:
@@ -182,34 +169,35 @@ def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:
     return InputError(f"there is no system {name!r:.80} to be the baseline", hint=hint)
 
 
-# ---- what is found ------------------------------------------------------------------------------
-
-
 def _verdict(
     tested: Held,
     contrast: Contrast,
     i: int,
     system: str,
-    asked: Asked,
+    settings: GateSettings,
     query_ids: Sequence[str],
-    changes: int | None,
 ) -> Verdict:
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
-    margin = contrast.question.margin
-    outcome = outcome_of(tested, i, asked)
+    margin, is_bounded = contrast.margin, settings.test == "bounded"
+    outcome = outcome_of(tested, i, settings)
     # A margin may be larger only where the baseline cannot be worse.
-    most = math.inf if contrast.most is None else max(contrast.most, margin)
+    most = max(contrast.most, margin)
     lower, upper = cut(tested.lower[[i]], tested.upper[[i]], -most, most)
     p = tested.p_above[0, i]
-    if asked.equivalence:
+    if settings.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
     # Where nothing differs, only the bounded test has something to say.
-    silent = not changed and asked.test != "bounded"
+    silent = not changed and not is_bounded
     needed = None
-    if outcome == "UNDECIDED" and sd is not None and asked.test != "bounded" and changed:
+    if outcome == "UNDECIDED" and sd is not None and not is_bounded:
         # With fewer than so many, too few would differ.
         differing = math.ceil(FEW * n / changed) if changed < FEW else 0
-        needed = max(asked.queries(margin, sd), differing)
+        needed = max(queries_to_pass(settings, margin, sd), differing)
+    kept = settings.changes
+    if changed < FEW:
+        kept = changed
+    elif kept is None:
+        kept = 0 if outcome == "PASS" else _WORST
     return Verdict(
         system=system,
         measure=contrast.measure,
@@ -230,31 +218,19 @@ def _verdict(
         queries_needed=needed,
         turned=not contrast.rising,
         scale="ratio" if is_geometric(contrast.known) else "difference",
-        changes=_changes(contrast, i, query_ids, _kept(outcome, changed, changes)),
+        changes=_changes(contrast, i, query_ids, kept),
     )
-
-
-def _kept(outcome: Outcome, changed: int, changes: int | None) -> int:
-    """Return how many of the queries that changed to keep."""
-    if changed < FEW:
-        return changed
-    return changes if changes is not None else 0 if outcome == "PASS" else _WORST
 
 
 def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
     """Return the queries on which a system differs, the worst first."""
-    gains = contrast.question.gains[:, i]
+    gains = contrast.gains[:, i]
     order = np.argsort(gains, kind="stable")
     order = order[np.abs(gains[order]) > TIE][:most]
-    return tuple(
-        Change(
-            query_ids[q],
-            float(contrast.base[q]),
-            float(contrast.scores[q, i]),
-            float(contrast.scores[q, i] - contrast.base[q]) * (1 if contrast.rising else -1),
-        )
-        for q in order.tolist()
-    )
+    old, new = contrast.base[order], contrast.scores[order, i]
+    difference = (new - old) * (1 if contrast.rising else -1)
+    columns = old.tolist(), new.tolist(), difference.tolist()
+    return tuple(Change(query_ids[q], *one) for q, *one in zip(order, *columns, strict=True))
 
 
 # ---- notes --------------------------------------------------------------------------------------
@@ -264,59 +240,45 @@ def _notes(
     verdicts: Sequence[Verdict],
     baseline: str,
     contrasts: Sequence[Contrast],
-    asked: Asked,
-    aligned: Aligned,
+    settings: GateSettings,
 ) -> Iterator[Note]:
-    """Yield what to know of the verdicts, and of the data."""
+    """Yield what to know of the verdicts."""
     by_measure = {one.measure: one for one in contrasts}
     for one in verdicts:
-        yield from _notes_on(one, by_measure[one.measure], asked)
+        yield from _notes_on(one, by_measure[one.measure], settings)
     for contrast in contrasts:
         of_this = [one for one in verdicts if one.measure == contrast.measure]
-        if asked.test != "bounded":
+        if settings.test != "bounded":
             yield from _skewed(contrast, of_this)
-        value, size, stated = contrast.base_mean, contrast.margin.size, contrast.margin.stated
-        some = min(contrast.base.min(), contrast.scores.min()) < 0
-        unknown = contrast.range is None and contrast.rising and not some
+        value, measure, stated = contrast.base_mean, contrast.measure, contrast.stated
+        below_0 = min(contrast.base.min(), contrast.scores.min()) < 0
+        unknown = contrast.range is None and contrast.rising and not below_0
         if contrast.at_worst:
             if any(one.changed for one in of_this):
-                yield Note(
-                    "baseline-at-worst",
-                    "warning",
-                    f"every {contrast.measure} is {contrast.base[0]:g}, and none can "
-                    "be worse: no system can fail.",
-                    source=baseline,
-                )
-        elif unknown and not contrast.margin.percent and exceeds(size, value):
-            yield Note(
-                "wide-margin",
-                "warning",
-                f"{contrast.measure} of {baseline} is {value:.4g}: if no score can be below 0, a "
-                f"margin of {stated} lets every system pass{contrast.margin.meant or '.'}",
-            )
-        if not is_geometric(contrast.known):
-            yield from on_its_mean(contrast.known)
-    yield from aligned.notes
+                said = f"every {measure} is {contrast.base[0]:g}, and none can be worse: no system "
+                yield Note("baseline-at-worst", "warning", f"{said}can fail.", source=baseline)
+        elif unknown and not stated.percent and exceeds(stated.size, value):
+            said = f"{measure} of {baseline} is {value:.4g}: if no score can be below 0, a margin "
+            said += f"of {stated.stated} lets every system pass{stated.meant or '.'}"
+            yield Note("wide-margin", "warning", said)
+        yield from on_its_mean(contrast.known)
 
 
-def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
+def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
     """Yield what to know of one verdict."""
     named = f"{one.system} ({one.measure})"
+    if not one.changed and contrast.at_worst:
+        said = (
+            f"every score is {contrast.base[0]:g}, also the baseline's: it passes, which shows "
+            "nothing. Are these the judgments of these runs?"
+        )
+        yield Note("nothing-shown", "warning", said, one.n, named)
+        return
     if not one.changed:
-        if contrast.at_worst:
-            yield Note(
-                "nothing-shown",
-                "warning",
-                f"every score is {contrast.base[0]:g}, also the baseline's: it passes, which shows "
-                "nothing. Are these the judgments of these runs?",
-                one.n,
-                named,
-            )
-            return
         said = f"identical on {'all ' * (one.n > 1)}{queries_of(one.n)}."
         most = contrast.most
-        if most is not None and most > one.margin and asked.test != "bounded":
-            needed = asked.unchanged(one.margin, most)
+        if one.margin < most < math.inf and settings.test != "bounded":
+            needed = unchanged_to_pass(settings.alpha, one.margin, most)
             are = "are that many" if one.n >= needed else f"are {one.n:,}"
             lose = f"lose as much as {most:.4g}"
             loss = f"a mean loss of {one.margin:.4g}"
@@ -328,43 +290,28 @@ def _notes_on(one: Verdict, contrast: Contrast, asked: Asked) -> Iterator[Note]:
                 f"{loss}; these {are}."
             )
         yield Note("identical", "info", said, one.n, named)
-    elif one.changed < FEW and asked.test != "bounded":
+    elif one.changed < FEW and settings.test != "bounded":
         verb = "differs" if one.changed == 1 else "differ"
-        rare = "difference" if asked.equivalence else "loss"
-        yield Note(
-            "few-changes",
-            "warning",
-            f"only {one.changed} of {queries_of(one.n)} {verb}: the limits do not hold, and "
-            f"a rare, large {rare} is not ruled out.",
-            one.changed,
-            named,
+        rare = "difference" if settings.equivalence else "loss"
+        said = (
+            f"only {one.changed} of {queries_of(one.n)} {verb}: the limits do not hold, and a "
+            f"rare, large {rare} is not ruled out."
         )
+        yield Note("few-changes", "warning", said, one.changed, named)
     if one.queries_needed is not None and one.queries_needed <= one.n:
-        yield Note(
-            "near-margin",
-            "info",
-            "has as many queries as needed, and may differ by about the margin.",
-            one.n,
-            named,
-        )
+        said = "has as many queries as needed, and may differ by about the margin."
+        yield Note("near-margin", "info", said, one.n, named)
 
 
 def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
-    """Yield a note on systems whose differences are skewed for so many queries.
-
-    Limits of a mean hold well for n > 25 G^2, G being the skewness: see `doubt_of`.
-    """
-    question = contrast.question
-    weights = np.ones(len(contrast.base)) if question.weights is None else question.weights
-    paired = Paired.of(question.gains + question.margin * weights[:, None])
+    """Yield a note on each system whose differences are skewed for so many queries."""
+    weights = np.ones(len(contrast.base)) if contrast.weights is None else contrast.weights
+    paired = Paired.of(contrast.gains + contrast.margin * weights[:, None])
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
         if doubt_of(one.n, one.changed, skew) == "skewed":
-            yield Note(
-                "skewed",
-                "warning",
+            said = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} queries would do.",
-                one.n,
-                f"{one.system} ({one.measure})",
+                f"narrow; {math.ceil(25 * skew**2):,} queries would do."
             )
+            yield Note("skewed", "warning", said, one.n, f"{one.system} ({one.measure})")

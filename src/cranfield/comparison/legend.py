@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cranfield.comparison.result import Pair, Result
+from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.measures import parse
 from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
@@ -82,12 +82,12 @@ def of_difference(results: Sequence[Result], settings: Settings) -> str:
     change, ends = "diff: mean difference to", f"its {level} interval{f' ({how})' if how else ''}"
     if settings.test == "bayes":
         ends = f"its {level} credible interval"
-    if by_ratio(first):
+    if first.by_ratio:
         change = f"ratio: {first.measure}, a geometric mean, divided by that of"
         ends += "; tested are the differences of the queries' logarithms"
     said = f"{change} {settings.baseline}, and {ends}."
     if is_corrected(first, settings):
-        none = "1" if by_ratio(first) else "0"
+        none = "1" if first.by_ratio else "0"
         said += (
             f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
             "has no mark."
@@ -127,35 +127,24 @@ def told_by(result: Result, settings: Settings) -> str:
 def _power(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return which differences so many queries would have missed, of the pairs without a mark."""
     first = results[0]
-    if first.label is not None:
-        return []
     unmarked = [pair for pair in first.pairs if pair.verdict is None and pair.detectable]
-    if not unmarked:
+    if first.label is not None or not unmarked:
         return []
+    sizes = [pair.detectable or 0.0 for pair in unmarked]
+    sizes = list(map(math.exp, sizes)) if first.by_ratio else sizes
     by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
     what = "difference smaller than this"
-    if by_ratio(first):
+    if first.by_ratio:
         what = "ratio between 1 and this, or 1 and 1 / this,"
     n = (
-        f"With {unmarked[0].n:,} queries, a true {what} is missed more than 1 time in 5"
+        f"With {first.pairs[0].n:,} queries, a true {what} is missed more than 1 time in 5"
         f"{'' if by_level else ', before correction'}"
     )
-    if len(unmarked) > 6 or first.letters is not None:
-        sizes = [_detectable(pair) for pair in unmarked]
+    if len(sizes) > 6 or first.letters is not None:
         least, most = number(min(sizes)), number(max(sizes))
         return [f"{n}: {least}." if least == most else f"{n}: {least} to {most}, by the pair."]
-    return [f"{n}: {', '.join(f'{pair.system} {number(_detectable(pair))}' for pair in unmarked)}."]
-
-
-def _detectable(pair: Pair) -> float:
-    """Return the difference, or the ratio above 1, that so many queries find 4 times in 5."""
-    size = pair.detectable or 0.0
-    return math.exp(size) if pair.scale == "ratio" else size
-
-
-def by_ratio(result: Result) -> bool:
-    """Tell whether systems are compared by the ratio of their geometric means."""
-    return result.pairs[0].scale == "ratio"
+    each = zip(unmarked, sizes, strict=True)
+    return [f"{n}: {', '.join(f'{pair.system} {number(size)}' for pair, size in each)}."]
 
 
 def is_corrected(result: Result, settings: Settings) -> bool:
@@ -165,35 +154,32 @@ def is_corrected(result: Result, settings: Settings) -> bool:
     return settings.correction != "none" and result.comparisons > 1
 
 
-def on_judged(results: Sequence[Result], bounds: bool) -> list[str]:
+def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return sentences on systems with little judged, each after the slices it applies to."""
     slices: dict[str, list[str]] = {}
     for result in results:
-        for one in _on_little_judged(result, bounds):
+        for one in _on_little_judged(result, settings):
             slices.setdefault(one, []).append(str(result.slice))
     of_slices = results[0].label is not None
     return [f"{some(names)}: {one}" if of_slices else one for one, names in slices.items()]
 
 
-def _on_little_judged(result: Result, bounds: bool) -> list[str]:
-    """Return sentences on systems with little judged; `bounds`: there is a column of these."""
-    if not any(one.little_judged for one in result.systems):
+def _on_little_judged(result: Result, settings: Settings) -> list[str]:
+    """Return sentences on systems with little judged."""
+    little = {one.name for one in result.systems if one.little_judged}
+    if not little:
         return []
     said = ["! more than 0.05 below the share of another system."]
-    little = {one.name for one in result.systems if one.little_judged}
     bounded = [
-        one
+        f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
         for one in result.pairs
         if {one.system, one.other} & little and one.unjudged_low is not None
     ]
     if bounded and result.letters is None:
-        shown = [
-            f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}" for one in bounded[:3]
-        ]
         more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
         lead = "Whatever the unjudged documents are, diff lies in"
-        moves = "" if bounds else ideal_moves(result)  # the column's line says it
-        said.append(f"{lead}: {', '.join(shown)}{more}.{moves}")
+        moves = "" if settings.bounds else ideal_moves(result)  # the column's line says it
+        said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
     return said
 
 

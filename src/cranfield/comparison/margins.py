@@ -9,11 +9,11 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.betting import Reach
-from cranfield.comparison.geometric import is_geometric, logs
 from cranfield.comparison.noninferiority import Question
-from cranfield.comparison.ranges import outside, possible, size_of
+from cranfield.comparison.scale import is_geometric, logs, outside, possible, size_of
 from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 
 
@@ -36,10 +36,8 @@ class Margin(NamedTuple):
         said = margin.strip() if isinstance(margin, str) else margin
         percent = isinstance(said, str) and said.endswith("%")
         try:
-            if isinstance(said, bool):
-                raise ValueError
-            size = float(said.removesuffix("%") if isinstance(said, str) else said)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+            size = math.nan if isinstance(said, bool) else float(str(said).removesuffix("%"))
+        except ValueError:
             size = math.nan
         if not 0 < size < math.inf:
             raise OptionError(
@@ -54,28 +52,27 @@ class Margin(NamedTuple):
         return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, eq=False)
-class Contrast:
-    """One measure: its scores, and the question that the gate asks."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Contrast(Question):
+    """The question that the gate asks of one measure, and the scores that it is about."""
 
     measure: str
     known: Measure | None
     rising: bool
     scores: Floats  # (n_queries, n_systems) without the baseline
     base: Floats  # (n_queries,)
-    margin: Margin
+    stated: Margin
     range: tuple[float, float] | None  # of a query's score
-    question: Question
 
-    @property
+    @cached_property
     def base_mean(self) -> float:
         """The baseline's value over all queries."""
         return over_all(self.known, self.base)
 
     @property
-    def most(self) -> float | None:
-        """The most that a query's difference may be, None if that is not known."""
-        return None if self.range is None else size_of(self.known, *self.range)
+    def most(self) -> float:
+        """The most that a query's difference may be; infinite if that is not known."""
+        return math.inf if self.range is None else size_of(self.known, *self.range)
 
     @property
     def at_worst(self) -> bool:
@@ -88,10 +85,7 @@ class Contrast:
 
     @property
     def losable(self) -> float:
-        """The most that the mean may be worse, in the unit of the question's margin.
-
-        Infinite if that is not known.
-        """
+        """The most that the mean may be worse, in the unit of `margin`; infinite if not known."""
         if self.range is None:
             return math.inf
         ends = np.array([self.base_mean, self.range[0 if self.rising else 1]])
@@ -128,36 +122,49 @@ def contrast_of(
     ends = _ends(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
-    base = values[:, at]
-    question = Question(gains if rising else -gains, margin.size)
+    base, others = values[:, at], np.delete(values, at, axis=1)
+    size, weights = _size(margin, measure, known, baseline, base)
     contrast = Contrast(
-        measure, known, rising, np.delete(values, at, axis=1), base, margin, ends, question
+        gains if rising else -gains,
+        size,
+        weights,
+        measure=measure,
+        known=known,
+        rising=rising,
+        scores=others,
+        base=base,
+        stated=margin,
+        range=ends,
     )
+    _refuse_all_of_it(contrast, baseline)
+    return replace(contrast, reach=_reach(contrast)) if test == "bounded" else contrast
+
+
+def _size(
+    margin: Margin, measure: str, known: Measure | None, baseline: str, base: Floats
+) -> tuple[float, Floats | None]:
+    """Return the margin in the unit that is compared; of a share, each query's weight, too."""
     if is_geometric(known):
         if not margin.percent:
             raise OptionError(
                 f"margin={margin.stated!r}: {measure} is a geometric mean, of which ratios are "
                 "judged: state a share of it, as in '2%'"
             )
-        question = replace(question, margin=-math.log1p(-margin.size))
-    elif margin.percent:
-        whole = contrast.base_mean
-        if whole == 0:
-            raise OptionError(
-                f"margin={margin.stated!r}: the mean {measure} of {baseline} is 0; state a number"
-            )
-        if (base / whole < 0).any():
-            raise OptionError(
-                f"margin={margin.stated!r}: {measure} of {baseline} is below 0 for some queries "
-                "and above 0 for others, which has no shares; state a number"
-            )
-        question = replace(question, margin=margin.size * abs(whole), weights=base / whole)
-    contrast = replace(contrast, question=question)
-    _refuse_all_of_it(contrast, baseline)
-    if test == "bounded":
-        question = replace(question, reach=_reach(contrast, margin))
-        contrast = replace(contrast, question=question)
-    return contrast
+        return -math.log1p(-margin.size), None
+    if not margin.percent:
+        return margin.size, None
+    whole = over_all(known, base)
+    if whole == 0:
+        raise OptionError(
+            f"margin={margin.stated!r}: the mean {measure} of {baseline} is 0; state a number"
+        )
+    weights = base / whole
+    if (weights < 0).any():
+        raise OptionError(
+            f"margin={margin.stated!r}: {measure} of {baseline} is below 0 for some queries and "
+            "above 0 for others, which has no shares; state a number"
+        )
+    return margin.size * abs(whole), weights
 
 
 def _ends(
@@ -186,29 +193,30 @@ def _ends(
     )
 
 
-def _reach(contrast: Contrast, margin: Margin) -> Reach:
+def _reach(contrast: Contrast) -> Reach:
     """Return how far differences may lie from bounds, by the range of scores."""
     low, high = logs(contrast.known, np.array(contrast.range)).tolist()
-    if not margin.percent or is_geometric(contrast.known):
+    if contrast.weights is None:
         return Reach(low, high, contrast.rising)
     if low < 0:
         raise OptionError(
-            f"margin={margin.stated!r}: the test 'bounded' takes a share of scores of at least 0, "
-            f"and {contrast.measure} may be {low:g}; state a number"
+            f"margin={contrast.stated.stated!r}: the test 'bounded' takes a share of scores of at "
+            f"least 0, and {contrast.measure} may be {low:g}; state a number"
         )
     return Reach(low, high, contrast.rising, contrast.base_mean)
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than anything that this baseline can lose."""
-    margin, most = contrast.margin, contrast.losable
-    if contrast.at_worst or not exceeds(contrast.question.margin, most):
+    most = contrast.losable
+    if contrast.at_worst or not exceeds(contrast.margin, most):
         return
     way = "fall" if contrast.rising else "rise"
     far = f"by more than {most:.4g}"
     if is_geometric(contrast.known):
         far = f"to less than {math.exp(-most):.4g} of it"
     raise OptionError(
-        f"margin={margin.stated!r}: {contrast.measure} of {baseline} is {contrast.base_mean:.4g}, "
-        f"and cannot {way} {far}, so that every system would pass{margin.meant}"
+        f"margin={contrast.stated.stated!r}: {contrast.measure} of {baseline} is "
+        f"{contrast.base_mean:.4g}, and cannot {way} {far}, so that every system would pass"
+        f"{contrast.stated.meant}"
     )

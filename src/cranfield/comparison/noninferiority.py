@@ -8,48 +8,15 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.betting import Reach, bounded, wealth
-from cranfield.comparison.doubts import FEW
-from cranfield.comparison.flips import Flips, Paired, one_sided
+from cranfield.comparison.effects import FEW
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.power import queries_needed
-from cranfield.comparison.settings import GateTest
+from cranfield.comparison.randomization import one_sided
+from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 _POWER = 0.8
-
-
-class Asked(NamedTuple):
-    """What is to be shown, and how."""
-
-    equivalence: bool
-    alpha: float
-    test: GateTest
-    flips: Flips | None = None
-
-    def queries(self, margin: float, sd: float) -> int:
-        """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
-        # Two one-sided tests both pass at least so often if each fails half as often.
-        chance = (1 + _POWER) / 2 if self.equivalence else _POWER
-        n = queries_needed(margin=margin, sd=sd, power=chance, alpha=self.alpha)
-        # With fewer, not even the only flip of as large a mean would be rare enough.
-        return n if self.test == "t" else max(n, math.ceil(-math.log2(self.alpha)))
-
-    def least(self, n: int) -> float:
-        """Return the least p-value that n queries can give, whatever their differences."""
-        if self.test == "bounded":
-            return math.exp(-wealth(np.ones(n), -1.0))
-        if self.flips is None or self.flips.exact:
-            return 2.0**-n
-        return 1 / (self.flips.drawn + 1)
-
-    def unchanged(self, margin: float, most: float) -> int:
-        """Return how many queries without a change rule out a mean loss of the margin.
-
-        `most`, above the margin, is what one query may lose. A mean loss of the margin takes a
-        share of margin / most of all queries at least; n queries have none of these with a chance
-        of (1 - margin / most)^n.
-        """
-        return math.ceil(math.log(self.alpha) / math.log1p(-margin / most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,28 +42,72 @@ class Held(NamedTuple):
     p_below: Floats
 
 
-def hold(question: Question, asked: Asked) -> Held:
+def hold(question: Question, settings: GateSettings) -> Held:
     """Hold the mean differences against -margin, 0 and margin, by the test."""
-    gains, k = question.gains, question.gains.shape[1]
+    (n, k), gains, alpha = question.gains.shape, question.gains, settings.alpha
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
     moments = Moments.of(Paired.of(gains))
     changed = np.count_nonzero(np.abs(gains) > TIE, axis=0)
+    drawn = settings.drawn(n)
     if question.reach is not None:
-        shown = bounded(gains, bounds, question.reach, asked.alpha, question.weights)
-    elif moments.n < 2:
+        shown = bounded(gains, bounds, question.reach, alpha, question.weights)
+    elif n < 2:
         none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
         return Held(moments, changed, none[0], none[0], no, no, none, none)
-    elif asked.flips is None:
-        return Held(moments, changed, *_t(question, moments, bounds, asked))
+    elif drawn is None:
+        return Held(moments, changed, *_t(question, moments, bounds, settings))
     else:
-        shown = one_sided(gains, bounds, asked.flips, asked.alpha, question.weights)
+        shown = one_sided(gains, bounds, drawn, alpha, question.weights)
     lower, upper, p_above, p_below = shown
-    above, below = p_above <= asked.alpha, p_below <= asked.alpha
+    above, below = p_above <= alpha, p_below <= alpha
     return Held(moments, changed, lower, upper, above, below, p_above, p_below)
 
 
+def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
+    """Return the verdict on one system."""
+    above, below = tested.above[:, i], tested.below[:, i]
+    passed, failed = above[0], below[1]
+    if settings.equivalence:
+        passed, failed = passed and below[2], below[0] or above[2]
+    if settings.test != "bounded":
+        changed, difference = tested.changed[i], tested.moments.mean[i]
+        if not changed:
+            return "PASS"
+        doubtful = difference != 0 if settings.equivalence else difference < 0
+        if passed and changed < FEW and doubtful:
+            return "UNDECIDED"
+    return "PASS" if passed else "FAIL" if failed else "UNDECIDED"
+
+
+def least_p(settings: GateSettings, n: int) -> float:
+    """Return the least p-value that n queries can give, whatever their differences."""
+    if settings.test == "bounded":
+        return math.exp(-wealth(np.ones(n), -1.0))
+    drawn = settings.drawn(n)
+    return 2.0**-n if drawn is None or drawn.exact else 1 / (drawn.drawn + 1)
+
+
+def queries_to_pass(settings: GateSettings, margin: float, sd: float) -> int:
+    """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
+    # Two one-sided tests both pass at least so often if each fails half as often.
+    chance = (1 + _POWER) / 2 if settings.equivalence else _POWER
+    n = queries_needed(margin=margin, sd=sd, power=chance, alpha=settings.alpha)
+    # With fewer, not even the only flip of as large a mean would be rare enough.
+    return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
+
+
+def unchanged_to_pass(alpha: float, margin: float, most: float) -> int:
+    """Return how many queries without a change rule out a mean loss of the margin.
+
+    `most`, above the margin, is what one query may lose. A mean loss of the margin takes a share of
+    margin / most of all queries at least; n queries have none of these with a chance of
+    (1 - margin / most)^n.
+    """
+    return math.ceil(math.log(alpha) / math.log1p(-margin / most))
+
+
 def _t(
-    question: Question, moments: Moments, bounds: Floats, asked: Asked
+    question: Question, moments: Moments, bounds: Floats, settings: GateSettings
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return the limits of the mean, and on which side of the bounds it is, by the t test.
 
@@ -115,19 +126,19 @@ def _t(
     if question.weights is not None:
         shifted = [Paired.of(question.gains - np.outer(weights, bound)) for bound in bounds[:, 0]]
         error = np.array([Moments.of(one).error for one in shifted])
-    far = float(stdtrit(df, 1 - asked.alpha))
+    far = float(stdtrit(df, 1 - settings.alpha))
     t = student(over, error)
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
     # A t test would be sure of two queries that do not vary.
-    enough = (error > 0) | (2.0**-n <= asked.alpha)
+    enough = (error > 0) | (2.0**-n <= settings.alpha)
     above, below = (over > far * error) & enough, (-over > far * error) & enough
     # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
     # not. The bound that the verdict depends on decides.
-    at = 2 if asked.equivalence else 1
+    at = 2 if settings.equivalence else 1
     for farther, nearer in ((0, 1), (1, 2)):
         _agree(p_above, above, farther, nearer)
-    for farther, nearer in ((2, 1), (1, 0)) if asked.equivalence else ((1, 0),):
+    for farther, nearer in ((2, 1), (1, 0)) if settings.equivalence else ((1, 0),):
         _agree(p_below, below, farther, nearer)
     below[2] |= below[at]
     spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
@@ -166,19 +177,3 @@ def _fieller(gains: Floats, weights: Floats, moments: Moments, far: float) -> tu
     root = np.sqrt(np.maximum(0, k * at_mean**2 - k**2 * (variance * moments.sd**2 - together**2)))
     middle = moments.mean - k * together
     return (middle - root) / flat, (middle + root) / flat
-
-
-def outcome_of(tested: Held, i: int, asked: Asked) -> Outcome:
-    """Return the verdict on one system."""
-    above, below = tested.above[:, i], tested.below[:, i]
-    passed, failed = above[0], below[1]
-    if asked.equivalence:
-        passed, failed = passed and below[2], below[0] or above[2]
-    if asked.test != "bounded":
-        changed, difference = tested.changed[i], tested.moments.mean[i]
-        if not changed:
-            return "PASS"
-        doubtful = difference != 0 if asked.equivalence else difference < 0
-        if passed and changed < FEW and doubtful:
-            return "UNDECIDED"
-    return "PASS" if passed else "FAIL" if failed else "UNDECIDED"

@@ -1,4 +1,4 @@
-"""Matrix products in one thread.
+"""Matrix products in one thread, and work in blocks that fit into memory.
 
 A library for linear algebra deals a large product out to threads of its own, which wait busily for
 each other. Where another program has one of the cores, that takes many times as long. A product
@@ -6,12 +6,26 @@ with few numbers stays in the thread that asks for it (OpenBLAS: up to 4 * 65,53
 and many of these take no longer than a large one.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
 
 MOST = 4 * 65_536  # multiplications of one product
 _ROWS, _COLUMNS = 8, 256  # of one product; at least so many rows, at most so many columns
+CELLS = 1_000_000  # numbers of a block: 8 MB
+
+
+def blocks(n: int, each: int, times: int = 1) -> Iterator[slice]:
+    """Yield 0 to n in slices: each number takes `each` cells, a slice up to `times` CELLS.
+
+    >>> list(blocks(5, 400_000))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, times * CELLS // max(1, each))
+    for begin in range(0, n, step):
+        yield slice(begin, min(begin + step, n))
 
 
 def product(left: Floats, right: Floats) -> Floats:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cranfield.comparison.doubts import FEW, Doubt, doubt_of
+from cranfield.comparison.effects import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.result import Pair
 from cranfield.comparison.settings import Settings
@@ -12,7 +12,7 @@ from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of, probability, some
 
 _LISTED = 3  # pairs of which the queries that differ are listed
-_DRAWN = ("randomization", "wilcoxon", "bootstrap")
+DRAWN = ("randomization", "wilcoxon", "bootstrap")  # tests that draw flips or resamples
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
     "below, not whether their mean is 0: with many queries, skewness alone is significant.",
@@ -95,7 +95,7 @@ def on_its_mean(measure: Measure | None) -> list[Note]:
 def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
     """Return what so few queries, or flips, cannot show."""
     said = []
-    n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in _DRAWN
+    n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
     if drawn and exact:
         least = 1 / flips.looked_at

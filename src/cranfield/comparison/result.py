@@ -127,6 +127,20 @@ class Result:
         """Return the pairs by (system, other)."""
         return {(one.system, one.other): one for one in self.pairs}
 
+    @cached_property
+    def by_ratio(self) -> bool:
+        """Whether systems are compared by the ratio of their geometric means."""
+        return self.pairs[0].scale == "ratio"
+
+    def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
+        """Return the difference of two systems, whichever was compared with which; the verdict."""
+        if (system, other) in self.by_names:
+            pair = self.by_names[system, other]
+            return pair.difference, pair.verdict
+        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
+        pair = self.by_names[other, system]
+        return -pair.difference, turned.get(pair.verdict)
+
     def __getitem__(self, system: str | tuple[str, str]) -> Pair:
         """Return a pair, by its system and, where there are several, the other."""
         name, other = system if isinstance(system, tuple) else (system, None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from cranfield.comparison.anova import PERMUTATIONS
-from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED
+from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
@@ -212,6 +212,12 @@ class GateSettings(Options):
         "5 where it is not PASS; all where fewer than 10 changed]",
         count_from(0),
     )
+
+    def drawn(self, n_queries: int) -> Flips | None:
+        """Return the flips of so many queries' signs; None of a test without any."""
+        if self.test != "randomization":
+            return None
+        return Flips(n_queries, self.flips, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired, sign_flip
-from cranfield.comparison.products import product
+from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
+from cranfield.comparison.products import blocks, product
+from cranfield.comparison.randomization import sign_flip
 
 TIE = 1e-9  # a query's difference up to here is none
-_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +174,9 @@ def bca_interval(
 
     n = paired.n_queries
     low, high = moments.mean.copy(), moments.mean.copy()
-    at_once = max(1, 8 * _CELLS // resamples)
     varying = np.flatnonzero(moments.sd > 0)
-    for begin in range(0, len(varying), at_once):
-        some = varying[begin : begin + at_once]
+    for block in blocks(len(varying), resamples, times=8):
+        some = varying[block]
         centred = paired.differences[:, some] - moments.mean[some]
         means = np.concatenate(
             [product(drawn, centred) / n for drawn in resampled(n, resamples, seed, len(some))]
@@ -207,9 +206,8 @@ def accelerations(centred: Floats) -> Floats:
 def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
     source = np.random.Generator(np.random.PCG64(seed))
-    step = max(1, _CELLS // (n + width))
-    for begin in range(0, resamples, step):
-        rows = min(step, resamples - begin)
+    for block in blocks(resamples, n + width):
+        rows = block.stop - block.start
         drawn = source.integers(0, n, (rows, n))
         drawn += np.arange(rows)[:, None] * n
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from cranfield.comparison.doubts import FEW
+from cranfield.comparison.effects import FEW
 from cranfield.comparison.legend import (
-    by_ratio,
     ideal_moves,
     is_corrected,
     of_difference,
@@ -15,7 +15,7 @@ from cranfield.comparison.legend import (
     title_of,
     told_by,
 )
-from cranfield.comparison.result import Outcome, Pair, Result, System
+from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
@@ -34,34 +34,25 @@ _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 
 
-def table_of(
-    results: Sequence[Result],
-    settings: Settings,
-    notes: Sequence[Note] = (),
-    *,
-    bounds: bool = False,
-) -> Table:
+class _Line(NamedTuple):
+    """A row of a table: a system, at its place, and its pair with the baseline if it has one."""
+
+    result: Result
+    place: int
+    system: System
+    pair: Pair | None = None
+
+
+def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()) -> Table:
     """Return one measure's comparison: on all queries, or on each slice of one label.
 
     With a baseline, a row for each pair, below that of the baseline; of all pairs, or of one
-    system, a row for each system. `bounds` adds where differences may lie.
+    system, a row for each system.
     """
     first = results[0]
-    columns = wanted(_columns(results, settings, bounds))
-    labels = [first.label, "queries"] if first.label is not None else []
-    if first.label is None and _among_all(first, settings):
-        labels = [""]
-    rows: list[list[str]] = []
-    strong, rules = set(), set()
-    for result in results:
-        rules.add(len(rows))
-        best = _best(result)
-        for place, (system, pair) in enumerate(_lines(result, settings), 1):
-            of_slice = [str(result.slice), f"{len(result.query_ids):,}"]
-            at = of_slice if first.label is not None else [f"{place}"] * len(labels)
-            if system.mean == best:
-                strong.add((len(rows), len(labels) + 1))
-            rows.append([*at, system.name, *(one.cell(system, pair, result) for one in columns)])
+    lines = [line for result in results for line in _lines(result, settings)]
+    labels = list(_labels(first, settings))
+    columns = [*labels, *wanted(_columns(results, settings))]
     found = merged(
         (
             (str(result.slice) if first.label is not None else "", note)
@@ -70,16 +61,48 @@ def table_of(
         ),
         listed=some,
     )
-    said = [*on_marks(results, settings), *legend(columns), *on_judged(results, bounds)]
+    said = [*on_marks(results, settings), *legend(columns), *on_judged(results, settings)]
+    best = [_is_best(one) for one in lines]
+    tops = [i > 0 and one.place == 1 and len(first.systems) > 1 for i, one in enumerate(lines)]
     return Table(
-        [*labels, "system", *(one.heading for one in columns)],
-        rows,
+        [one.heading for one in columns],
+        [[one.cell(line) for one in columns] for line in lines],
         around(said, [*found, *notes]),
-        len(labels) + 1,
-        frozenset(strong),
-        frozenset(rules - {0} if len(first.systems) > 1 else ()),
+        len(labels),
+        frozenset((i, len(labels)) for i, is_best in enumerate(best) if is_best),
+        frozenset(i for i, is_top in enumerate(tops) if is_top),
         title=title_of(results, settings),
     )
+
+
+def _lines(result: Result, settings: Settings) -> Iterator[_Line]:
+    """Yield the rows of a result, the best first; a baseline before all."""
+    if settings.baseline is None or len(result.systems) == 1:
+        for place, system in enumerate(_ordered(result), 1):
+            yield _Line(result, place, system)
+        return
+    systems = {one.name: one for one in result.systems}
+    yield _Line(result, 1, systems[settings.baseline])
+    pairs = sorted(result.pairs, key=lambda one: one.mean, reverse=result.rising)
+    for place, pair in enumerate(pairs, 2):
+        yield _Line(result, place, systems[pair.system], pair)
+
+
+def _is_best(line: _Line) -> bool:
+    """Tell whether a row has the best mean, if not all are the same."""
+    means = [one.mean for one in line.result.systems]
+    best, worst = (max(means), min(means)) if line.result.rising else (min(means), max(means))
+    return line.system.mean == best != worst
+
+
+def _labels(first: Result, settings: Settings) -> Iterator[Column]:
+    """Yield the columns that say what a row is about."""
+    if first.label is not None:
+        yield Column(first.label, lambda one: str(one.result.slice))
+        yield Column("queries", lambda one: f"{len(one.result.query_ids):,}")
+    elif _among_all(first, settings):
+        yield Column("", lambda one: f"{one.place}")
+    yield Column("system", lambda one: one.system.name)
 
 
 def _among_all(result: Result, settings: Settings) -> bool:
@@ -87,90 +110,72 @@ def _among_all(result: Result, settings: Settings) -> bool:
     return settings.baseline is None and len(result.systems) > 1
 
 
-def _lines(result: Result, settings: Settings) -> Iterator[tuple[System, Pair | None]]:
-    """Yield the system of each row, and its pair with the baseline if it has one."""
-    if settings.baseline is None or len(result.systems) == 1:
-        yield from ((system, None) for system in _ordered(result))
-        return
-    systems = {one.name: one for one in result.systems}
-    yield systems[settings.baseline], None
-    for pair in sorted(result.pairs, key=lambda one: one.mean, reverse=result.rising):
-        yield systems[pair.system], pair
-
-
-def _columns(results: Sequence[Result], settings: Settings, bounds: bool) -> Iterator[Column]:
-    """Yield every column that a comparison may have: a cell shows (system, pair, result)."""
+def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+    """Yield every column that a comparison may have: a cell shows a _Line."""
     first = results[0]
-    yield from _of_systems(first, settings)
-    if settings.baseline is not None and len(first.systems) > 1:
-        yield from _of_pairs(results, settings, bounds)
-    if first.systems[0].judged is not None:
-        cutoff, name = parse(first.measure).cutoff, _judged_name(first.measure)
-        what = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
-        yield Column(
-            name,
-            lambda system, pair, result: _judged(system),
-            f"{name}: share of the system's {what} that is judged.",
-        )
-
-
-def _of_systems(first: Result, settings: Settings) -> Iterator[Column]:
-    """Yield the columns of a system, by itself or among all."""
     among = _among_all(first, settings)
-
-    def told(outcome: Outcome) -> Callable[..., str]:
-        return lambda system, pair, result: str(
-            sum(_verdict(result, system.name, one.name) == outcome for one in result.systems)
-        )
-
     yield Column(
         "mean",
-        lambda system, pair, result: number(system.mean),
+        lambda one: number(one.system.mean),
         "" if first.rising else f"{first.measure}: less is better.",
     )
     yield Column(
         f"{percent(1 - settings.alpha)} interval",
-        lambda system, pair, result: interval(system.low, system.high, signs=False),
+        lambda one: interval(one.system.low, one.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is its mean's (Student's "
         "t).",
         len(first.systems) == 1,
     )
     yield Column(
         "letters",
-        lambda system, pair, result: result.letters[result.systems.index(system)],
+        lambda one: one.result.letters[one.result.systems.index(one.system)],
         "letters: systems that share a letter are not found to differ.",
         among,
     )
     yield Column(
         "better than",
-        told("better"),
+        lambda one: _n_told(one, "better"),
         "better than, worse than: the number of systems that it is found to differ from, by "
         f"{sure_by(first, settings)}.",
         among,
     )
     yield Column(
         "worse than",
-        told("worse"),
+        lambda one: _n_told(one, "worse"),
         "Intervals and p-values of the pairs: --format csv or json.",
         among,
     )
+    if settings.baseline is not None and len(first.systems) > 1:
+        yield from _of_pairs(results, settings)
+    if first.systems[0].judged is not None:
+        cutoff = parse(first.measure).cutoff
+        name = str(Measure("Judged", cutoff))
+        what = f"first {cutoff}" if isinstance(cutoff, Depth) else "documents"
+        yield Column(name, _judged, f"{name}: share of the system's {what} that is judged.")
 
 
-def _of_pairs(results: Sequence[Result], settings: Settings, bounds: bool) -> Iterator[Column]:
+def _n_told(line: _Line, outcome: Outcome) -> str:
+    """Return how many systems one is told to be better, or worse, than."""
+    result, name = line.result, line.system.name
+    others = [one.name for one in result.systems if one.name != name]
+    return str(sum(result.between(name, other)[1] == outcome for other in others))
+
+
+def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield the columns of a system's pair with the baseline; the baseline's cells are empty."""
     first = results[0]
     pairs = [pair for result in results for pair in result.pairs]
-    bayes, is_ratio = settings.test == "bayes", by_ratio(first)
+    bayes, by_ratio = settings.test == "bayes", first.by_ratio
     p_corrected = told_by(first, settings)
     rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
-    rope = f"its logarithm {rope}" if is_ratio else rope
+    rope = f"its logarithm {rope}" if by_ratio else rope
 
     def column(heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool) -> Column:
         return Column(
-            heading, lambda system, pair, result: "" if pair is None else show(pair), meaning, *how
+            heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
         )
 
-    yield column("ratio" if is_ratio else "diff", _change, of_difference(results, settings))
+    yield column("ratio" if by_ratio else "diff", _change, of_difference(results, settings))
     yield column(f"{percent(1 - settings.alpha)} interval", _ends)
     yield column(
         "p",
@@ -215,8 +220,26 @@ def _of_pairs(results: Sequence[Result], settings: Settings, bounds: bool) -> It
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
         f"unjudged: where diff may lie, whatever the unjudged documents are.{ideal_moves(first)}",
-        bounds,
+        settings.bounds,
     )
+
+
+def _judged(line: _Line) -> str:
+    """Return how much of what a system ranks is judged, marked where it is little."""
+    return f"{number(line.system.judged, 2)} {'!' if line.system.little_judged else ' '}"
+
+
+def _change(pair: Pair) -> str:
+    """Return a pair's difference, or its ratio, with its mark."""
+    shown = number(pair.ratio) if pair.scale == "ratio" else signed(pair.difference)
+    return f"{shown} {_MARKS[pair.verdict]}"
+
+
+def _ends(pair: Pair) -> str:
+    """Return the interval of a pair's difference, or of its ratio."""
+    if pair.scale == "ratio":
+        return interval(pair.ratio_low, pair.ratio_high, signs=False)
+    return interval(pair.low, pair.high)
 
 
 # ---- other tables -------------------------------------------------------------------------------
@@ -229,11 +252,15 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
         return None
     rows = []
     for place, system in enumerate(ordered[1:], 1):
-        cells = [_difference(result, system.name, other.name) for other in ordered[:place]]
-        rows.append([f"{place + 1}", *cells, *([""] * (len(ordered) - 1 - len(cells)))])
+        cells = []
+        for other in ordered[:place]:
+            difference, verdict = result.between(system.name, other.name)
+            shown = number(math.exp(difference)) if result.by_ratio else signed(difference)
+            cells.append(f"{shown} {_MARKS[verdict]}")
+        rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
-    what = "divided by" if by_ratio(result) else "less"
-    title = f"{result.measure}   {'ratios' if by_ratio(result) else 'differences'}"
+    what = "divided by" if result.by_ratio else "less"
+    title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
         f"The mean of the row's system {what} that of the column's, by the numbers above. "
         f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
@@ -244,29 +271,6 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
 def _ordered(result: Result) -> list[System]:
     """Return the systems, the best first."""
     return sorted(result.systems, key=lambda one: one.mean, reverse=result.rising)
-
-
-def _verdict(result: Result, system: str, other: str) -> Outcome | None:
-    """Return whether a system is told to be better or worse than another."""
-    pairs = result.by_names
-    if (system, other) in pairs:
-        return pairs[system, other].verdict
-    turned: dict[Outcome | None, Outcome | None] = {
-        "better": "worse",
-        "worse": "better",
-        None: None,
-    }
-    return turned[pairs[other, system].verdict] if system != other else None
-
-
-def _difference(result: Result, system: str, other: str) -> str:
-    """Return the difference of two systems' means, or their ratio, marked."""
-    pairs = result.by_names
-    found = pairs.get((system, other))
-    turned = pairs[other, system] if found is None else found
-    difference = -turned.difference if found is None else turned.difference
-    shown = number(math.exp(difference)) if by_ratio(result) else signed(difference)
-    return _marked(shown, _verdict(result, system, other))
 
 
 def means_of(result: Result, settings: Settings) -> Table:
@@ -283,55 +287,22 @@ def means_of(result: Result, settings: Settings) -> Table:
     return Table(["system", "mean", level], rows, [note], title=[f"{result.measure}   each mean"])
 
 
-def changes_table(
-    measure: str, changes: Sequence[tuple[str, str, str, float, float, float]]
-) -> Table:
-    """Return the queries that change most: (system, other, query, score, other's score, diff)."""
-    rows, rules = [], set()
-    for i, (system, other, query, score, others, difference) in enumerate(changes):
-        if i and (system, other) != changes[i - 1][:2]:
-            rules.add(i)
-        rows.append([system, query, number(others), number(score), signed(difference)])
-    known = list(dict.fromkeys(change[1] for change in changes))
-    header = ["system", "query_id", known[0] if len(known) == 1 else "other", "score", "diff"]
-    title = [f"{measure}   the queries that change most, those that get worse first"]
+def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
+    """Return the queries that change most, pair after pair."""
+    rows = [
+        [
+            pair.system,
+            one.query_id,
+            number(one.other_score),
+            number(one.score),
+            signed(one.score - one.other_score),
+        ]
+        for pair, one in changes
+    ]
+    pairs = [pair for pair, _ in changes]
+    rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
+    others = list({pair.other for pair in pairs})
+    header = ["system", "query_id", others[0] if len(others) == 1 else "other", "score", "diff"]
+    title = [f"{result.measure}   the queries that change most, those that get worse first"]
     notes = [] if rows else ["No query changes."]
-    return Table(header, rows, notes, 2, frozenset(), frozenset(rules), title=title)
-
-
-# ---- numbers ------------------------------------------------------------------------------------
-
-
-def _best(result: Result) -> float | None:
-    """Return the best mean, if not all are the same."""
-    means = [one.mean for one in result.systems]
-    if min(means) == max(means):
-        return None
-    return max(means) if result.rising else min(means)
-
-
-def _judged_name(measure: str) -> str:
-    """Return the name of the share of judged documents that goes with a measure."""
-    return str(Measure("Judged", parse(measure).cutoff))
-
-
-def _judged(system: System) -> str:
-    """Return how much of what a system ranks is judged, marked where it is little."""
-    return f"{number(system.judged, 2)} {'!' if system.little_judged else ' '}"
-
-
-def _change(pair: Pair) -> str:
-    """Return a pair's difference, or its ratio, with its mark."""
-    shown = number(pair.ratio) if pair.scale == "ratio" else signed(pair.difference)
-    return _marked(shown, pair.verdict)
-
-
-def _ends(pair: Pair) -> str:
-    """Return the interval of a pair's difference, or of its ratio."""
-    if pair.scale == "ratio":
-        return interval(pair.ratio_low, pair.ratio_high, signs=False)
-    return interval(pair.low, pair.high)
-
-
-def _marked(shown: str, verdict: Outcome | None) -> str:
-    return f"{shown} {_MARKS[verdict]}"
+    return Table(header, rows, notes, 2, rules=rules, title=title)

@@ -8,10 +8,10 @@ from typing import Any, get_args
 import numpy as np
 
 from cranfield.arrays.ranked import floored_log
-from cranfield.comparison.doubts import FEW
-from cranfield.comparison.flips import Flips
-from cranfield.comparison.noninferiority import Asked, Outcome
+from cranfield.comparison.effects import FEW
+from cranfield.comparison.noninferiority import Outcome, least_p
 from cranfield.comparison.result import Scale
+from cranfield.comparison.settings import GateSettings
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
 from cranfield.render.shown import Shown
@@ -112,6 +112,7 @@ class Gate(Shown):
 
     verdicts: tuple[Verdict, ...]
     baseline: str
+    settings: GateSettings
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
 
@@ -196,14 +197,14 @@ def _verdicts_table(found: Gate) -> Table:
 
 def _columns(found: Gate) -> Iterator[Column]:
     """Yield the columns of the verdicts, behind system and measure: a cell shows a Verdict."""
-    recipe, verdicts = found.recipe, found.verdicts
+    settings, verdicts = found.settings, found.verdicts
 
     def among(measures: Callable[[Verdict], bool]) -> str:
         return ", ".join(dict.fromkeys(one.measure for one in verdicts if measures(one)))
 
     rule, of_p = _rules(found)
-    such = "another" if recipe["equivalence"] else "a lower"
-    few = any(0 < one.changed < FEW for one in verdicts) and recipe["test"] != "bounded"
+    such = "another" if settings.equivalence else "a lower"
+    few = any(0 < one.changed < FEW for one in verdicts) and settings.test != "bounded"
     yield Column("verdict", str, rule)
     yield Column(
         "changed",
@@ -222,7 +223,7 @@ def _columns(found: Gate) -> Iterator[Column]:
         said += " Their bounds are ratios, too: that of the margin, and 1 in the place of 0."
     yield Column("diff", lambda one: _shown(one, one.difference), said if ratios else "")
     limited = all(None not in (one.lower, one.upper) or not one.changed for one in verdicts)
-    yield Column("lower", lambda one: _shown(one, one.lower), "" if limited else _no_limit(recipe))
+    yield Column("lower", lambda one: _shown(one, one.lower), "" if limited else _no_limit(found))
     yield Column("upper", lambda one: _shown(one, one.upper))
     if any(one.p is None and one.lower is not None for one in verdicts):
         of_p += "\np -: differences that do not vary have no t test; their limits are the mean."
@@ -257,7 +258,7 @@ def _rules(found: Gate) -> tuple[str, str]:
         margin = found.verdicts[0].margin
         least, most = f"x{math.exp(-margin):.6g}", f"x{math.exp(margin):.6g}"
         none, true = "x1", "ratio"
-    if found.recipe["equivalence"]:
+    if found.settings.equivalence:
         beyond = f"{least} or less, or {most} or more"
         return (
             f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}."
@@ -271,17 +272,15 @@ def _rules(found: Gate) -> tuple[str, str]:
     )
 
 
-def _no_limit(recipe: Mapping[str, Any]) -> str:
+def _no_limit(found: Gate) -> str:
     """Return why a limit is missing."""
-    n, test = recipe["n_queries"], recipe["test"]
-    if test == "t":
+    settings = found.settings
+    if settings.test == "t":
         return "-: no limit: so few differences, which do not vary, show nothing to a t test."
-    drawn = Flips(n, recipe["flips"]) if test == "randomization" else None
-    asked = Asked(recipe["equivalence"], recipe["alpha"], test, drawn)
-    if asked.least(n) > asked.alpha:
-        few = "queries, or flips," if drawn else "queries"
+    if least_p(settings, found.recipe["n_queries"]) > settings.alpha:
+        few = "queries, or flips," if settings.test == "randomization" else "queries"
         return (
-            f"-: no limit: so few {few} cannot give a p of {recipe['alpha']:g} or less, whatever "
+            f"-: no limit: so few {few} cannot give a p of {settings.alpha:g} or less, whatever "
             "the differences."
         )
     return (
@@ -292,26 +291,25 @@ def _no_limit(recipe: Mapping[str, Any]) -> str:
 
 def _title(found: Gate) -> list[str]:
     """Return what to say above the table: what is compared with what, and how."""
-    recipe, n = found.recipe, found.recipe["n_queries"]
-    how = {"t": "paired t test", "bounded": "bounded test"}.get(recipe["test"], "")
-    if recipe["test"] == "randomization":
-        drawn = f"{recipe['flips']:,} flips, seed {recipe['seed']}"
+    recipe, settings = found.recipe, found.settings
+    how = {"t": "paired t test", "bounded": "bounded test"}.get(settings.test, "")
+    if settings.test == "randomization":
+        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
-    level = f"one-sided {percent(1 - recipe['alpha'])} limits"
+    level = f"one-sided {percent(1 - settings.alpha)} limits"
+    margin = str(recipe["margin"]).strip()
+    share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
     for one in found.verdicts:
-        share = str(recipe["margin"]).strip() if str(recipe["margin"]).strip()[-1] == "%" else ""
-        size = (
-            f"a ratio of {math.exp(-one.margin):g}" if one.scale == "ratio" else f"{one.margin:.4g}"
-        )
-        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}"
-        said += f" ({share})" if share else ""
-        if recipe["test"] == "bounded":
+        is_ratio = one.scale == "ratio"
+        size = f"a ratio of {math.exp(-one.margin):g}" if is_ratio else f"{one.margin:.4g}"
+        said = f"{one.measure} {number(one.baseline_mean)}, margin {size}{share}"
+        if settings.test == "bounded":
             low, high = recipe["ranges"][one.measure]
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
     return [
-        f"Differences from {found.baseline}, {queries_of(n)}, {level}, {how}",
+        f"Differences from {found.baseline}, {queries_of(recipe['n_queries'])}, {level}, {how}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
 

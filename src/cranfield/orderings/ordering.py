@@ -9,8 +9,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, align
-from cranfield.comparison.flips import Flips, Paired, sign_flip
-from cranfield.comparison.geometric import is_geometric, logs
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import sign_flip
+from cranfield.comparison.scale import is_geometric, logs
 from cranfield.comparison.settings import Alignment, SignFlips
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
