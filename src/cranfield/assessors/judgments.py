@@ -1,7 +1,7 @@
 """Two assessors: what two qrels say of the same queries and documents, and how far they agree."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,24 +127,16 @@ class Agreed:
 
 def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
     """Return the agreement on each query, or on all documents of all queries together."""
-    n = 1 if pooled else len(two.query_ids)
+    n, both = 1 if pooled else len(two.query_ids), two.both
     query = np.zeros_like(two.query) if pooled else two.query
-    both, a, b = two.both, two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
 
     def count(rows: Bools) -> Ints:
         return np.bincount(query[rows], minlength=n)
 
-    counts = (count(both), count(two.in_a & ~two.in_b), count(two.in_b & ~two.in_a))
-    columns = [
-        *(one.tolist() for one in (*counts, count(a), count(b))),
-        _share(count(both & (a == b)), counts[0]),
-        _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n),
-        _share(count(both & (two.a == two.b)), counts[0]),
-        _kappa(query[both], two.a[both] * 1.0, two.b[both] * 1.0, n),
-        _share(count(both & a & b), count(both & (a | b))),
-        _share(count(a & b), count(a | b)),
-    ]
-    return [Agreed(*row) for row in zip(*columns, strict=True)]
+    def kappa(a: Ints, b: Ints) -> list[float | None]:
+        return _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n)
+
+    return _agreed(two, rel, count, kappa)
 
 
 def agreed_of_matrix(grades: Sequence[int], matrix: Floats, rel: int) -> Agreed:
@@ -156,26 +148,40 @@ def agreed_of_matrix(grades: Sequence[int], matrix: Floats, rel: int) -> Agreed:
     0.4
     """
     weight = matrix.ravel() * 1.0
-    first, second = (one.ravel() for one in np.meshgrid(grades, grades, indexing="ij"))
-    a, b, query = first >= rel, second >= rel, np.zeros(len(weight), np.int64)
+    a, b = (one.ravel() for one in np.meshgrid(grades, grades, indexing="ij"))
+    query, judged = np.zeros(len(weight), np.int64), np.ones(len(weight), np.bool_)
 
-    def total(cells: Bools) -> Floats:
+    def count(cells: Bools) -> Floats:
         return np.array([weight[cells].sum()])
 
-    n, overlap = total(weight >= 0), _share(total(a & b), total(a | b))[0]
-    return Agreed(
-        float(n[0]),
-        0,
-        0,
-        float(total(a)[0]),
-        float(total(b)[0]),
-        _share(total(a == b), n)[0],
-        _kappa(query, a * 1.0, b * 1.0, 1, weight)[0],
-        _share(total(first == second), n)[0],
-        _kappa(query, first * 1.0, second * 1.0, 1, weight)[0],
-        overlap,
-        overlap,
-    )
+    def kappa(a: Ints, b: Ints) -> list[float | None]:
+        return _kappa(query, a * 1.0, b * 1.0, 1, weight)
+
+    cells = TwoJudgments(("",), query, a, b, judged, judged, 0, 0)
+    [found] = _agreed(cells, rel, count, kappa)
+    return replace(found, only_a=0, only_b=0)
+
+
+def _agreed(
+    two: TwoJudgments,
+    rel: int,
+    count: Callable[[Bools], Floats],
+    kappa: Callable[[Ints, Ints], list[float | None]],
+) -> list[Agreed]:
+    """Return the agreement on each query; `count` returns how many of some rows each has."""
+    both, a, b = two.both, two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
+    judged = count(both)
+    counts = (judged, count(two.in_a & ~two.in_b), count(two.in_b & ~two.in_a), count(a), count(b))
+    columns = [
+        *(one.tolist() for one in counts),
+        _share(count(both & (a == b)), judged),
+        kappa(a, b),
+        _share(count(both & (two.a == two.b)), judged),
+        kappa(two.a, two.b),
+        _share(count(both & a & b), count(both & (a | b))),
+        _share(count(a & b), count(a | b)),
+    ]
+    return [Agreed(*row) for row in zip(*columns, strict=True)]
 
 
 def confusion(two: TwoJudgments) -> tuple[list[int], Ints]:

@@ -73,17 +73,15 @@ class Stability:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        systems = [
-            {
-                "system": name,
-                "mean_a": float(self.mean_a[i]),
-                "mean_b": None if self.mean_b is None else float(self.mean_b[i]),
-                "mean_mixed": float(self.mean_mixed[i]),
-                "low": float(self.low[i]),
-                "high": float(self.high[i]),
-            }
-            for i, name in enumerate(self.systems)
-        ]
+        columns = {
+            "mean_a": self.mean_a.tolist(),
+            "mean_b": [None] * len(self.systems) if self.mean_b is None else self.mean_b.tolist(),
+            "mean_mixed": self.mean_mixed.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+        rows = zip(self.systems, *columns.values(), strict=True)
+        systems = [dict(zip(("system", *columns), row, strict=True)) for row in rows]
         return {
             "measure": self.measure,
             "tau": self.tau,
@@ -200,18 +198,16 @@ def _stability(
     alpha: float,
 ) -> Stability:
     left, right = np.triu_indices(len(systems), 1)
-    nothing = [None] * len(left)
-    columns = [
-        [systems[i] for i in left.tolist()],
-        [systems[i] for i in right.tolist()],
-        a.differences[0].tolist(),
-        nothing if b is None else b.differences[0].tolist(),
-        list(map(or_none, a.p[0])),
-        nothing if b is None else list(map(or_none, b.p[0])),
-        nothing if change is None else change.differences[0].tolist(),
-        nothing if change is None else list(map(or_none, change.p[0])),
-        *(same / len(mixed)).tolist(),
-    ]
+
+    def tested(one: _Looked | None) -> tuple[list[float | None], list[float | None]]:
+        """Return the differences of the pairs, and p."""
+        if one is None:
+            return [None] * len(left), [None] * len(left)
+        return one.differences[0].tolist(), list(map(or_none, one.p[0]))
+
+    (of_a, p_a), (of_b, p_b), (of_change, p_change) = map(tested, (a, b, change))
+    ends = ([systems[i] for i in each.tolist()] for each in (left, right))
+    columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *(same / len(mixed)).tolist())
     tau = swapped = significant = None
     if b is not None:
         both = kendall(a.means[0], b.means[0])

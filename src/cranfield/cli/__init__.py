@@ -38,7 +38,7 @@ _COMMANDS = {
 }
 
 
-class _Refused(click.ClickException):
+class Refused(click.ClickException):
     """What the library refuses, shown without a traceback."""
 
     exit_code = 2
@@ -95,9 +95,9 @@ class _Commands(click.Group):
                 warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
                 return super().invoke(ctx)
         except OptionError as error:
-            raise _Refused(self._as_typed(ctx, str(error))) from None
+            raise Refused(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
-            raise _Refused(str(error)) from None
+            raise Refused(str(error)) from None
         except click.UsageError as error:
             raise quoted(error) from None
         except KeyboardInterrupt:
@@ -181,11 +181,11 @@ def _run() -> int:
     except click.Abort:
         raise _EndedError(signal.SIGINT) from None
     except OSError as error:
-        status = _Refused.exit_code
+        status = Refused.exit_code
         with contextlib.suppress(OSError):
             click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
     except Exception:  # noqa: BLE001 - a mistake of ours is no verdict of a gate, either
-        status = _Refused.exit_code
+        status = Refused.exit_code
         sys.excepthook(*sys.exc_info())
     for name in ("stdout", "stderr"):
         try:

@@ -4,13 +4,8 @@ import click
 
 from cranfield.assessors.assess import agreement
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.flags import family_options
-from cranfield.cli.report import (
-    format_option,
-    measure_option,
-    measures_of,
-)
-from cranfield.cli.terminal import Format, show
+from cranfield.cli.flags import family_options, measure_option, measures_of
+from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
 from cranfield.formats.small.rates import rate_rows
 

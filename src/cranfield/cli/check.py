@@ -5,7 +5,7 @@ from dataclasses import replace
 import click
 
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Format, Reading, format_options, show
+from cranfield.cli.terminal import Format, Reading, format_option, show
 from cranfield.errors import InputError
 from cranfield.scoring.check import check, unreadable
 
@@ -22,7 +22,7 @@ from cranfield.scoring.check import check, unreadable
     help="The depth at which ties and unjudged documents are counted.",
 )
 @lenient_data_options
-@format_options()
+@format_option
 @click.pass_context
 def command(
     ctx: click.Context,

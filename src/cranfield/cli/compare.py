@@ -4,23 +4,13 @@ from typing import Any
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import family_options, number_option
-from cranfield.cli.report import (
-    check_inputs,
-    format_option,
-    measure_option,
-    measures_of,
-    place_of,
-    rel_option,
-    saved_options,
-    saved_system,
-)
-from cranfield.cli.terminal import Format, show
+from cranfield.cli.data import data_options, judging_options, refuse_two_inputs
+from cranfield.cli.flags import family_options, measure_option, number_option, rel_option
+from cranfield.cli.several import Several, place_of, saved_options, several
+from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.compare import compare
-from cranfield.comparison.settings import Alignment, Settings
-from cranfield.data.judging import Judging
+from cranfield.comparison.settings import Settings
 from cranfield.errors import OptionError
 from cranfield.options import whole
 
@@ -55,20 +45,14 @@ from cranfield.options import whole
 @judging_options
 @data_options
 @format_option
+@several
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
-    names: tuple[str, ...],
+    several: Several,
     baseline: str | None,
     settings: Settings,
-    saved: bool,
-    alignment: Alignment,
     slices: str | None,
     means: bool,
     changes: int | None,
-    rel: int | None,
-    judging: Judging,
-    data: DataOptions,
     form: Format,
 ) -> None:
     """Compare systems: is one better, by how much, how sure is that, and where.
@@ -83,33 +67,20 @@ def command(
     cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
     cranfield compare --saved old.txt new.txt -m map --format latex
     """  # noqa: D301 - click's mark for lines to keep
-    check_inputs(saved, runs)
-    refuse_two_inputs(qrels, *runs)
+    files, measures = several.files, several.measures(DEFAULT_MEASURES)
+    refuse_two_inputs(several.qrels, *several.runs)
     if settings.all_pairs and baseline is not None:
         raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-    measures: Any
-    judgments: Any
-    named: Any
-    if saved:
-        measures, files = list(names) or None, [qrels, *runs]
-        at = None if baseline is None else place_of(baseline, files)
-        if at is not None:
+    judgments, runs = several.read(files)
+    if baseline is not None:
+        names = [one.name for one in runs or ()]
+        at = None if baseline in names else place_of(baseline, files)
+        if at is not None and runs is not None:
+            baseline = names[at]
+        elif at is not None:
             refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
             files.insert(0, files.pop(at))
-            baseline = saved_system(files[0], measures, alignment)
-        judgments, named, judging = files, None, Judging()
-    else:
-        measures = measures_of(names, DEFAULT_MEASURES, rel)
-        judgments, named = data.read_qrels(qrels), data.read_runs(runs)
-        if baseline is not None and baseline not in [one.name for one in named]:
-            at = place_of(baseline, runs)
-            baseline = baseline if at is None else named[at].name
-    chosen: Any = {
-        **settings.unusual(),
-        **alignment.unusual(),
-        **judging.unusual(),
-        "slices": slices,
-        "baseline": baseline,
-    }
-    found = compare(judgments, named, measures, **chosen)
+            baseline = several.saved_name(files[0])
+    chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
+    found = compare(judgments, runs, measures, slices=slices, **chosen)
     show(found, form, of_tables={"means": means, "changes": changes or 0})

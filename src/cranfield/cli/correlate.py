@@ -5,19 +5,11 @@ from typing import Any
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import family_options
-from cranfield.cli.report import (
-    check_inputs,
-    format_option,
-    measure_option,
-    measures_of,
-    rel_option,
-    saved_options,
-)
-from cranfield.cli.terminal import Format, show
-from cranfield.comparison.settings import Alignment, CorrelationSettings
-from cranfield.data.judging import Judging
+from cranfield.cli.data import data_options, judging_options, refuse_two_inputs
+from cranfield.cli.flags import family_options, measure_option, rel_option
+from cranfield.cli.several import Several, saved_options, several
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.comparison.settings import CorrelationSettings
 from cranfield.errors import InputError
 from cranfield.orderings.correlate import correlate
 
@@ -49,18 +41,12 @@ from cranfield.orderings.correlate import correlate
 @judging_options
 @data_options
 @format_option
+@several
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
-    names: tuple[str, ...],
-    saved: bool,
-    alignment: Alignment,
+    several: Several,
     others: tuple[str, ...],
     reference: str | None,
     settings: CorrelationSettings,
-    rel: int | None,
-    judging: Judging,
-    data: DataOptions,
     form: Format,
 ) -> None:
     """Say how alike measures, or judgments, order the same systems.
@@ -75,28 +61,18 @@ def command(
     cranfield correlate qrels.txt *.run -m nDCG@10 -m P@10 --reference nDCG@10 --discrimination
     cranfield correlate --saved old.txt new.txt other.txt -m map -m recip_rank
     """  # noqa: D301 - click's mark for lines to keep
-    check_inputs(saved, runs)
-    refuse_two_inputs(qrels, *others, *runs)
-    judgments: Any = [qrels, *runs]
-    opened: Any = None
-    measures: Any = list(names) or None
-    if not saved:
-        if others and "-" in runs:
-            raise InputError(
-                "the standard input, `-`, can be read only once: save the run in a file"
-            )
-        measures = measures_of(names, "nDCG@10" if others else "nDCG@10 AP", rel)
-        paths = list(dict.fromkeys((qrels, *others)))
-        files = [Path(path).name for path in paths]
+    refuse_two_inputs(several.qrels, *others, *several.runs)
+    if others and "-" in several.runs:
+        raise InputError("the standard input, `-`, can be read only once: save the run in a file")
+    measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
+    judgments, runs = several.read(several.files)
+    if not several.saved:
+        paths = list(dict.fromkeys((several.qrels, *others)))
+        names = [Path(path).name for path in paths]
+        every = [judgments, *map(several.data.read_qrels, paths[1:])]
         judgments = {
-            path if files.count(file) > 1 else file: data.read_qrels(path)
-            for path, file in zip(paths, files, strict=True)
+            path if names.count(name) > 1 else name: one
+            for path, name, one in zip(paths, names, every, strict=True)
         }
-        opened = data.read_runs(runs)
-    chosen: Any = {
-        **settings.unusual(),
-        **alignment.unusual(),
-        **judging.unusual(),
-        "reference": reference,
-    }
-    show(correlate(judgments, opened, measures, **chosen), form)
+    chosen: Any = {**settings.unusual(), **several.options, "reference": reference}
+    show(correlate(judgments, runs, measures, **chosen), form)

@@ -1,20 +1,20 @@
 """What the commands that read data share: the options that say what the files are."""
 
+import glob
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from cranfield.cli.flags import family_options
+from cranfield.cli.flags import family_options, refuse_options
 from cranfield.cli.terminal import Reading
 from cranfield.data.judging import Judging
-from cranfield.data.lists import grades
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
@@ -120,9 +120,8 @@ grades_options = family_options(
     GradesOptions, "listed", grades=_LISTS, collection=_LISTS, top_grade={"metavar": "GRADE"}
 )
 
-# What says how files are read.
-DATA_NAMES = {one.name for one in options_of(DataOptions)}
-JUDGING_NAMES = {one.name for one in options_of(Judging)}
+# What says how files are read, and how a run is judged.
+READING = {one.name for family in (DataOptions, Judging) for one in options_of(family)}
 
 
 def read_inputs(
@@ -150,16 +149,13 @@ def read_inputs(
             "list is one argument, as in --grades '5 2 4'.)"
         )
     # How files are read, how scores rank, what to do with a query that a run has not.
-    without_effect = DATA_NAMES | JUDGING_NAMES - {"depth", "judged_only"}
-    context = click.get_current_context()
-    for one in context.command.params:
-        given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
-        if given and one.name in without_effect:
-            raise OptionError(
-                f"{one.opts[-1]} has no effect on --grades: a list of grades is ranked as it "
-                "stands, and every list counts"
-            )
+    refuse_options(
+        READING - {"depth", "judged_only"},
+        "has no effect on --grades: a list of grades is ranked as it stands, and every list counts",
+    )
     refuse_two_inputs(*listed.grades, *listed.collection)
+    from cranfield.data.lists import grades
+
     lists = grade_lists(listed.grades, "--grades")
     collection = grade_lists(listed.collection, "--collection", [*lists])
     judgments, run = grades(lists, collection=collection or None, top=listed.top_grade)
@@ -176,3 +172,8 @@ def size_of(runs: Sequence[Run]) -> int | None:
     """Return how many bytes are to be read, None where that is not known."""
     sizes = [source.size for run in runs for source in run.sources]
     return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def is_file(path: str) -> bool:
+    """Tell whether a text is something to read, rather than a name."""
+    return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))

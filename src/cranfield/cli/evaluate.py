@@ -11,8 +11,8 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import measure_option, measures_of, rel_option
-from cranfield.cli.terminal import Format, Reading, format_options, note, show
+from cranfield.cli.flags import measure_option, measures_of, per_query_option, rel_option
+from cranfield.cli.terminal import Format, Reading, note, piped_format_option, show
 from cranfield.data.judging import Judging
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 
@@ -23,7 +23,7 @@ from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 @measure_option(
     "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
 )
-@click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
+@per_query_option
 @rel_option()
 @click.option(
     "--bounds",
@@ -34,7 +34,7 @@ from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 @grades_options
 @all_judging_options
 @data_options
-@format_options(None)
+@piped_format_option
 def command(
     qrels: str | None,
     runs: tuple[str, ...],

@@ -11,11 +11,12 @@ from cranfield.cli.data import (
     all_judging_options,
     data_options,
     grades_options,
+    is_file,
     read_inputs,
     size_of,
 )
-from cranfield.cli.report import format_option, is_file, measures_of, rel_option
-from cranfield.cli.terminal import Format, Reading, show
+from cranfield.cli.flags import measures_of, rel_option
+from cranfield.cli.terminal import Format, Reading, format_option, show
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.explanation.explain import explain

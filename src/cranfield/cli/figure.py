@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.report import measure_option, measures_of, rel_option
+from cranfield.cli.flags import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
 from cranfield.figures import (

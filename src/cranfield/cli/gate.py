@@ -4,24 +4,13 @@ from typing import Any, Literal
 
 import click
 
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import family_options
-from cranfield.cli.report import (
-    check_inputs,
-    format_option,
-    is_file,
-    measure_option,
-    measures_of,
-    place_of,
-    rel_option,
-    saved_options,
-    saved_system,
-)
-from cranfield.cli.terminal import Format, show
+from cranfield.cli.data import data_options, is_file, judging_options, refuse_two_inputs
+from cranfield.cli.flags import family_options, measure_option, rel_option
+from cranfield.cli.several import Several, place_of, saved_options, several
+from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, GateSettings
-from cranfield.data.judging import Judging
+from cranfield.comparison.settings import GateSettings
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
@@ -76,20 +65,14 @@ def _ends(
 @judging_options
 @data_options
 @format_option
+@several
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
+    several: Several,
     baseline: str,
     margin: str,
-    names: tuple[str, ...],
-    saved: bool,
     settings: GateSettings,
     range: tuple[float, float] | None,  # noqa: A002 - the option's name
-    alignment: Alignment,
-    rel: int | None,
     undecided: Literal["pass", "fail"] | None,
-    judging: Judging,
-    data: DataOptions,
     form: Format,
 ) -> None:
     """Fail if a run is worse than the baseline by a margin.
@@ -107,35 +90,22 @@ def command(
     cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10 -m R@100
     cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
     """  # noqa: D301 - click's mark for lines to keep
-    check_inputs(saved, runs)
-    files = [qrels, *runs] if saved else list(runs)
-    named = saved and place_of(baseline, files) is None and not is_file(baseline)
+    files = several.files
+    named = several.saved and place_of(baseline, files) is None and not is_file(baseline)
     if not named:
         files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
         if len(files) == 1:  # a run beside itself: whether the gate works at all
             files = [baseline, baseline]
-    measures: Any
-    judgments: Any
-    opened: Any
-    if saved:
-        measures, judgments, opened = list(names) or None, files, None
-        if not named:
-            refuse_two_inputs(*files, baseline)  # for its name, and for its scores
-            baseline = saved_system(baseline, measures, alignment)
-    else:
-        refuse_two_inputs(qrels, *files)
-        measures = measures_of(names, DEFAULT_MEASURES, rel)
-        judgments, opened = data.read_qrels(qrels), data.read_runs(files)
-        baseline = opened[0].name
-    chosen: Any = {
-        **settings.unusual(),
-        **alignment.unusual(),
-        **judging.unusual(),
-        "baseline": baseline,
-        "margin": margin,
-        "range": range,
-    }
-    found = gate(judgments, opened, measures, **chosen)
+        # Saved scores of the baseline are read for its name, too.
+        refuse_two_inputs(*files, baseline if several.saved else several.qrels)
+    measures = several.measures(DEFAULT_MEASURES)
+    judgments, runs = several.read(files)
+    if runs is not None:
+        baseline = runs[0].name
+    elif not named:
+        baseline = several.saved_name(baseline)
+    chosen: Any = {**settings.unusual(), **several.options, "range": range}
+    found = gate(judgments, runs, measures, baseline=baseline, margin=margin, **chosen)
     show(found, form)
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]

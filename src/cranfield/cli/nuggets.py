@@ -2,14 +2,15 @@
 
 import click
 
-from cranfield.cli.terminal import Format, format_options, show
+from cranfield.cli.flags import per_query_option
+from cranfield.cli.terminal import Format, piped_format_option, show
 from cranfield.scoring.nuggets import nugget_recall
 
 
 @click.command("nuggets")
 @click.argument("file")
-@click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
-@format_options(None)
+@per_query_option
+@piped_format_option
 def command(file: str, per_query: bool, form: Format) -> None:
     """Score answers by the nuggets that they support.
 
@@ -22,5 +23,4 @@ def command(file: str, per_query: bool, form: Format) -> None:
     cranfield nuggets assignments.jsonl
     cranfield nuggets assignments.csv -q --format csv
     """  # noqa: D301 - click's mark for lines to keep
-    scores = nugget_recall(file)
-    show(scores, form, per_query=per_query)
+    show(nugget_recall(file), form, per_query=per_query)

@@ -3,8 +3,7 @@
 import click
 
 from cranfield.cli.flags import family_options, number_option
-from cranfield.cli.report import format_option
-from cranfield.cli.terminal import Format, show
+from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.power import Experiment, detectable, power, queries_needed
 from cranfield.comparison.settings import Design
 from cranfield.errors import OptionError
@@ -15,11 +14,7 @@ from cranfield.options import whole
 @family_options(Design, "design")
 @number_option("--n-queries", kind=int, check=whole(2), help="How many queries there are.")
 @format_option
-def command(
-    design: Design,
-    n_queries: int | None,
-    form: Format,
-) -> None:
+def command(design: Design, n_queries: int | None, form: Format) -> None:
     """Tell how many queries an experiment needs, or what so many can show.
 
     Without --n-queries, it says how many are needed; with them, how likely they are to find the

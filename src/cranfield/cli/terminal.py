@@ -123,13 +123,39 @@ def _refuse_inputs(outputs: Sequence[str], arguments: Iterable[Any]) -> None:
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
 
 
-def format_options(default: str | None = "table") -> Callable[[Any], Any]:
+def format_options(default: str | None) -> Callable[[Any], Any]:
     """Give a command `--format`, `--formulas` and `-o`, as one argument `form`.
 
     Without a default, it is a table on a terminal, else tsv.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--format",
+            "form",
+            type=click.Choice(list(FORMS)),
+            default=default,
+            show_default=default is not None,
+            help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
+            "standard error; json has everything."
+            + ("" if default else "  [default: table on a terminal, else tsv]"),
+        )
+        @click.option(
+            "--formulas",
+            type=click.Choice(get_args(Formulas)),
+            help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
+            "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
+        )
+        @click.option(
+            "-o",
+            "--output",
+            "outputs",
+            multiple=True,
+            metavar="FILE",
+            callback=_checked,
+            help="Write it to this file, too, as its suffix says: "
+            f"{', '.join(FORMS.values())}. May be repeated.",
+        )
         @functools.wraps(command)
         def with_format(
             *args: Any,
@@ -139,48 +165,18 @@ def format_options(default: str | None = "table") -> Callable[[Any], Any]:
             **rest: Any,
         ) -> None:
             name = form or default or ("table" if is_terminal() else "tsv")
-            forms = [name, *map(form_of, outputs)]
-            if formulas is not None and not {"csv", "tsv"} & {*forms}:
+            if formulas is not None and not {"csv", "tsv"} & {name, *map(form_of, outputs)}:
                 raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
             _refuse_inputs(outputs, rest.values())
             command(*args, form=Format(name, formulas or "plain", outputs), **rest)
 
-        for option in reversed(_options(default)):
-            with_format = option(with_format)
         return with_format
 
     return decorated
 
 
-def _options(default: str | None) -> tuple[Callable[[Any], Any], ...]:
-    at_first = "" if default else "  [default: table on a terminal, else tsv]"
-    return (
-        click.option(
-            "--format",
-            "form",
-            type=click.Choice(list(FORMS)),
-            default=default,
-            show_default=default is not None,
-            help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
-            f"standard error; json has everything.{at_first}",
-        ),
-        click.option(
-            "--formulas",
-            type=click.Choice(get_args(Formulas)),
-            help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
-            "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            "outputs",
-            multiple=True,
-            metavar="FILE",
-            callback=_checked,
-            help="Write it to this file, too, as its suffix says: "
-            f"{', '.join(FORMS.values())}. May be repeated.",
-        ),
-    )
+format_option = format_options("table")
+piped_format_option = format_options(None)
 
 
 class Reading:

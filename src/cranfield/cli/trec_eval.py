@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from cranfield.cli import Refused, quoted
+from cranfield.cli.flags import Decorator
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import Reading, refuse, say
 from cranfield.compat.names import (
@@ -15,7 +17,7 @@ from cranfield.compat.names import (
     requested,
 )
 from cranfield.compat.trec_eval import Options, trec_eval
-from cranfield.errors import ContradictionError, CranfieldError, DuplicateError, printable
+from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.source import Source
 from cranfield.measures import find
@@ -29,7 +31,7 @@ class _AsTrecEval(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            refuse(click.UsageError(printable(error.format_message()), error.ctx))
+            refuse(quoted(error))
             option = error.param if isinstance(error, click.BadParameter) else None
             of_format = option is not None and option.name in ("qrels_format", "results_format")
             ctx.exit(FILE if of_format else USAGE)
@@ -38,14 +40,11 @@ class _AsTrecEval(click.Command):
         try:
             return super().invoke(ctx)
         except CranfieldError as error:
-            refuse(click.ClickException("\n".join(map(printable, str(error).split("\n")))))
-            ctx.exit(_status(error))
-
-
-def _status(error: CranfieldError) -> int:
-    if isinstance(error, TrecEvalError):
-        return error.status
-    return CALCULATION if isinstance(error, DuplicateError | ContradictionError) else FILE
+            refuse(Refused(str(error)))
+            status = FILE
+            if isinstance(error, DuplicateError | ContradictionError):
+                status = CALCULATION
+            ctx.exit(error.status if isinstance(error, TrecEvalError) else status)
 
 
 def _version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -58,105 +57,106 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     return value.partition(".")[2] or None if value else None
 
 
+def _option(letter: str, name: str, parameter: str, sentence: str, **more: Any) -> Decorator:
+    """Return an option as trec_eval has it: a letter and a long name; a flag if no more is said."""
+    more = more or {"is_flag": True}
+    if "default" in more:
+        more["show_default"] = True
+    return click.option(f"-{letter}", f"--{name}", parameter, help=sentence, **more)
+
+
+_NATURAL = {"type": click.IntRange(0, LARGEST_GRADE), "metavar": "N"}
+
+
 @click.command("trec-eval", cls=_AsTrecEval, add_help_option=False)
 @click.argument("qrels", required=False)
 @click.argument("run", required=False)
-@click.option(
-    "-q", "--query_eval_wanted", "per_query", is_flag=True, help="Print every topic, too."
-)
-@click.option(
-    "-c",
-    "--complete_rel_info_wanted",
+@_option("q", "query_eval_wanted", "per_query", "Print every topic, too.")
+@_option(
+    "c",
+    "complete_rel_info_wanted",
     "complete",
-    is_flag=True,
-    help="Average over all topics of the judgments; one without results counts as 0.",
+    "Average over all topics of the judgments; one without results counts as 0.",
 )
-@click.option(
-    "-n",
-    "--nosummary",
+@_option(
+    "n",
+    "nosummary",
     "summary",
+    "Print no values over all topics.",
     is_flag=True,
     callback=lambda ctx, option, wanted: not wanted,
-    help="Print no values over all topics.",
 )
-@click.option(
-    "-l",
-    "--level_for_rel",
+@_option(
+    "l",
+    "level_for_rel",
     "level",
-    type=click.IntRange(0, LARGEST_GRADE),
+    "The lowest grade that counts as relevant.",
     default=1,
-    show_default=True,
-    metavar="N",
-    help="The lowest grade that counts as relevant.",
+    **_NATURAL,
 )
-@click.option(
-    "-M",
-    "--Max_retrieved_per_topic",
+@_option(
+    "M",
+    "Max_retrieved_per_topic",
     "depth",
+    "Keep only the best N documents of each topic.",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep only the best N documents of each topic.",
 )
-@click.option(
-    "-J",
-    "--Judged_docs_only",
+@_option(
+    "J",
+    "Judged_docs_only",
     "judged_only",
-    is_flag=True,
-    help="Drop documents that are unjudged or of negative grade before measuring.",
+    "Drop documents that are unjudged or of negative grade before measuring.",
 )
-@click.option(
-    "-N",
-    "--Number_docs_in_coll",
+@_option(
+    "N",
+    "Number_docs_in_coll",
     "n_documents",
-    type=click.IntRange(0, LARGEST_GRADE),
+    "The number of documents in the collection (for utility).",
     default=0,
-    show_default=True,
-    metavar="N",
-    help="The number of documents in the collection (for utility).",
+    **_NATURAL,
 )
-@click.option(
-    "-m",
-    "--measure",
+@_option(
+    "m",
+    "measure",
     "measures",
+    "What to compute: a measure of trec_eval, as in -m map -m P.5,10 -m ndcg.1=2,2=4, or "
+    "official, set, all_trec, prefs, all_prefs or qrels_jg. May be repeated.  [default: official]",
     multiple=True,
     metavar="MEASURE[.PARAMS]",
-    help="What to compute: a measure of trec_eval, as in -m map -m P.5,10 -m ndcg.1=2,2=4, or "
-    "official, set, all_trec, prefs, all_prefs or qrels_jg. May be repeated.  [default: official]",
 )
-@click.option(
-    "-R",
-    "--Rel_info_format",
+@_option(
+    "R",
+    "Rel_info_format",
     "qrels_format",
+    "What the judgments are.",
     type=click.Choice(RELATIONS),
     default="qrels",
-    show_default=True,
-    help="What the judgments are.",
 )
-@click.option(
-    "-T",
-    "--Results_format",
+@_option(
+    "T",
+    "Results_format",
     "results_format",
+    "What the run is.",
     type=click.Choice(["trec_results"]),
     default="trec_results",
-    show_default=True,
     expose_value=False,
-    help="What the run is.",
 )
-@click.option(
-    "-Z",
-    "--Zscore",
+@_option(
+    "Z",
+    "Zscore",
     "zscores",
-    metavar="FILE",
-    help="Print by how many standard deviations each value is above its mean; FILE holds lines of "
+    "Print by how many standard deviations each value is above its mean; FILE holds lines of "
     "topic, measure, mean, standard deviation.",
+    metavar="FILE",
 )
-@click.option(
-    "-D",
-    "--Debug_level",
+@_option(
+    "D",
+    "Debug_level",
     "topic",
+    "Evaluate only that topic; the level itself has no effect.",
     metavar="LEVEL[.TOPIC]",
     callback=_topic,
-    help="Evaluate only that topic; the level itself has no effect.",
 )
 @click.option("-o", "--Output_old_results_format", is_flag=True, expose_value=False, hidden=True)
 @click.option(
@@ -167,23 +167,17 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
     help="Rules of trec_eval 9 (and pytrec_eval): scores as 32-bit floats, its recall points, and "
     "topics that both files have.",
 )
-@click.option(
-    "-v",
-    "--version",
+@_option(
+    "v",
+    "version",
     "print_version",
+    "Print the version of trec_eval whose output this is, and exit.",
     is_flag=True,
     is_eager=True,
     callback=_version,
     expose_value=False,
-    help="Print the version of trec_eval whose output this is, and exit.",
 )
-@click.option(
-    "-h",
-    "--help",
-    "help_wanted",
-    is_flag=True,
-    help="Print this, and what the measures of -m are, and exit.",
-)
+@_option("h", "help", "help_wanted", "Print this, and what the measures of -m are, and exit.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.products import product
 from cranfield.comparison.settings import (
     Alignment,
@@ -31,7 +31,7 @@ from cranfield.orderings.coefficients import (
     weighted_tau,
 )
 from cranfield.orderings.discrimination import Discrimination
-from cranfield.orderings.ordering import Ordering, Orderings
+from cranfield.orderings.ordering import Ordering, orderings_of
 from cranfield.orderings.pairs import Correlation, OrderingPair, Swapped
 from cranfield.orderings.rbo import rbo
 from cranfield.scoring.evaluate import MeasuresLike
@@ -85,30 +85,18 @@ def correlate(
     """
     refuse_others(correlate, options)
     settings = CorrelationSettings.of(options)
-    every = Orderings.of(qrels, runs, measures, Alignment.of(options), Judging.of(options))
-    orderings = every.orderings
+    systems, orderings, notes = orderings_of(qrels, runs, measures, options)
     if len(orderings) < 2:
         raise InputError(
             f"there is nothing to compare the ordering by {orderings[0].measure} with",
             hint="Name two measures or more, or give several judgments.",
         )
     pairs = tuple(
-        _pair(every.systems, one, other, settings) for one, other in _compared(orderings, reference)
+        _pair(systems, one, other, settings) for one, other in _compared(orderings, reference)
     )
-    notes = (*_on_intervals(pairs, orderings), *every.notes)
     more = Discrimination.of(orderings, settings) if settings.discrimination else None
-    return Correlation(
-        every.systems,
-        orderings,
-        pairs,
-        notes,
-        settings.alpha,
-        settings.flips,
-        settings.resamples,
-        settings.seed,
-        settings.rbo_p,
-        more,
-    )
+    notes = (*_on_intervals(pairs, orderings), *notes)
+    return Correlation(systems, orderings, pairs, notes, settings, more)
 
 
 def _on_intervals(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) -> Iterator[Note]:
@@ -126,12 +114,13 @@ def _on_intervals(pairs: Sequence[OrderingPair], orderings: Sequence[Ordering]) 
 def _compared(
     orderings: Sequence[Ordering], reference: str | Measure | None
 ) -> list[tuple[Ordering, Ordering]]:
-    measures: dict[str, list[str]] = {}
+    """Return each two orderings to compare, the reference first."""
+    measures: dict[str, set[str]] = {}
     for one in orderings:
-        measures.setdefault(one.source, []).append(one.measure)
-    each = list(map(set, measures.values()))
-    crossed = len(each) > 1 and len(each[0]) > 1 and all(some == each[0] for some in each)
-    chosen: Sequence[Ordering] = orderings
+        measures.setdefault(one.source, set()).add(one.measure)
+    first, *others = measures.values()
+    crossed = bool(others) and len(first) > 1 and all(some == first for some in others)
+    pairs = list(combinations(orderings, 2))
     if reference is not None:
         wanted = {str(reference), _canonical(str(reference))}
         chosen = [one for one in orderings if wanted & {one.label, one.source}]
@@ -140,11 +129,7 @@ def _compared(
             raise OptionError(f"reference={str(reference)!r:.80} is not there; there are {known}")
         if len(chosen) == len(orderings):
             raise OptionError(f"reference={str(reference)!r:.80} leaves nothing to compare it with")
-    pairs = (
-        combinations(orderings, 2)
-        if reference is None
-        else ((one, other) for one in chosen for other in orderings if other not in chosen)
-    )
+        pairs = [(one, other) for one in chosen for other in orderings if other not in chosen]
     return [(one, other) for one, other in pairs if not crossed or one.measure == other.measure]
 
 
@@ -162,14 +147,12 @@ def _pair(
     tied_x, tied_y = (len(np.unique(merits)) < len(systems) for merits in (x, y))
     same_queries = one.query_ids == other.query_ids
     enough = len(one.query_ids) > 1 and len(other.query_ids) > 1
-    taus: Floats = np.zeros(0)
+    taus, ends = np.zeros(0), None
     if same_queries and enough:
-        taus = _taus(one.values, other.values, settings.resamples, settings.seed)
-    ends = None
+        taus = _taus(one.values, other.values, settings)
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
         ends = low, high
-    x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
     swapped = _swapped(systems, one, other, settings)
     return OrderingPair(
         one.label,
@@ -180,7 +163,7 @@ def _pair(
         tau_ap_b(x, y),
         weighted_tau(x, y),
         spearman(x, y),
-        rbo(x_listed, y_listed, settings.rbo_p),
+        rbo(*(dict(zip(systems, each.tolist(), strict=True)) for each in (x, y)), settings.rbo_p),
         same_queries,
         ends,
         len(taus),
@@ -205,21 +188,20 @@ def _swapped(
     return tuple(Swapped(systems[i], systems[j], *p) for i, j, *p in rows)
 
 
-def _taus(x: Floats, y: Floats, resamples: int, seed: int) -> Floats:
+def _taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
     """Return tau-b over resamples of the queries, of those in which it has a value."""
     n, m = x.shape
     left, right = np.triu_indices(m, 1)
+
+    def order(means: Floats) -> Floats:
+        """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
+        means = rounded(means)
+        return np.sign(means.take(left, axis=1) - means.take(right, axis=1))
+
     found = []
-    for counts in resampled(n, resamples, seed, 2 * len(left)):
-        in_x, in_y = (_order(product(counts, values) / n, left, right) for values in (x, y))
+    for counts in resampled(n, settings.resamples, settings.seed, 2 * len(left)):
+        in_x, in_y = (order(product(counts, values) / n) for values in (x, y))
         possible = np.count_nonzero(in_x, axis=1) * np.count_nonzero(in_y, axis=1)
         has = possible > 0
         found.append((in_x * in_y).sum(axis=1)[has] / np.sqrt(possible[has]))
     return np.concatenate(found)
-
-
-def _order(means: Floats, left: Ints, right: Ints) -> Floats:
-    """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
-    means = rounded(means)
-    found: Floats = np.sign(means.take(left, axis=1) - means.take(right, axis=1))
-    return found

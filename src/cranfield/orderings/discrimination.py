@@ -1,6 +1,6 @@
 """Discrimination: what a measure can tell of systems, and how often it would change its mind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Unpack
@@ -24,7 +24,7 @@ from cranfield.comparison.settings import (
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.coefficients import rounded
-from cranfield.orderings.ordering import Ordering, Orderings, shown_flips
+from cranfield.orderings.ordering import Ordering, orderings_of, shown_flips
 from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -69,18 +69,15 @@ class DiscriminativePower(Shown):
         counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
         header = ["pairs", "significant", "Holm", "told apart", "Holm"]
         cells = [*counts, number(self.share), number(self.share_holm)]
-        said = []
-        if self.needed is not None:
-            said = [f"Too few flips for Holm's correction to leave any; it takes {self.needed:,}."]
+        said = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
         return [Table(header, [cells], said, 0)]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the numbers as one row."""
-        return [self.to_dict()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {**asdict(self), "share": self.share, "share_holm": self.share_holm}
+    @property
+    def too_few(self) -> list[str]:
+        """What to say of the flips, if they are too few for the correction."""
+        if self.needed is None:
+            return []
+        return [f"too few flips for Holm's correction to leave any; it takes {self.needed:,}."]
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,11 +113,10 @@ class SwapRate(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each size of the difference, and one for all."""
-        cells = [list(row.values()) for row in self.rows()]
-        cells.append(["all", sum(self.seen), sum(self.swapped), self.rate])
+        every = [*self._sizes(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
         rows = [
             [str(begin), f"{seen:,}", f"{swapped:,}", number(rate)]
-            for begin, seen, swapped, rate in cells
+            for begin, seen, swapped, rate in every
         ]
         note = f"Two halves of {queries_of(self.queries)} each; from: the least difference."
         header = ["from", "pairs seen", "swapped", "rate"]
@@ -128,12 +124,10 @@ class SwapRate(Shown):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each size of the difference on the first half, from its least on."""
-        return self._dicts(zip((0.0, *self.bins), self.seen, self.swapped, self.rates, strict=True))
+        return self._dicts(self._sizes())
 
-    def values(self) -> dict[str, float | None]:
-        """Return {name: rate}, over all differences and from each size on."""
-        sizes = {f"swap_rate_from_{row['from']:g}": row["rate"] for row in self.rows()}
-        return {"swap_rate": self.rate, **sizes}
+    def _sizes(self) -> Iterable[tuple[float, int, int, float | None]]:
+        return zip((0.0, *self.bins), self.seen, self.swapped, self.rates, strict=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -174,8 +168,7 @@ def discriminative_power(
     """
     refuse_others(discriminative_power, options)
     settings = SignFlips.of(options)
-    alignment, judging = Alignment.of(options), Judging.of(options)
-    every = Orderings.of(qrels, runs, measures, alignment, judging).orderings
+    _, every, _ = orderings_of(qrels, runs, measures, options)
     return {one.label: power_of(one, settings) for one in every}
 
 
@@ -207,8 +200,7 @@ def swap_rate(
     """
     refuse_others(swap_rate, options)
     settings = SwapSettings.of(options)
-    alignment, judging = Alignment.of(options), Judging.of(options)
-    every = Orderings.of(qrels, runs, measures, alignment, judging).orderings
+    _, every, _ = orderings_of(qrels, runs, measures, options)
     return {one.label: swaps_of(one, settings) for one in every}
 
 
@@ -260,11 +252,10 @@ def _members(queries: Ints, n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Discrimination:
-    """Discriminative power and swap rate of several orderings, and how they were found."""
+    """Discriminative power and swap rate of several orderings, by label."""
 
     powers: Mapping[str, DiscriminativePower]
     swaps: Mapping[str, SwapRate]
-    splits: int
 
     @classmethod
     def of(cls, orderings: Sequence[Ordering], settings: CorrelationSettings) -> "Discrimination":
@@ -273,10 +264,9 @@ class Discrimination:
         return cls(
             {one.label: power_of(one, settings) for one in orderings},
             {one.label: swaps_of(one, halves) for one in orderings},
-            settings.splits,
         )
 
-    def table(self, orderings: Sequence[Ordering], alpha: float, flips: int, seed: int) -> Table:
+    def table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
         """Return a row for each ordering."""
         rows = []
         for label, power in self.powers.items():
@@ -294,29 +284,28 @@ class Discrimination:
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
             f"told apart: discriminative power, the share of the {n_pairs:,} pairs of systems with "
-            f"p <= {alpha:g}.",
+            f"p <= {settings.alpha:g}.",
             f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
             f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
             "two systems differently.",
             "swaps: the same where the difference on the first half was of this size ('-': fewer "
             f"than {_FEW} were).",
         ]
-        notes += [
-            f"{label}: too few flips for Holm's correction to leave any; it takes {power.needed:,}."
-            for label, power in self.powers.items()
-            if power.needed is not None
-        ]
+        for label, power in self.powers.items():
+            notes += [f"{label}: {line}" for line in power.too_few]
         title = (
-            f"What each can tell   two-sided sign-flip test, {shown_flips(orderings, flips)}; "
-            f"{self.splits:,} splits; seed {seed}"
+            "What each can tell   two-sided sign-flip test, "
+            f"{shown_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
+            f"seed {settings.seed}"
         )
         header = ["ordering", "told apart", "Holm", "swap rate", *within]
         return Table(header, rows, notes, title=[title])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "splits": self.splits,
-            "power": {label: one.to_dict() for label, one in self.powers.items()},
-            "swap_rate": {label: one.to_dict() for label, one in self.swaps.items()},
-        }
+    def values(self, label: str) -> Iterator[tuple[str, float | None]]:
+        """Yield name and value of what is one number of an ordering, given by its label."""
+        power, swaps = self.powers[label], self.swaps[label]
+        yield "discriminative_power", power.share
+        yield "discriminative_power_holm", power.share_holm
+        yield "swap_rate", swaps.rate
+        for row in swaps.rows():
+            yield f"swap_rate_from_{row['from']:g}", row["rate"]

@@ -57,71 +57,50 @@ class Ordering:
         return sign_flip(Paired(self.values, left, right), drawn)
 
 
-@dataclass(frozen=True, eq=False)
-class Orderings:
-    """The orderings of the same systems, and what to know of the data."""
+def orderings_of(
+    qrels: Any, runs: Any, measures: MeasuresLike | None, options: Mapping[str, object]
+) -> tuple[tuple[str, ...], tuple[Ordering, ...], tuple[Note, ...]]:
+    """Return the systems, an ordering for each judgments and each measure, and notes on the data.
 
-    systems: tuple[str, ...]
-    orderings: tuple[Ordering, ...]
-    notes: tuple[Note, ...]
-
-    @classmethod
-    def of(
-        cls,
-        qrels: Any,
-        runs: Any,
-        measures: MeasuresLike | None,
-        alignment: Alignment,
-        judging: Judging,
-    ) -> "Orderings":
-        """Return an ordering for each measure; for several judgments, for each of these, too.
-
-        Qrels and runs are whatever `align` takes; or qrels are `{label: Qrels or path}`, or,
-        without runs, `{label: Systems}`. Raises what `align` raises, and InputError where systems
-        differ.
-        """
-        found: list[Ordering] = []
-        names: tuple[str, ...] = ()
-        notes: list[tuple[str, Note]] = []
-        sources = _sources(qrels, runs)
-        for source, one in sources.items():
-            aligned = align(*one, measures, alignment, judging)
-            names = names or aligned.names
-            if set(aligned.names) != set(names):
-                odd = min(set(aligned.names) ^ set(names))
-                raise InputError(
-                    f"the system {odd!r} is not among those of every one of "
-                    f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
+    Qrels and runs are whatever `align` takes; or qrels are `{label: Qrels or path}`, or, without
+    runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
+    raises, and InputError where systems differ.
+    """
+    found: list[Ordering] = []
+    names: tuple[str, ...] = ()
+    notes: list[tuple[str, Note]] = []
+    sources = _sources(qrels, runs)
+    for source, one in sources.items():
+        aligned = align(*one, measures, Alignment.of(options), Judging.of(options))
+        names = names or aligned.names
+        if set(aligned.names) != set(names):
+            odd = min(set(aligned.names) ^ set(names))
+            raise InputError(
+                f"the system {odd!r} is not among those of every one of "
+                f"{', '.join(map(repr, sources))}; orderings are to be of the same systems"
+            )
+        notes += [(source, note) for note in aligned.notes]
+        for measure in aligned.measures:
+            if is_geometric(aligned.known(measure)):
+                text = (
+                    f"{measure}: its mean is geometric; intervals and tests are of the "
+                    "logarithms of the queries' values."
                 )
-            notes += [(source, note) for note in aligned.notes]
-            for measure in aligned.measures:
-                if is_geometric(aligned.known(measure)):
-                    text = (
-                        f"{measure}: its mean is geometric; intervals and tests are of the "
-                        "logarithms of the queries' values."
-                    )
-                    notes.append((source, Note("geometric", "info", text)))
-                label = measure
-                if len(sources) > 1:
-                    label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
-                found.append(_ordering(label, source, measure, aligned, names))
-        return cls(names, tuple(found), tuple(merged(notes, of_all=len(sources))))
+                notes.append((source, Note("geometric", "info", text)))
+            label = measure
+            if len(sources) > 1:
+                label = f"{source}: {measure}" if len(aligned.measures) > 1 else source
+            found.append(_ordering(label, source, measure, aligned, names))
+    return names, tuple(found), tuple(merged(notes, of_all=len(sources)))
 
 
 def _sources(qrels: Any, runs: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is to be aligned for each label; "" if there is no choice of judgments."""
-    if _all(qrels, Systems if runs is None else Qrels | str | PathLike):
+    kind: Any = Systems if runs is None else Qrels | str | PathLike
+    labelled = isinstance(qrels, Mapping) and not isinstance(qrels, Systems)
+    if labelled and qrels and all(isinstance(one, kind) for one in qrels.values()):
         return {str(label): (one, runs) for label, one in qrels.items()}
     return {"": (qrels, runs)}
-
-
-def _all(data: Any, kind: Any) -> bool:
-    return (
-        isinstance(data, Mapping)
-        and not isinstance(data, Systems)
-        and len(data) > 0
-        and all(isinstance(one, kind) for one in data.values())
-    )
 
 
 def _ordering(
@@ -130,12 +109,10 @@ def _ordering(
     values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
     known = aligned.known(measure)
     scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    values = logs(known, values)
     rising = aligned.rising[aligned.measures.index(measure)]
-    if not rising:
-        values = -values
+    turned = logs(known, values) if rising else -logs(known, values)
     return Ordering(
-        label, source, measure, rising, aligned.query_ids, scores, values, aligned.recipe
+        label, source, measure, rising, aligned.query_ids, scores, turned, aligned.recipe
     )
 
 

@@ -1,9 +1,10 @@
 """Correlation: what correlate returns, and its tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from cranfield.comparison.settings import CorrelationSettings
 from cranfield.notes import Note, around
 from cranfield.orderings.coefficients import Kendall
 from cranfield.orderings.discrimination import Discrimination
@@ -126,27 +127,33 @@ class Correlation(Shown):
     orderings: tuple[Ordering, ...]
     pairs: tuple[OrderingPair, ...]
     notes: tuple[Note, ...]  # what to know of the data, and of the intervals
-    alpha: float
-    flips: int
-    resamples: int
-    seed: int
-    rbo_p: float
+    settings: CorrelationSettings
     discrimination: Discrimination | None = None
 
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
+        first = self._table(self._columns(), self._title())
         found = [
-            _table_of(self.pairs, self._columns(), self._title(), self._said(), self.notes),
-            _table_of(self.pairs, self._coefficients(), ["Other coefficients"]),
+            replace(first, notes=around([*first.notes, *self._said()], self.notes)),
+            self._table(self._coefficients(), ["Other coefficients"]),
         ]
         if self.discrimination is not None:
-            options = self.alpha, self.flips, self.seed
-            found.append(self.discrimination.table(self.orderings, *options))
+            found.append(self.discrimination.table(self.orderings, self.settings))
         return found
+
+    def _table(self, columns: Sequence[Column], title: Sequence[str]) -> Table:
+        """Return a row for each pair of orderings."""
+        rows = [[one.label, *(column.cell(one) for column in columns)] for one in self.pairs]
+        said = legend(columns)
+        if any("-" in row for row in rows):
+            said.append("-: has no value, for want of systems, of queries, or of differences.")
+        header = ["reference ~ other", *(column.heading for column in columns)]
+        return Table(header, rows, said, title=title)
 
     def _columns(self) -> list[Column]:
         """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
-        level = f"{percent(1 - self.alpha)} interval"
+        settings = self.settings
+        level = f"{percent(1 - settings.alpha)} interval"
 
         def ties(one: OrderingPair) -> int:
             return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
@@ -161,8 +168,8 @@ class Correlation(Shown):
             Column(
                 level,
                 lambda one: interval(*one.interval or (None, None), signs=False),
-                f"{level}: of tau-b, over {self.resamples:,} resamples of the queries, the same "
-                "for both (percentiles).",
+                f"{level}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
+                "same for both (percentiles).",
             ),
             Column(
                 "same",
@@ -175,7 +182,7 @@ class Correlation(Shown):
             Column(
                 "swapped, both sure",
                 lambda one: "-" if one.swapped_sure is None else f"{one.swapped_sure:,}",
-                f"swapped, both sure: swapped though p <= {self.alpha:g} under each: here it "
+                f"swapped, both sure: swapped though p <= {settings.alpha:g} under each: here it "
                 "matters which of the two one believes.",
             ),
         ]
@@ -213,18 +220,14 @@ class Correlation(Shown):
             Column(
                 "RBO",
                 lambda one: number(one.rbo.ext),
-                f"RBO: rank-biased overlap, p = {self.rbo_p:g}; at least, most: if more systems "
-                "followed.",
+                f"RBO: rank-biased overlap, p = {self.settings.rbo_p:g}; at least, most: if more "
+                "systems followed.",
             ),
             Column(
                 "RBO at least, most",
                 lambda one: interval(one.rbo.min, one.rbo.max, signs=False),
             ),
         ]
-
-    def _said(self) -> list[str]:
-        """Return what to say of single pairs of orderings."""
-        return [f"{one.label}: {line}." for one in self.pairs for line in self._said_of(one)]
 
     def _title(self) -> list[str]:
         counts = sorted({len(one.query_ids) for one in self.orderings})
@@ -237,21 +240,28 @@ class Correlation(Shown):
         ]
         return [
             "   ".join(said),
-            f"two-sided sign-flip test, {shown_flips(self.orderings, self.flips)}, "
-            f"alpha {self.alpha:g}, uncorrected; seed {self.seed}",
+            f"two-sided sign-flip test, {shown_flips(self.orderings, self.settings.flips)}, "
+            f"alpha {self.settings.alpha:g}, uncorrected; seed {self.settings.seed}",
         ]
 
-    def _said_of(self, one: OrderingPair) -> Iterator[str]:
-        if not one.same_queries:
-            yield "no interval, as the two are not of the same queries"
-        elif one.interval is not None and one.resamples < self.resamples:
-            yield f"tau-b had a value in {one.resamples:,} resamples only"
-        sure = [pair for pair in one.swapped if pair.sure(self.alpha)]
-        unsure = [pair for pair in one.swapped if not pair.sure(self.alpha)]
-        if sure:
-            yield f"{_said(one, sure)}, and both are sure"
-        if 0 < len(unsure) <= _NAMED:
-            yield f"{_said(one, unsure)}; not both are sure"
+    def _said(self) -> Iterator[str]:
+        """Yield what to say of single pairs of orderings."""
+        for one in self.pairs:
+            if not one.same_queries:
+                yield f"{one.label}: no interval, as the two are not of the same queries."
+            elif one.interval is not None and one.resamples < self.settings.resamples:
+                yield f"{one.label}: tau-b had a value in {one.resamples:,} resamples only."
+            names: dict[bool, list[str]] = {True: [], False: []}
+            for pair in one.swapped:
+                names[pair.sure(self.settings.alpha)].append(f"{pair.better} above {pair.worse}")
+            sure, unsure = (
+                f"{one.label}: {one.reference} has {some(names[way], _NAMED)}, {one.other} below"
+                for way in (True, False)
+            )
+            if names[True]:
+                yield f"{sure}, and both are sure."
+            if 0 < len(names[False]) <= _NAMED:
+                yield f"{unsure}; not both are sure."
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each number, to every digit: what it is of, its name, its value.
@@ -262,26 +272,22 @@ class Correlation(Shown):
         for one in self.pairs:
             found += [(one.reference, one.other, name, at) for name, at in one.values().items()]
         if self.discrimination is not None:
-            for label, power in self.discrimination.powers.items():
-                values = {
-                    "discriminative_power": power.share,
-                    "discriminative_power_holm": power.share_holm,
-                    **self.discrimination.swaps[label].values(),
-                }
-                found += [("", label, name, value) for name, value in values.items()]
+            for label in self.discrimination.powers:
+                found += [("", label, *value) for value in self.discrimination.values(label)]
         return self._dicts(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the scores, what was found, and everything to repeat it."""
+        settings, more = self.settings, self.discrimination
         found: dict[str, Any] = {
             "cranfield": __version__,
             "settings": {
-                "alpha": self.alpha,
+                "alpha": settings.alpha,
                 "test": "sign flips, two-sided, uncorrected",
-                "flips": self.flips,
-                "resamples": self.resamples,
-                "seed": self.seed,
-                "rbo_p": self.rbo_p,
+                "flips": settings.flips,
+                "resamples": settings.resamples,
+                "seed": settings.seed,
+                "rbo_p": settings.rbo_p,
             },
             "systems": list(self.systems),
             "orderings": [
@@ -298,27 +304,10 @@ class Correlation(Shown):
             "pairs": [one.to_dict() for one in self.pairs],
             "notes": [note.to_dict() for note in self.notes],
         }
-        if self.discrimination is not None:
-            found["discrimination"] = self.discrimination.to_dict()
+        if more is not None:
+            found["discrimination"] = {
+                "splits": settings.splits,
+                "power": {label: one.to_dict() for label, one in more.powers.items()},
+                "swap_rate": {label: one.to_dict() for label, one in more.swaps.items()},
+            }
         return found
-
-
-def _said(one: OrderingPair, swapped: Sequence[Swapped]) -> str:
-    names = some([f"{pair.better} above {pair.worse}" for pair in swapped], _NAMED)
-    return f"{one.reference} has {names}, {one.other} below"
-
-
-def _table_of(
-    pairs: Sequence[OrderingPair],
-    columns: Sequence[Column],
-    title: Sequence[str],
-    more: Sequence[str] = (),
-    notes: Sequence[Note] = (),
-) -> Table:
-    """Return a row for each pair of orderings; `more` are lines to say below the legend."""
-    rows = [[one.label, *(column.cell(one) for column in columns)] for one in pairs]
-    said = legend(columns)
-    if any("-" in row for row in rows):
-        said.append("-: has no value, for want of systems, of queries, or of differences.")
-    header = ["reference ~ other", *(column.heading for column in columns)]
-    return Table(header, rows, around([*said, *more], notes), title=title)

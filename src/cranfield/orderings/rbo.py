@@ -22,6 +22,7 @@ from cranfield.render.table import Table
 
 TiedRanks = Literal["w", "a", "b"]
 List = Union[Sequence[Any], Mapping[Any, float]]  # noqa: UP007 - of documents, or {document: score}
+_HEADER = ["RBO", "at least", "at most"]
 Runs = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # noqa: UP007
 
 
@@ -50,15 +51,7 @@ class RBO(Shown):
 
     def tables(self) -> list[Table]:
         """Return the three numbers as a table, four decimals each."""
-        return [Table(["RBO", "at least", "at most"], [_cells(self)], [], 0)]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the three numbers as one row."""
-        return [self.to_dict()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the three numbers."""
-        return self._dicts([(self.ext, self.min, self.max)])[0]
+        return [Table(_HEADER, [_cells(self)], [], 0)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,16 +80,17 @@ class RunRBO(Shown):
 
     def tables(self) -> list[Table]:
         """Return a row for each query, and the means, four decimals each."""
-        every = [*self.per_query.items(), ("all", self.mean)]
-        header = ["query_id", "RBO", "at least", "at most"]
         rules = frozenset({len(self.per_query)})
-        rows = [[query, *_cells(one)] for query, one in every]
-        return [Table(header, rows, lines_of(self.notes), rules=rules)]
+        rows = [[query, *_cells(one)] for query, one in self._every]
+        return [Table(["query_id", *_HEADER], rows, lines_of(self.notes), rules=rules)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query; that of the means has the query_id "all"."""
-        every = [*self.per_query.items(), ("all", self.mean)]
-        return [{"query_id": query, **one.to_dict()} for query, one in every]
+        return [{"query_id": query, **one.to_dict()} for query, one in self._every]
+
+    @property
+    def _every(self) -> list[tuple[str, RBO]]:
+        return [*self.per_query.items(), ("all", self.mean)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return each query's numbers, the means, and the number of queries left out."""
@@ -147,18 +141,14 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     if not 0 < (finite(p) or 0) < 1:
         raise OptionError(f"p={p!r:.40}: expected a number between 0 and 1, neither of which it is")
     if not (_is_run(a) or _is_run(b)):
-        return _of_lists(
-            _Ranking.of("the first list", a), _Ranking.of("the second list", b), p, ties
-        )
+        return _of_lists(_ranking("the first list", a), _ranking("the second list", b), p, ties)
     first, second = as_run(a), as_run(b)
     ours, theirs = first.to_dict(), second.to_dict()
     shared = sorted(ours.keys() & theirs.keys(), key=encode)
     if not shared:
         raise NothingSharedError(f"the runs {first.name!r} and {second.name!r} share no query")
     found = {
-        query: _of_lists(
-            _Ranking.of(query, ours[query]), _Ranking.of(query, theirs[query]), p, ties
-        )
+        query: _of_lists(_ranking(query, ours[query]), _ranking(query, theirs[query]), p, ties)
         for query in shared
     }
     columns = np.array([(one.ext, one.min, one.max) for one in found.values()]).T
@@ -202,42 +192,38 @@ class _Places:
         return np.append(self.share, np.ones(depth))[:depth]
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranking:
-    docs: list[Any]
-    places: _Places
+_Ranking = tuple[list[str], _Places]  # the documents, best first, and their places
 
-    @classmethod
-    def of(cls, name: str, data: Any) -> "_Ranking":
-        if isinstance(data, Mapping):
-            scores = -scores_of(name, data)[0] if data else np.zeros(0)
-            order = scores.argsort(kind="stable")
-            ordered, every = scores[order], [as_text(doc, name) for doc in data]
-            docs = [every[i] for i in order.tolist()]
-            first = ordered.searchsorted(ordered) + 1
-            return cls(docs, _Places.of(first, ordered.searchsorted(ordered, "right")))
-        if isinstance(data, Set) or not hasattr(data, "__iter__"):
-            raise InputError(f"{name}: expected a list or a dict, got {type(data).__name__}")
-        groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in data]
-        sizes = np.array(list(map(len, groups)), np.int64)
-        ends = np.cumsum(sizes)
-        docs = [as_text(doc, name) for group in groups for doc in group]
-        if len(set(docs)) < len(docs):
-            twice = next(doc for doc in docs if docs.count(doc) > 1)
-            raise InputError(f"{name}: the document {twice!r} stands twice")
-        return cls(docs, _Places.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes)))
+
+def _ranking(name: str, data: Any) -> _Ranking:
+    if isinstance(data, Mapping):
+        scores = -scores_of(name, data)[0] if data else np.zeros(0)
+        order = scores.argsort(kind="stable")
+        ordered, every = scores[order], [as_text(doc, name) for doc in data]
+        docs = [every[i] for i in order.tolist()]
+        first = ordered.searchsorted(ordered) + 1
+        return docs, _Places.of(first, ordered.searchsorted(ordered, "right"))
+    if isinstance(data, Set) or not hasattr(data, "__iter__"):
+        raise InputError(f"{name}: expected a list or a dict, got {type(data).__name__}")
+    groups = [list(one) if isinstance(one, Set | list | tuple) else [one] for one in data]
+    sizes = np.array(list(map(len, groups)), np.int64)
+    ends = np.cumsum(sizes)
+    docs = [as_text(doc, name) for group in groups for doc in group]
+    if len(set(docs)) < len(docs):
+        twice = next(doc for doc in docs if docs.count(doc) > 1)
+        raise InputError(f"{name}: the document {twice!r} stands twice")
+    return docs, _Places.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes))
 
 
 def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
-    short, long = (a, b) if len(a.docs) <= len(b.docs) else (b, a)
-    s, l = len(short.docs), len(long.docs)
+    (short, mine), (long, theirs) = (a, b) if len(a[0]) <= len(b[0]) else (b, a)
+    s, l = len(short), len(long)
     if l == 0:
         return RBO(0.0, 0.0, 1.0)
-    mine, theirs = short.places, long.places
     if ties == "w":
         mine, theirs = _Places.at_once(mine.first), _Places.at_once(theirs.first)
-    row = {doc: i for i, doc in enumerate(long.docs)}
-    rows = np.array([row.get(doc, -1) for doc in short.docs], np.int64)
+    row = {doc: i for i, doc in enumerate(long)}
+    rows = np.array([row.get(doc, -1) for doc in short], np.int64)
     others = np.ones(l, np.bool_)
     others[rows[rows >= 0]] = False
     rest = theirs.take(others)  # what only the longer one has

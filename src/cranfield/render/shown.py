@@ -69,13 +69,13 @@ class Shown(ABC):
     def tables(self, *args: Any, **how: Any) -> list[Table]:
         """Return the tables that show it."""
 
-    @abstractmethod
     def rows(self, *args: Any, **how: Any) -> list[dict[str, Any]]:
         """Return its rows, {name of a column: value}; what does not exist is None."""
+        return [self.to_dict()]
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON may have them."""
+        return {name: getattr(self, name) for name in self.header}
 
     def _dicts(self, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
         """Return rows of values as dicts, by the names in `header`."""

@@ -1,0 +1,97 @@
+"""What the commands that compare systems share: their judgments and runs, or saved scores."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import click
+
+from cranfield.cli.data import READING, DataOptions
+from cranfield.cli.flags import family_options, gathered, measures_of, refuse_options
+from cranfield.comparison.alignment import align
+from cranfield.comparison.settings import Alignment
+from cranfield.data.judging import Judging
+from cranfield.data.run import Run
+from cranfield.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several:
+    """Judgments and runs, or, with --saved, files of scores: and what was said of either."""
+
+    qrels: str
+    runs: tuple[str, ...]
+    names: tuple[str, ...]  # of the measures
+    saved: bool
+    alignment: Alignment
+    rel: int | None
+    judging: Judging
+    data: DataOptions
+
+    def __post_init__(self) -> None:
+        if self.saved:
+            refuse_options(
+                READING | {"rel", "bounds", "others"},
+                "says how judgments and runs are taken; saved scores are as they are",
+            )
+            return
+        refuse_options({"layout"}, "applies to saved scores only: add --saved")
+        if not self.runs:
+            raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
+
+    @property
+    def files(self) -> list[str]:
+        """The files of systems: scores if these were saved, else runs."""
+        return [self.qrels, *self.runs] if self.saved else list(self.runs)
+
+    def measures(self, default: str) -> Any:
+        """Return the measures that were named, else the default; None for all that were saved."""
+        if self.saved:
+            return list(self.names) or None
+        return measures_of(self.names, default, self.rel)
+
+    def read(self, files: list[str]) -> tuple[Any, list[Run] | None]:
+        """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
+        if self.saved:
+            return files, None
+        return self.data.read_qrels(self.qrels), self.data.read_runs(files)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the functions are told of scores, and of runs: what is not at its default."""
+        return {**self.alignment.unusual(), **self.judging.unusual()}
+
+    def saved_name(self, path: str) -> str:
+        """Return the name of the one system that a file has saved scores of.
+
+        It has this name among others, too, if the file is the first of them.
+        """
+        how = replace(self.alignment, missing="zero")
+        names = align([path], None, list(self.names) or None, how).names
+        if len(names) > 1:
+            raise OptionError(
+                f"--baseline {path}: holds the scores of several systems; name the one that is "
+                f"meant: {', '.join(names)}"
+            )
+        return names[0]
+
+
+def saved_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--saved` and the options of `Alignment`."""
+    saved = click.option(
+        "--saved",
+        is_flag=True,
+        help="The files are saved scores of every query, of any tool: no judgments, no runs.",
+    )
+    return saved(family_options(Alignment, "alignment")(command))
+
+
+# Gives a command its arguments that belong to a Several as one, `several`.
+several = gathered(Several, "several", [one.name for one in fields(Several)])
+
+
+def place_of(path: str, paths: Sequence[str]) -> int | None:
+    """Return which of some files a path is, however it is written; None if it is none of them."""
+    wanted = os.path.realpath(path)
+    return next((i for i, one in enumerate(paths) if os.path.realpath(one) == wanted), None)
