@@ -24,7 +24,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
-from cranfield.formats.values import grades_of, is_number, is_whole, scores_of
+from cranfield.formats.values import grades_of, is_whole, scores_of, values_of
 
 Nested = dict[str, dict[str, Any]]
 
@@ -267,7 +267,7 @@ class NestedRows(Rows):
         for query, docs in data.items():
             good[query] = {}
             for doc, number in docs.items():
-                if is_number(number) if what is What.RUN else grades_of([number]) is not None:
+                if values_of(what.role, [number]) is not None:
                     good[query][doc] = number
                     continue
                 problem = f"query {query!r}, document {doc!r}: expected a {what.expected}, got "
