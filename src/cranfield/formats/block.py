@@ -45,7 +45,7 @@ class LeftOut:
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy needs: what is to be said, not how to find it."""
+        """Return what a copy needs: the errors, not how to find them."""
         known = {
             kind: (count, partial(_same, first())) for kind, (count, first) in self.faults.items()
         }

@@ -88,11 +88,11 @@ def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
     if suffix == ".bz2":
         import bz2
 
-        return bz2.open(stored, "wb")
+        return bz2.BZ2File(stored, "wb")
     if suffix == ".xz":
         import lzma
 
-        return lzma.open(stored, "wb")
+        return lzma.LZMAFile(stored, "wb")
     if suffix in {".zst", ".lz4"}:
         import pyarrow as pa
 

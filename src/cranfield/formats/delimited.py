@@ -73,7 +73,7 @@ class Delimited(Lines):
         self._names = names
 
     def place(self, role: Role) -> str:
-        """Return where a role stands, in words."""
+        """Return which column has a role, in words."""
         return f"column {self._names[self.columns[role]]!r}"
 
     def query_of(self, line: bytes) -> bytes | None:

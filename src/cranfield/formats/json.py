@@ -29,7 +29,6 @@ _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
 
 
 Member = tuple[int, str, Any]  # the number of its line, the query, and what it has
-_EMPTY: Any = ({}, [])
 # How many rows each query has, their documents, and their numbers if there are any.
 Checked = tuple[list[int], list[str], Floats | Ints | None]
 
@@ -70,7 +69,7 @@ class JsonNested(Rows):
             yield partial(self._block, queries, role, errors)
 
     def _queries(self, progress: Progress | None) -> Iterator[Member]:
-        """Yield (number of the line, query, what is said of it), one after the other."""
+        """Yield (number of the line, query, what it has), one after the other."""
         with self.source.open(progress) as stream:
             text = Window(stream, self.source)
             for line in text.members("{}"):
@@ -86,6 +85,8 @@ class JsonNested(Rows):
         lengths, docs, value = rows
         of = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
         names = [id_bytes(query) for _, query, _ in queries]
+        said = [one for _, _, one in queries]
+        empty = [name for name, one in zip(names, said, strict=True) if name and one in ({}, [])]
 
         def where(row: int) -> tuple[int | None, str | None]:
             line, query, _ = queries[of[row]]
@@ -99,11 +100,7 @@ class JsonNested(Rows):
             self.source.name,
             where,
             faults.left_out,
-            [
-                name
-                for name, (*_, said) in zip(names, queries, strict=True)
-                if name and said in _EMPTY
-            ],
+            empty,
         )
 
     def _quickly(self, queries: list[Member], role: Role | None) -> Checked | None:

@@ -282,7 +282,7 @@ def named(sources: Sequence[Source]) -> str | None:
 def written(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to be written, compressed as its suffix says; `-` is the standard output.
 
-    What is written stands there only when all of it is: an error leaves what was there before.
+    The file appears only when all of it is written: an error leaves what was there before.
     """
     path = os.fspath(path)
     packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()

@@ -143,7 +143,7 @@ def _respaced_long(line: bytes) -> bytes:
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
-    """Tell whether one white space character follows each column, none stands beside another.
+    """Tell whether one white space character follows each column, none is beside another.
 
     Then nothing was read as a part of an identifier, or as an empty column, that the eye would
     not see there.
