@@ -1,8 +1,9 @@
-"""Block: a piece of a run or of judgments, in columns, that knows where its rows stand."""
+"""Block: a piece of a run or of judgments, in columns, that knows where its rows came from."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from cranfield.errors import InputError
 from cranfield.formats.source import Source
 from cranfield.render.numbers import number_of
 
-LARGEST_GRADE = 2**31 - 1  # so that nothing reckoned from grades can overflow
+LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
@@ -44,8 +45,10 @@ class LeftOut:
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy needs: what is to be said, not how to find it."""
-        known = {kind: (count, _Known(first())) for kind, (count, first) in self.faults.items()}
+        """Return what a copy needs: the errors, not how to find them."""
+        known = {
+            kind: (count, partial(_same, first())) for kind, (count, first) in self.faults.items()
+        }
         return LeftOut, (known,)
 
     @property
@@ -73,14 +76,8 @@ class LeftOut:
         return LeftOut(faults)
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Returns an error that is known."""
-
-    error: InputError
-
-    def __call__(self) -> InputError:
-        return self.error
+def _same(error: InputError) -> InputError:
+    return error
 
 
 class Faults:

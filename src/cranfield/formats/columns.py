@@ -126,7 +126,7 @@ def plain_name(name: str) -> str:
 
 
 def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -> dict[Role, int]:
-    """Return where each role stands among a table's column names; roles may be missing.
+    """Return which of a table's columns has each role; roles may be missing.
 
     A column that is stated for one role is not taken for another by its name. Raises InputError
     if a stated column is not there, or two have the name that is looked for, OptionError if a
@@ -207,30 +207,27 @@ def _stated_column(names: Sequence[str], column: str | int) -> int:
 def take_columns(
     names: Sequence[str], what: What, stated: ColumnsLike | None, source: str
 ) -> dict[Role, int]:
-    """Return where each role stands; InputError if a column is missing that there must be."""
+    """Return which column has each role; InputError if a column is missing that there must be."""
     try:
         found = find_columns(names, what, stated)
-        _need_columns(found, names, what)
     except InputError as error:
         raise error.at(source) from None
-    return found
-
-
-def _need_columns(found: Mapping[Role, int], names: Sequence[str], what: What) -> None:
     for role, column in COLUMNS.items():
-        if column.needed and what in column.of and role not in found:
-            name = column.public
-            missing = f"has no column {name!r}"
-            for other, at in found.items():
-                if plain_name(names[at]) in column.names:  # it would have been taken by its name
-                    as_other = f"{names[at]!r:.40} is stated as {COLUMNS[other].public}"
-                    missing = f"has no column for {name!r}: {as_other}"
-            raise InputError(
-                f"{missing}; {_listed(names)}",
-                hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
-                f"and relevance, or what other tools call them. {state_columns(what)}",
-                kind="columns",
-            )
+        if not column.needed or what not in column.of or role in found:
+            continue
+        missing = f"has no column {column.public!r}"
+        for other, at in found.items():
+            if plain_name(names[at]) in column.names:  # it would have been taken by its name
+                as_other = f"{names[at]!r:.40} is stated as {COLUMNS[other].public}"
+                missing = f"has no column for {column.public!r}: {as_other}"
+        raise InputError(
+            f"{missing}; {_listed(names)}",
+            source=source,
+            hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
+            f"and relevance, or what other tools call them. {state_columns(what)}",
+            kind="columns",
+        )
+    return found
 
 
 def state_columns(what: What) -> str:

@@ -2,7 +2,8 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import IO, Any, cast
 
 SUFFIXES = {".gz", ".bz2", ".xz", ".zst", ".lz4"}
@@ -78,33 +79,29 @@ def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
     return cast(IO[bytes], Heard(cast(IO[bytes], unpacked), lambda n: None))
 
 
-@contextlib.contextmanager
-def compressed(stored: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
-    """Compress what is written, if the suffix of its name says so."""
+def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
+    """Return what compresses as the suffix of a name says, and ends with its `with` block."""
     if suffix == ".gz":
         import gzip
 
-        with gzip.GzipFile("", "wb", 6, stored, mtime=0) as packed:  # the same bytes every time
-            yield cast(IO[bytes], packed)
-    elif suffix == ".bz2":
+        return gzip.GzipFile("", "wb", 6, stored, mtime=0)  # the same bytes every time
+    if suffix == ".bz2":
         import bz2
 
-        with bz2.open(stored, "wb") as packed_bz2:
-            yield cast(IO[bytes], packed_bz2)
-    elif suffix == ".xz":
+        return bz2.BZ2File(stored, "wb")
+    if suffix == ".xz":
         import lzma
 
-        with lzma.open(stored, "wb") as packed_xz:
-            yield cast(IO[bytes], packed_xz)
-    elif suffix in {".zst", ".lz4"}:
+        return lzma.LZMAFile(stored, "wb")
+    if suffix in {".zst", ".lz4"}:
         import pyarrow as pa
 
-        codec = "zstd" if suffix == ".zst" else "lz4"
         target = pa.PythonFile(_KeptOpen(stored), "w")
-        with pa.CompressedOutputStream(target, codec) as packed_arrow:
-            yield cast(IO[bytes], packed_arrow)
-    else:
-        yield stored
+        packed: AbstractContextManager[Any] = pa.CompressedOutputStream(
+            target, "zstd" if suffix == ".zst" else "lz4"
+        )
+        return packed
+    return contextlib.nullcontext(stored)
 
 
 class _KeptOpen:

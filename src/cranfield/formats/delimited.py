@@ -73,14 +73,14 @@ class Delimited(Lines):
         self._names = names
 
     def place(self, role: Role) -> str:
-        """Return where a role stands, in words."""
+        """Return which column has a role, in words."""
         return f"column {self._names[self.columns[role]]!r}"
 
     def query_of(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line that is no data."""
         at = self.columns["query"]
         if b'"' in line:
-            fields = next(_parsed([line], self._separator), [])
+            fields = _fields(line, self._separator)
         else:
             fields = line.rstrip(b"\r\n").split(self._separator, at + 1)
         if len(fields) <= at:
@@ -176,8 +176,9 @@ class Delimited(Lines):
 _SENTINEL = b'""\n'  # a record of its own, unless a field is still open
 
 
-def _parsed(lines: Iterable[bytes], separator: bytes) -> Iterator[list[bytes]]:
-    return (fields for _, fields, _ in _records(lines, separator))
+def _fields(line: bytes, separator: bytes) -> list[bytes]:
+    """Return the fields of a line, as far as they can be told."""
+    return next((fields for _, fields, _ in _records([line], separator)), [])
 
 
 def _records(
@@ -286,7 +287,7 @@ def _first_line(sample: bytes) -> tuple[int, bytes]:
 
 
 def _names(line: bytes, separator: bytes) -> list[str]:
-    return [field.decode("utf-8", "replace") for field in next(_parsed([line], separator), [])]
+    return [field.decode("utf-8", "replace") for field in _fields(line, separator)]
 
 
 # ---- writing --------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def file_rows(
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
     `name` is the format's, None if it is to be found out. Raises OptionError for a format or a
-    column that does not exist. What is wrong with the files is said when they are read.
+    column that does not exist. What is wrong with the files is an error when they are read.
     """
     form = None
     if name is not None:
@@ -158,7 +158,7 @@ def file_rows(
 
 
 def _expanded(path: str, what: What) -> list[str]:
-    """Return the files that a path stands for: itself, or those of a glob or a folder."""
+    """Return the files that a path names: itself, or those of a glob or a folder."""
     if os.path.isdir(path):
         return _in_folder(path, what)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
@@ -236,7 +236,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,
-            hint="The file is read no further: remove what stands above the data.",
+            hint="The file is read no further: remove what is above the data.",
         )
 
 

@@ -12,7 +12,7 @@ from cranfield.formats.text import LONGEST_LINE, data_begin, too_long
 
 @dataclass(frozen=True)
 class Beginning:
-    """A file whose rows are wanted: its first lines, and what was said of it."""
+    """A file whose rows are wanted: its first lines, and its columns if they were stated."""
 
     source: Source
     what: What
@@ -77,7 +77,7 @@ class Format:
         name: what users call it: `format=`, `--run-format`.
         title: what the documentation calls it.
         write: writes blocks of rows. The blocks of a run have ranks where the format needs them.
-        read: returns the rows of a file that is, or is said to be, in this format.
+        read: returns the rows of a file in this format, found or stated.
         sniff: returns the rows of a file that looks as if it were in this format; None if it does
             not.
         magic: the first bytes of such a file, if it is no text.

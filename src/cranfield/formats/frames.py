@@ -115,7 +115,7 @@ def array_rows(
 
 
 def _named(found: Mapping[Role, int], names: Sequence[str]) -> dict[str, str | int]:
-    """Return what was found as it would be stated: the columns that remain stand elsewhere."""
+    """Return what was found as it would be stated: by name, as these columns move."""
     return {COLUMNS[role].public: names[at] for role, at in found.items()}
 
 
@@ -222,20 +222,16 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     entries = data.tocoo()
     row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
-    columns: dict[Role, tuple[str, NDArray[Any]]] = {
-        "query": ("query_id", row[order]),
-        "doc": ("doc_id", column[order]),
-        what.role: (what.number, entries.data[order]),
-    }
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
             f"a sparse matrix of {entries.data.dtype}, expected real numbers",
             source=what.called,
         )
-    table = {
-        name: _arrow_column(values, name, role, what, "strict")
-        for role, (name, values) in columns.items()
-    }
+    columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
+    table = {}
+    for role, values in columns.items():
+        name = COLUMNS[role].public
+        table[name] = _arrow_column(values, name, role, what, "strict")
     return TableRows(pa.table(table), what, None, "sparse matrix")
 
 
@@ -260,7 +256,7 @@ def listed_rows(
 ) -> TableRows:
     """Return rows: tuples (query, document, number), named tuples, or dicts.
 
-    A run's rows of two, (query, document), stand in the order of the ranking.
+    A run's rows of two, (query, document), are in the order of the ranking.
     """
     import pyarrow as pa
 

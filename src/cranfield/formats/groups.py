@@ -57,7 +57,7 @@ class Groups(Rows):
                 yield from parts
 
     @cached_property
-    def numbers(self) -> frozenset[Role]:  # type: ignore[override] # known once it is asked for
+    def numbers(self) -> frozenset[Role]:
         """Which columns the judgments need: levels are grades where all are whole numbers."""
         are_grades = all(
             float(level).is_integer() for part in self._parts() for level in part.values()

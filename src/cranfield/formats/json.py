@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import IO, Any
 
 import numpy as np
@@ -16,16 +16,21 @@ from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress
 from cranfield.formats.columns import What
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import are_ids, id_bytes
-from cranfield.formats.json_text import Repeated, Window, WrittenNumber, occurrences, spellings
+from cranfield.formats.json_text import Repeated, Window, WrittenNumber
 from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
 from cranfield.formats.objects import MOST_COLUMNS, may_be_columns, refuse_columns
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
-from cranfield.formats.values import grades_of, is_number, packed
+from cranfield.formats.values import values_of
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 # An object whose first value is a list.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
+
+
+Member = tuple[int, str, Any]  # the number of its line, the query, and what it has
+# How many rows each query has, their documents, and their numbers if there are any.
+Checked = tuple[list[int], list[str], Floats | Ints | None]
 
 
 class JsonNested(Rows):
@@ -45,7 +50,7 @@ class JsonNested(Rows):
     ) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         role = next(iter(wanted), None)
-        queries: list[tuple[int, str, Any]] = []
+        queries: list[Member] = []
         n_rows, empty = 0, True
         names: list[str] = []  # of the first queries: are they columns?
         for line, query, docs in self._queries(progress):
@@ -63,8 +68,8 @@ class JsonNested(Rows):
                 raise InputError("holds no query", source=self.source.name)
             yield partial(self._block, queries, role, errors)
 
-    def _queries(self, progress: Progress | None) -> Iterator[tuple[int, str, Any]]:
-        """Yield (number of the line, query, what is said of it), one after the other."""
+    def _queries(self, progress: Progress | None) -> Iterator[Member]:
+        """Yield (number of the line, query, what it has), one after the other."""
         with self.source.open(progress) as stream:
             text = Window(stream, self.source)
             for line in text.members("{}"):
@@ -74,75 +79,53 @@ class JsonNested(Rows):
                 text.take(":")
                 yield line, query, text.value()
 
-    def _block(
-        self, queries: list[tuple[int, str, Any]], role: Role | None, errors: Errors
-    ) -> Block:
+    def _block(self, queries: list[Member], role: Role | None, errors: Errors) -> Block:
         faults = Faults(errors)
-        try:
-            rows, docs, value = self._quickly(queries, role)
-            ids, query_ids = Ids.of_texts(docs), Ids.of_texts([query for _, query, _ in queries])
-        except (InputError, TypeError, ValueError, OverflowError):
-            rows, docs, value = self._carefully(queries, role, faults)
-            ids = Ids.of_texts(docs)
-            query_ids = Ids.of([id_bytes(query) or b"?" for _, query, _ in queries])
+        rows = self._quickly(queries, role) or self._carefully(queries, role, faults)
+        lengths, docs, value = rows
+        of = np.repeat(np.arange(len(queries)), lengths)  # the query of each row
+        names = [id_bytes(query) for _, query, _ in queries]
+        said = [one for _, _, one in queries]
+        empty = [name for name, one in zip(names, said, strict=True) if name and one in ({}, [])]
 
         def where(row: int) -> tuple[int | None, str | None]:
-            line, query, _ = queries[rows[row]]
-            above = docs[int(np.searchsorted(rows, rows[row])) : row]
+            line, query, _ = queries[of[row]]
+            above = docs[int(np.searchsorted(of, of[row])) : row]
             return self._find(line, query, docs[row], above.count(docs[row]))
 
-        empty = [id_bytes(query) for _, query, said in queries if said in ({}, [])]
         return Block(
-            query_ids.take(rows),
-            ids,
+            Ids.of([name or b"?" for name in names]).take(of),  # one at fault has no rows
+            Ids.of_texts(docs),
             {} if role is None else {role: value},
             self.source.name,
             where,
             faults.left_out,
-            [query for query in empty if query],
+            empty,
         )
 
-    def _quickly(
-        self, queries: list[tuple[int, str, Any]], role: Role | None
-    ) -> tuple[Ints, list[str], Floats | Ints | None]:
-        """Return rows that have no fault; ValueError or TypeError if one may have one."""
-        docs: list[str] = []
-        numbers: list[Any] = []
-        for _, _, said in queries:
-            if role is not None and isinstance(said, dict):
-                numbers += said.values()
-            elif role is not None or not isinstance(said, list):
-                raise ValueError
-            docs += said
+    def _quickly(self, queries: list[Member], role: Role | None) -> Checked | None:
+        """Return how many rows each query has, their documents and numbers; None for any fault."""
+        kind = list if self.is_ranking else dict
+        if not all(type(said) is kind for _, _, said in queries):
+            return None
+        docs = list(chain.from_iterable(said for _, _, said in queries))
         if not are_ids(docs) or not are_ids([query for _, query, _ in queries]):
-            raise ValueError
-        rows = np.repeat(np.arange(len(queries)), [len(said) for _, _, said in queries])
+            return None
+        lengths = [len(said) for _, _, said in queries]
         if role is None:
-            return rows, docs, None
-        value: Floats | Ints | None
-        if role == "score":
-            value = packed(numbers, len(numbers))
-            if value is None or np.isnan(value).any():
-                raise ValueError
-        elif (value := grades_of(numbers)) is None:
-            raise ValueError
-        return rows, docs, value
+            return lengths, docs, None
+        numbers = list(chain.from_iterable(said.values() for _, _, said in queries))
+        value = values_of(role, numbers)
+        return None if value is None else (lengths, docs, value)
 
-    def _carefully(
-        self, queries: list[tuple[int, str, Any]], role: Role | None, faults: Faults
-    ) -> tuple[Ints, list[str], Floats | Ints | None]:
-        """Return rows, and refuse or leave out those with a fault."""
-        rows: list[int] = []
-        docs: list[str] = []
-        numbers: list[Any] = []
-        for i, (line, query, said) in enumerate(queries):
-            pairs = self._pairs(line, query, said, role, faults)
-            rows += [i] * len(pairs)
-            docs += [doc for doc, _ in pairs]
-            numbers += [number for _, number in pairs]
+    def _carefully(self, queries: list[Member], role: Role | None, faults: Faults) -> Checked:
+        """Return the same of the rows without a fault; the others are refused or left out."""
+        good = [self._pairs(*member, role, faults) for member in queries]
+        docs = [doc for pairs in good for doc, _ in pairs]
+        numbers = [number for pairs in good for _, number in pairs]
         dtype = np.float64 if role == "score" else np.int64
         value = None if role is None else np.array(numbers, dtype)
-        return np.array(rows, np.int64), docs, value
+        return [len(pairs) for pairs in good], docs, value
 
     def _pairs(
         self, line: int, query: str, said: Any, role: Role | None, faults: Faults
@@ -160,11 +143,9 @@ class JsonNested(Rows):
             fault("id", f"the query's id {query!r} is empty, no text, or holds a null byte")
             return []
         pairs: list[tuple[Any, Any]]
-        if isinstance(said, dict) and not self.is_ranking:
-            pairs = list(said.items())
-        elif isinstance(said, Repeated) and not self.is_ranking:
-            pairs = said
-        elif isinstance(said, list) and not isinstance(said, Repeated) and role != "score":
+        if isinstance(said, dict | Repeated) and not self.is_ranking:
+            pairs = list(said.items()) if isinstance(said, dict) else said
+        elif type(said) is list and role != "score":
             pairs = [(str(doc) if type(doc) is int else doc, 1) for doc in said]
         else:
             expected = "a list of documents" if self.is_ranking else "{document: number}"
@@ -176,66 +157,61 @@ class JsonNested(Rows):
             if id_bytes(doc) is None:
                 problem = f"{named}: the id is empty, no text, or holds a null byte"
                 fault("id", problem, doc if isinstance(doc, str) else None)
-            elif role is not None and not self._is_value(number):
+            elif role is not None and values_of(role, [number]) is None:
                 expected = f"expected a {self.what.expected}"
                 fault("number", f"{named}: {expected}, got {number!r:.80}", doc)
             else:
                 good.append((doc, number))
         return good
 
-    def _is_value(self, number: Any) -> bool:
-        if self.what is What.RUN:
-            return is_number(number)
-        return grades_of([number]) is not None
-
     def _find(self, line: int, query: str, doc: str | None, above: int = 0) -> tuple[int, str]:
-        """Return the number and the text of the line where a document of a query stands.
+        """Return the number and the text of the line that holds a document of a query.
 
-        `line` is the query's; `above` says how often the document stands there before.
+        `line` is the query's, which is returned where the document is not found; `above` says how
+        often the query has the document before.
         """
-        queries, docs = spellings(query), spellings(doc) if doc is not None else set()
-        first = None
         with self.source.open() as stream:
-            for number, name, text in occurrences(stream, queries | docs):
-                if first is None:
-                    if number == line and name in queries:
-                        first = text
-                        if doc is None:
-                            break
-                elif name in docs:
-                    if above == 0:
-                        return number, text
-                    above -= 1
-        return line, first or ""
+            text = Window(stream, self.source)
+            for at in text.members("{}"):
+                shown = text.shown()
+                name = text.value()
+                text.take(":")
+                text.value()
+                if (at, name) == (line, query):
+                    found = None if doc is None else text.within(doc, above)
+                    return found or (line, shown)
+        raise self.source.changed()
 
 
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
     separator = b"{\n"
     for block in blocks:
-        docs = list(map(decode, block.doc.to_list()))
-        begins = block.query.begins().tolist()
-        values = None if block.value is None else block.value.tolist()
-        for begin, end in pairwise([*begins, len(block)]):
-            query = json.dumps(decode(block.query[begin]))
-            some: Any = docs[begin:end]
-            if values is not None:
-                some = dict(zip(some, values[begin:end], strict=True))
-            elif block.rank is not None:
-                order = np.argsort(block.rank[begin:end], kind="stable").tolist()
-                some = [some[i] for i in order]
-            if values is not None and len(some) < end - begin:
-                twice = next(doc for doc in some if docs[begin:end].count(doc) > 1)
-                raise InputError(
-                    f"the document {twice!r} stands twice for query {query}: JSON cannot hold both",
-                    kind="duplicate",
-                )
-            stream.write(separator + f"{query}: {json.dumps(some)}".encode())
-            separator = b",\n"
-        for nothing in block.empty:
-            some = [] if block.value is None else {}
-            stream.write(separator + f"{json.dumps(decode(nothing))}: {some}".encode())
+        none: Any = [] if block.value is None else {}
+        for query, docs in (*_members(block), *((decode(name), none) for name in block.empty)):
+            stream.write(separator + f"{json.dumps(query)}: {json.dumps(docs)}".encode())
             separator = b",\n"
     stream.write((b"{" if separator == b"{\n" else b"") + b"\n}\n")
+
+
+def _members(block: Block) -> Iterator[tuple[str, Any]]:
+    """Yield each query, and its documents: with their numbers, or else best first."""
+    docs = list(map(decode, block.doc.to_list()))
+    begins = block.query.begins().tolist()
+    values = None if block.value is None else block.value.tolist()
+    for begin, end in pairwise([*begins, len(block)]):
+        query, some = decode(block.query[begin]), docs[begin:end]
+        if values is not None:
+            numbers = dict(zip(some, values[begin:end], strict=True))
+            if len(numbers) < len(some):
+                twice = next(doc for doc in numbers if some.count(doc) > 1)
+                problem = f"the document {twice!r} stands twice for query {json.dumps(query)}"
+                raise InputError(f"{problem}: JSON cannot hold both", kind="duplicate")
+            yield query, numbers
+        elif block.rank is not None:
+            order = np.argsort(block.rank[begin:end], kind="stable").tolist()
+            yield query, [some[i] for i in order]
+        else:
+            yield query, some
 
 
 def _rows(file: Beginning) -> Rows:

@@ -1,17 +1,17 @@
-"""JSON text: values taken from it one after the other, and the lines where names stand in it."""
+"""JSON text: values taken from it one after the other, and the lines that hold them."""
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from itertools import islice
+from typing import Any
 
 from cranfield.errors import InputError
 from cranfield.formats.source import Source
 from cranfield.formats.text import LONGEST_LINE
 
 _PIECE = 1 << 20
-_AROUND = 100  # bytes of a line that are shown before a name, and behind it
+_AROUND = 60  # characters of a line that are shown before a place
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
@@ -48,6 +48,7 @@ class Window:
         self._raw = b""
         self._text = ""
         self._at = 0
+        self._begin = 0  # of the last value
         self._ended = False
         self.line = 1
         self._more()
@@ -128,7 +129,7 @@ class Window:
                 self._more()
                 continue
             self.line += self._text.count("\n", self._at, end)
-            self._at = end
+            self._begin, self._at = self._at, end
             return value
 
     def _broken(self, error: Exception) -> InputError:
@@ -142,47 +143,31 @@ class Window:
 
     def error(self, problem: str, hint: str | None = None) -> InputError:
         """Return an error that names the place."""
-        begin = self._text.rfind("\n", 0, self._at) + 1
-        end = self._text.find("\n", self._at)
-        line = self._text[max(begin, self._at - 60) : end if end >= 0 else None]
         return InputError(
             f"is no JSON: {problem}",
             source=self._source.name,
             line=self.line,
-            text=line[:200],
+            text=self.shown(),
             hint=hint,
             kind="text",
         )
 
+    def shown(self, at: int | None = None) -> str:
+        """Return what is around a place, or the one that is next, in its line."""
+        at = self._at if at is None else at
+        begin = self._text.rfind("\n", 0, at) + 1
+        end = self._text.find("\n", at)
+        return self._text[max(begin, at - _AROUND) : end if end >= 0 else None][:200]
 
-def spellings(text: str) -> set[bytes]:
-    """Return how a text may stand in a JSON file."""
-    spellings = {json.dumps(text).encode()}
-    with contextlib.suppress(UnicodeEncodeError):  # half of a surrogate pair stands escaped
-        spellings.add(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogateescape"))
-    return spellings
+    def within(self, name: str, above: int) -> tuple[int, str] | None:
+        """Return the line of a name in the last value, and what is around; None if it is not found.
 
-
-def occurrences(stream: IO[bytes], names: set[bytes]) -> Iterator[tuple[int, bytes, str]]:
-    """Yield (number of the line, name, text around) wherever one of the names stands."""
-    any_name = re.compile(b"|".join(map(re.escape, sorted(names, key=len, reverse=True))))
-    margin = max(map(len, names)) + _AROUND
-    window, line, begin = b"", 1, 0
-    while True:
-        piece = stream.read(_PIECE)
-        window += piece
-        whole = max(0, len(window) - margin) if piece else len(window)  # a name may be cut off
-        for found in any_name.finditer(window, begin):
-            if found.start() >= whole:
-                break
-            begin = found.start()
-            above = window[max(0, begin - _AROUND) : begin].rpartition(b"\n")[2]
-            text = above + window[begin : begin + margin].partition(b"\n")[0]
-            shown = text[: len(above) + _AROUND].decode("utf-8", "replace").strip()
-            yield line + window.count(b"\n", 0, begin), found[0], shown
-            begin = found.end()
-        if not piece:
-            return
-        cut = max(0, whole - _AROUND)
-        line += window.count(b"\n", 0, cut)
-        window, begin = window[cut:], max(begin, whole) - cut
+        `above` says how often the name is there before.
+        """
+        spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+        names = re.compile("|".join(map(re.escape, spellings)))
+        places = (found.start() for found in names.finditer(self._text, self._begin, self._at))
+        at = next(islice(places, above, None), None)
+        if at is None:
+            return None
+        return self.line - self._text.count("\n", at, self._at), self.shown(at)

@@ -55,7 +55,7 @@ class JsonLines(Lines):
             raise error.at(source.name, number, text) from None
 
     def place(self, role: Role) -> str:
-        """Return where a role stands, in words."""
+        """Return which column has a role, in words."""
         return repr(self._names[role])
 
     def query_of(self, line: bytes) -> bytes | None:

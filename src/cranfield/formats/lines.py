@@ -31,7 +31,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, What, numbers_in
 from cranfield.formats.source import Source
-from cranfield.formats.text import NO_DATA, Bytes, query_change, raw_blocks
+from cranfield.formats.text import NO_DATA, Bytes, line_at, query_change, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Lines(Rows):
     """A text file, or what was copied from a pipe, of which each line is a row.
 
     `begin` is the offset of the first byte of data; `columns` says
-    where each role stands in a line.
+    which column of a line has each role.
     """
 
     #: Whether a whole number may be written with a decimal point, as 3.0.
@@ -185,7 +185,9 @@ class Lines(Rows):
                 except InputError as error:
                     fault = error
             if fault is not None:
-                faults.add(fault.kind, partial(self._located, fault, partial(where, row)))
+                faults.add(
+                    fault.kind, partial(_located, fault, self.source.name, partial(where, row))
+                )
                 continue
             kept.append(row)
             for role, field in zip(roles, fields, strict=True):
@@ -200,13 +202,8 @@ class Lines(Rows):
         place = partial(where, kept=kept)
         return Block(query, doc, found, self.source.name, place, faults.left_out)
 
-    def _located(
-        self, fault: InputError, where: Callable[[], tuple[int | None, str | None]]
-    ) -> InputError:
-        return fault.at(self.source.name, *where())
-
     def _read_field(self, role: Role, record: Record) -> bytes | float:
-        """Return the id, or the number, that stands in a line; InputError for what is none."""
+        """Return the id, or the number, that a line holds; InputError for what is none."""
         field = record.columns[self.columns[role]]
         if role in IDS:
             if not field:
@@ -225,7 +222,7 @@ class Lines(Rows):
         return number
 
     def place(self, role: Role) -> str:
-        """Return where a role stands, in words."""
+        """Return which column has a role, in words."""
         return f"column {self.columns[role] + 1}"
 
     def _not_a_number(self, role: Role, field: bytes) -> InputError:
@@ -248,14 +245,8 @@ class Lines(Rows):
         """Return the line number and the text of a block's row, reading the file once more."""
         if kept is not None:
             row = kept[row]
-        line_number, left, returned = 1, offset, False
         with self.source.open() as stream:
-            while left > 0 and (chunk := stream.read(min(left, SIZES.bytes))):
-                # A carriage return alone ends a line, too; one before a line feed may end a chunk.
-                line_number += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
-                line_number -= returned and chunk.startswith(b"\n")
-                returned = chunk.endswith(b"\r")
-                left -= len(chunk)
+            line_number = line_at(stream, offset)
             raw = b""
             while len(raw) < length and (chunk := stream.read(length - len(raw))):
                 raw += chunk
@@ -268,3 +259,9 @@ class Lines(Rows):
 def _scores(column: "pa.Array") -> Floats | None:
     scores = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
     return None if np.isnan(scores).any() else scores
+
+
+def _located(
+    fault: InputError, name: str, where: Callable[[], tuple[int | None, str | None]]
+) -> InputError:
+    return fault.at(name, *where())

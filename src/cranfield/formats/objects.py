@@ -24,7 +24,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
-from cranfield.formats.values import grades_of, is_number, is_whole, scores_of
+from cranfield.formats.values import grades_of, is_whole, scores_of, values_of
 
 Nested = dict[str, dict[str, Any]]
 
@@ -116,32 +116,7 @@ def graded_one(docs: object) -> dict[Any, int]:
         raise InputError(
             f"expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
-    listed = list(docs)
-    _refuse_mixture(listed, "grade")
-    try:
-        graded = dict.fromkeys(listed, 1)
-    except TypeError:
-        raise InputError(f"a document's id is a text or a whole number, in {docs!r:.80}") from None
-    if len(graded) < len(listed):
-        hint = (
-            "For lists of grades, say cranfield.grades(...)."
-            if all(map(is_whole, listed))
-            else None
-        )
-        raise InputError(f"a relevant document stands twice in {docs!r:.80}", hint=hint)
-    return graded
-
-
-def _refuse_mixture(docs: Sequence[Any], number: str, where: str = "") -> None:
-    """Raise InputError for texts among whole numbers: a document and its number, or a row."""
-    kinds = set(map(type, docs))
-    if len(kinds) > 1 and any(map(_is_str, docs)) and any(map(is_whole, docs)):
-        raise InputError(
-            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
-            f"{number}?",
-            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
-            f"{{document: {number}}}.",
-        )
+    return dict.fromkeys(_positions(docs, "grade", ""), 1)
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
@@ -151,19 +126,38 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
             f"query {query!r}: expected a list of documents, best first, got {ranking!r:.80}",
             hint="Either every query has a dict {document: score}, or every query has a list.",
         )
-    docs = list(ranking)
-    _refuse_mixture(docs, "score", f"query {query!r}: ")
+    return _positions(ranking, "score", f"query {query!r}: ")
+
+
+def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
+    """Return {document: minus its place} of different ids; InputError if they are none."""
+    docs = list(listed)
+    _refuse_mixture(docs, number, where)
     try:
-        scores = {doc: -float(i) for i, doc in enumerate(docs)}
+        found = {doc: -float(i) for i, doc in enumerate(docs)}
     except TypeError:
+        problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
+        raise InputError(problem) from None
+    if len(found) < len(docs):
+        twice = next(doc for doc in found if docs.count(doc) > 1)
+        may_be_grades = number == "grade" and all(map(is_whole, docs))
         raise InputError(
-            f"query {query!r}: a document's id is a text or a whole number, in {ranking!r:.80}"
-        ) from None
-    if len(scores) < len(docs):
-        seen: set[Any] = set()
-        twice = next(doc for doc in docs if doc in seen or seen.add(doc))  # type: ignore[func-returns-value] # add() is None
-        raise InputError(f"query {query!r}: the document {twice!r} stands twice in the ranking")
-    return scores
+            f"{where}the document {twice!r} stands twice in {listed!r:.80}",
+            hint="For lists of grades, say cranfield.grades(...)." if may_be_grades else None,
+        )
+    return found
+
+
+def _refuse_mixture(docs: Sequence[Any], number: str, where: str) -> None:
+    """Raise InputError for texts among whole numbers: a document and its number, or a row."""
+    kinds = set(map(type, docs))
+    if len(kinds) > 1 and any(map(_is_str, docs)) and any(map(is_whole, docs)):
+        raise InputError(
+            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
+            f"{number}?",
+            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
+            f"{{document: {number}}}.",
+        )
 
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
@@ -267,7 +261,7 @@ class NestedRows(Rows):
         for query, docs in data.items():
             good[query] = {}
             for doc, number in docs.items():
-                if is_number(number) if what is What.RUN else grades_of([number]) is not None:
+                if values_of(what.role, [number]) is not None:
                     good[query][doc] = number
                     continue
                 problem = f"query {query!r}, document {doc!r}: expected a {what.expected}, got "

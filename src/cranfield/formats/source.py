@@ -282,31 +282,34 @@ def named(sources: Sequence[Source]) -> str | None:
 def written(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to be written, compressed as its suffix says; `-` is the standard output.
 
-    What is written stands there only when all of it is: an error leaves what was there before.
+    The file appears only when all of it is written: an error leaves what was there before.
     """
     path = os.fspath(path)
     packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        opening = _at_once(path)
+    elif URL.match(path):
+        opening = _uploading(path)
+    else:
+        opening = _replacing(path)
     try:
-        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-            with _at_once(path) as stored, compressed(stored, packing) as stream:
-                yield stream
-        elif URL.match(path):
-            if WEB.match(path):
-                raise InputError("cannot be written: it is a web page", source=path)
-            system, place = file_system(path)
-            with (
-                system.open_output_stream(place, compression=None) as stored,
-                compressed(cast(IO[bytes], stored), path) as stream,
-            ):
-                yield stream
-        else:
-            with _replacing(path) as stored, compressed(stored, packing) as stream:
-                yield stream
+        with opening as stored, compressed(stored, packing) as stream:
+            yield stream
     except InputError:
         raise
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"cannot be written: {reason}", source=without_secrets(path)) from None
+
+
+@contextlib.contextmanager
+def _uploading(url: str) -> Iterator[IO[bytes]]:
+    """Open a file at a URL; Arrow's own compression by the suffix is off."""
+    if WEB.match(url):
+        raise InputError("cannot be written: it is a web page", source=url)
+    system, place = file_system(url)
+    with system.open_output_stream(place, compression=None) as stored:
+        yield stored
 
 
 @contextlib.contextmanager

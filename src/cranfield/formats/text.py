@@ -53,7 +53,7 @@ def raw_blocks(
 ) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says."""
     with source.open(progress) as stream:
-        # What stands before the first byte of data is in the first block, too.
+        # What is before the first byte of data is in the first block, too.
         size = begin + len(BYTE_ORDER_MARK) + SIZES.bytes
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
@@ -86,13 +86,22 @@ def raw_blocks(
                 size *= 2  # one query fills the block: take twice as much
 
 
+def line_at(stream: IO[bytes], begin: int) -> int:
+    """Return the number of the line at byte `begin`, from 1; reads the stream up to there."""
+    number, returned = 1, False
+    while begin > 0 and (chunk := stream.read(min(begin, SIZES.bytes))):
+        # A carriage return alone ends a line, too; one before a line feed may end a chunk.
+        number += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
+        number -= returned and chunk.startswith(b"\n")
+        returned = chunk.endswith(b"\r")
+        begin -= len(chunk)
+    return number
+
+
 def too_long(source: Source, begin: int) -> InputError:
     """Return an error about the line at byte `begin`, which is longer than what is read as one."""
-    number, left = 1, begin
     with source.open() as stream:
-        while left > 0 and (chunk := stream.read(min(left, SIZES.bytes))):
-            number += chunk.count(b"\n")
-            left -= len(chunk)
+        number = line_at(stream, begin)
         text = stream.read(1000)
     return InputError(
         f"the line is longer than {LONGEST_LINE:,} bytes",

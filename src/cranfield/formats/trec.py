@@ -25,9 +25,9 @@ from cranfield.formats.values import NUMBER, WHOLE, whole
 from cranfield.formats.white_space import ROLES, WhiteSpace
 from cranfield.formats.write import write_blank_separated
 
-_RUN = "6 columns: query_id Q0 doc_id rank score tag"
-TREC_RUN = f"TREC run: {_RUN.partition(': ')[2]}"  # what a whole one is called
-_QRELS = "4 columns: query_id iteration doc_id grade"
+_RUN = "query_id Q0 doc_id rank score tag"
+TREC_RUN = f"TREC run: {_RUN}"  # what a whole one is called
+_MARCO = ("query_id doc_id rank", "MS MARCO run")
 
 
 def trec_rows(file: Beginning) -> WhiteSpace:
@@ -35,7 +35,7 @@ def trec_rows(file: Beginning) -> WhiteSpace:
     if file.columns:
         return _numbered(file)
     if file.what is What.QRELS:
-        return WhiteSpace(file.source, What.QRELS, _QRELS, "TREC qrels")
+        return WhiteSpace(file.source, What.QRELS, "query_id iteration doc_id grade", "TREC qrels")
     return run_rows(file.source, file.sample)
 
 
@@ -44,12 +44,11 @@ def run_rows(source: Source, sample: bytes) -> WhiteSpace:
     lines = [line.split() for line in _sampled(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
-        return _run(source, "2 columns: query_id doc_id", "ranked list")
+        return WhiteSpace(source, What.RUN, "query_id doc_id", "ranked list")
     if n not in (3, 4, 5) or any(len(line) != n for line in lines):
-        return _run(source, _RUN, "TREC run", more=True)
-    read = _three_columns if n == 3 else _four_or_five_columns
+        return WhiteSpace(source, What.RUN, _RUN, "TREC run", more=True)
     try:
-        return read(source, lines)
+        return WhiteSpace(source, What.RUN, *_columns_of(lines))
     except InputError as error:
         number, text = next(
             (i, line) for i, line in enumerate(sample.splitlines(), 1) if is_data(line)
@@ -61,19 +60,14 @@ def _marco_rows(file: Beginning) -> WhiteSpace:
     """Return a run in MS MARCO's form: query, document, rank."""
     if file.columns or file.what is What.QRELS:
         return trec_rows(file)
-    return _marco(file.source)
-
-
-def _marco(source: Source) -> WhiteSpace:
-    return _run(source, "3 columns: query_id doc_id rank", "MS MARCO run")
+    return WhiteSpace(file.source, What.RUN, *_MARCO)
 
 
 def _named_rows(names: str, form: str, file: Beginning) -> WhiteSpace:
     """Return judgments in lines of the named columns."""
     if file.columns:
         return _numbered(file)
-    expected = f"{len(names.split())} columns: {names}"
-    return WhiteSpace(file.source, What.QRELS, expected, form)
+    return WhiteSpace(file.source, What.QRELS, names, form)
 
 
 def _numbered(file: Beginning) -> WhiteSpace:
@@ -91,24 +85,38 @@ def _numbered(file: Beginning) -> WhiteSpace:
         )
     ids = {"query": "query_id", "doc": "doc_id"}
     at = {position: ids.get(role, role) for role, position in columns.items()}
-    n = max(at) + 1
-    text = " ".join(at.get(i, "-") for i in range(n))
-    return WhiteSpace(
-        file.source, file.what, f"{n} columns: {text}", "columns as stated", more=True
-    )
+    names = " ".join(at.get(i, "-") for i in range(max(at) + 1))
+    return WhiteSpace(file.source, file.what, names, "columns as stated", more=True)
 
 
-def _run(source: Source, expected: str, form: str, *, more: bool = False) -> WhiteSpace:
-    return WhiteSpace(source, What.RUN, expected, form, more=more)
+def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
+    """Return which columns lines of three, four or five have, and what this form is called.
 
-
-def _three_columns(source: Source, lines: list[list[bytes]]) -> WhiteSpace:
-    third = [line[2] for line in lines if len(line) == 3]
-    if all(map(NUMBER.fullmatch, third)) and not all(map(WHOLE.fullmatch, third)):
-        return _run(source, "3 columns: query_id doc_id score", "run without Q0, rank and tag")
-    if _are_ranks(lines, 2):
-        return _marco(source)
-    raise _ambiguous(3, "the third may be a rank, a score or a grade")
+    Raises InputError where they may be others.
+    """
+    n = len(lines[0])
+    number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
+    whole = [number[i] and all(WHOLE.fullmatch(line[i]) for line in lines) for i in range(n)]
+    if n == 3:
+        if number[2] and not whole[2]:
+            return "query_id doc_id score", "run without Q0, rank and tag"
+        if _are_ranks(lines, 2):
+            return _MARCO
+        raise _ambiguous(3, "the third may be a rank, a score or a grade")
+    has_q0 = all(line[1].upper() == b"Q0" for line in lines)
+    if n == 5 and has_q0 and whole[3] and number[4]:
+        return "query_id Q0 doc_id rank score", "TREC run without tag"
+    if all(line[0].upper() == b"Q0" for line in lines):
+        raise _ambiguous(n, "the query's seems to be missing")
+    if n == 5 and not has_q0 and whole[2] and number[3] and not number[4]:
+        return "query_id doc_id rank score tag", "TREC run without Q0"
+    if n == 4 and has_q0 and number[3] and not whole[3]:
+        return "query_id Q0 doc_id score", "TREC run without rank and tag"
+    if n == 4 and not has_q0 and _are_ranks(lines, 2) and number[3]:
+        return "query_id doc_id rank score", "run without Q0 and tag"
+    if n == 4 and whole[3]:
+        raise _ambiguous(4, "these may be a grade", "This looks like qrels. ")
+    raise _ambiguous(n, "which these are cannot be told for certain")
 
 
 def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
@@ -121,26 +129,6 @@ def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
     return True
 
 
-def _four_or_five_columns(source: Source, lines: list[list[bytes]]) -> WhiteSpace:
-    n = len(lines[0])
-    has_q0 = all(line[1].upper() == b"Q0" for line in lines)
-    number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
-    ranks = [number[i] and all(WHOLE.fullmatch(line[i]) for line in lines) for i in range(n)]
-    if n == 5 and has_q0 and ranks[3] and number[4]:
-        return _run(source, "5 columns: query_id Q0 doc_id rank score", "TREC run without tag")
-    if all(line[0].upper() == b"Q0" for line in lines):
-        raise _ambiguous(n, "the query's seems to be missing")
-    if n == 5 and not has_q0 and ranks[2] and number[3] and not number[4]:
-        return _run(source, "5 columns: query_id doc_id rank score tag", "TREC run without Q0")
-    if n == 4 and has_q0 and number[3] and not ranks[3]:
-        return _run(source, "4 columns: query_id Q0 doc_id score", "TREC run without rank and tag")
-    if n == 4 and not has_q0 and _are_ranks(lines, 2) and number[3]:
-        return _run(source, "4 columns: query_id doc_id rank score", "run without Q0 and tag")
-    if n == 4 and ranks[3]:
-        raise _ambiguous(4, "these may be a grade", "This looks like qrels. ")
-    raise _ambiguous(n, "which these are cannot be told for certain")
-
-
 def _ambiguous(n: int, why: str, guess: str = "") -> InputError:
     hint = (
         guess
@@ -148,7 +136,7 @@ def _ambiguous(n: int, why: str, guess: str = "") -> InputError:
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
         "(--run-columns query_id=1,doc_id=3,score=4)."
     )
-    return InputError(f"expected {_RUN}; got {n}: {why}", hint=hint, kind="columns")
+    return InputError(f"expected 6 columns: {_RUN}; got {n}: {why}", hint=hint, kind="columns")
 
 
 _SAMPLED_LINES = 100
@@ -177,7 +165,7 @@ def run_tag(source: Source) -> str:
         raise InputError(NO_DATA, source=source.name)
     if len(columns) < 6:
         text = last.decode("utf-8", "replace")
-        problem = f"expected {_RUN}; got {len(columns)}"
+        problem = f"expected 6 columns: {_RUN}; got {len(columns)}"
         raise InputError(problem, source=source.name, text=text)
     return decode(columns[5])
 

@@ -79,6 +79,14 @@ def grades_of(values: Iterable[Any]) -> Ints | None:
     return whole_numbers(grades)
 
 
+def values_of(role: str, numbers: list[Any]) -> Floats | Ints | None:
+    """Return scores as doubles, or grades as whole numbers: (n,); None if one of them is none."""
+    if role != "score":
+        return grades_of(numbers)
+    scores = packed(numbers, len(numbers))
+    return None if scores is None or np.isnan(scores).any() else scores
+
+
 def whole_numbers(values: NDArray[Any]) -> Ints | None:
     """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
     if values.dtype.kind not in "biuf" or values.ndim != 1:

@@ -31,28 +31,21 @@ ROLES: Mapping[str, Role] = {
 class WhiteSpace(Lines):
     """Lines of columns with white space between them; `more` columns may follow the last.
 
-    `expected` says how many there are, and which: "2 columns: query_id doc_id". Those that are no
-    roles are passed over.
+    `names` says which there are: "query_id doc_id". Those that are no roles are passed over.
     """
 
     decimals = True
 
     def __init__(
-        self,
-        source: Source,
-        what: What,
-        expected: str,
-        form: str,
-        *,
-        more: bool = False,
+        self, source: Source, what: What, names: str, form: str, *, more: bool = False
     ) -> None:
-        names = expected.partition(": ")[2].split()
-        columns = {ROLES[name]: i for i, name in enumerate(names) if name in ROLES}
-        super().__init__(source, what, 0, columns, f"{form}: {' '.join(names)}")
-        self._n_columns = int(expected.split()[0])
-        self._expected = expected
+        places = names.split()
+        columns = {ROLES[name]: i for i, name in enumerate(places) if name in ROLES}
+        super().__init__(source, what, 0, columns, f"{form}: {names}")
+        self._n_columns = len(places)
+        self._expected = f"{len(places)} columns: {names}"
         self._more = more
-        self.is_ranking = len(names) == 2  # there are no numbers
+        self.is_ranking = len(places) == 2  # there are no numbers
 
     def query_of(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line that is no data."""
@@ -70,18 +63,13 @@ class WhiteSpace(Lines):
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
-                fault = InputError(
-                    f"expected {self._expected}; got {_count(line)}",
-                    hint=self._other_file(line.split(None, 6)),
-                    kind="columns",
-                )
-            elif n > self._n_columns and not self._is_ranked(columns):
-                fault = InputError(
-                    f"expected {self._expected}; got {_count(line)}, and column "
-                    f"{self.columns['rank'] + 1} is no rank: does an id hold white space?",
-                    hint="Write such ids in CSV, JSON, Parquet or Arrow.",
-                    kind="columns",
-                )
+                fault = self._fault(line, "", self._other_file(line.split(None, 6)))
+            elif n > self._n_columns and "rank" in self.columns:
+                rank = self.columns["rank"]
+                if not WHOLE.fullmatch(columns[rank]):
+                    more = f", and column {rank + 1} is no rank: does an id hold white space?"
+                    hint = "Write such ids in CSV, JSON, Parquet or Arrow."
+                    fault = self._fault(line, more, hint)
             yield Record(i, line, columns, fault)
 
     def tables(
@@ -111,11 +99,10 @@ class WhiteSpace(Lines):
         comments = query.begin_with(HASH) if self.columns["query"] == 0 else b"\n#" in bytes(raw)
         return None if comments else arrays
 
-    def _is_ranked(self, columns: list[bytes]) -> bool:
-        """Tell whether the rank column, if there is one, holds a whole number."""
-        return (
-            "rank" not in self.columns or WHOLE.fullmatch(columns[self.columns["rank"]]) is not None
-        )
+    def _fault(self, line: bytes, more: str, hint: str | None) -> InputError:
+        n = sum(1 for _ in _COLUMN.finditer(line))
+        problem = f"expected {self._expected}; got {n}{more}"
+        return InputError(problem, hint=hint, kind="columns")
 
     def _other_file(self, columns: list[bytes]) -> str | None:
         """Guess what was given in place of what was expected."""
@@ -128,11 +115,6 @@ class WhiteSpace(Lines):
 
 _COLUMN = re.compile(rb"\S+")
 _LONG = 1 << 16  # of a longer line, a list of its columns may take 40 times the memory
-
-
-def _count(line: bytes) -> int:
-    """Return how many columns the line has."""
-    return sum(1 for _ in _COLUMN.finditer(line))
 
 
 def _as_it_is(raw: Bytes) -> Bytes:
@@ -161,7 +143,7 @@ def _respaced_long(line: bytes) -> bytes:
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
-    """Tell whether one white space character follows each column, none stands beside another.
+    """Tell whether one white space character follows each column, none is beside another.
 
     Then nothing was read as a part of an identifier, or as an empty column, that the eye would
     not see there.

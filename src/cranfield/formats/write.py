@@ -28,7 +28,7 @@ def write_blank_separated(
     columns: Callable[[Block], list[Any]],
     separator: bytes,
 ) -> None:
-    """Write the `columns` of every row: ids and numbers, or a text that stands in all."""
+    """Write the `columns` of every row: ids and numbers, or a text that all rows have."""
     first = True
     for block in blocks:
         if len(block) == 0:
