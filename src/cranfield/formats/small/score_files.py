@@ -192,6 +192,8 @@ def _is_empty(value: Any) -> bool:
 
 
 def _named(table: Table, layout: Layout) -> Iterator[_Score]:
+    if not table.n_rows:
+        return
     found = {role: table.place(names) for role, names in NAMES.items()}
     found["query"] = table.queries(NAMES["query"])
     roles = {role: place for role, place in found.items() if place is not None}
@@ -200,7 +202,7 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
         roles.pop("value", None)
         roles.pop("system" if layout == "systems" else "measure", None)
         wide = table.others(roles.values())
-        if not wide and table.n_rows:
+        if not wide:
             raise table.error(0, "has no column of values beside the queries")
     nothing = [None] * table.n_rows
     columns = (
@@ -303,7 +305,7 @@ def _of_system(
     """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
     leaves = list(found.leaves(2))
     sides = [list({str(leaf[i]): None for leaf in leaves}) for i in (0, 1)]
-    known = _is_first(*sides, is_measure)
+    known = _is_first(sides[0], sides[1], is_measure)
     measures_first = measures_first if known is None else known
     if measures_first is None:
         raise found.error(
