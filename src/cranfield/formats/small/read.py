@@ -183,7 +183,7 @@ class Document(Origin):
             if not isinstance(inner, Mapping):
                 raise self.error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
             for path in Document(self.name, inner).leaves(depth - 1):
-                yield key, *path
+                yield (key, *path)
 
 
 def read_table(data: Any, form: Form) -> Table | Document:

@@ -303,9 +303,9 @@ def _of_system(
     measures_first: bool | None = None,
 ) -> Iterator[_Score]:
     """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
-    leaves = list(found.leaves(2))
-    sides = [list({str(leaf[i]): None for leaf in leaves}) for i in (0, 1)]
-    known = _is_first(sides[0], sides[1], is_measure)
+    dicts = (inner for inner in found.value.values() if isinstance(inner, Mapping))
+    first: Mapping[Any, Any] = next(dicts, {})
+    known = _is_first(list(map(str, found.value)), list(map(str, first)), is_measure)
     measures_first = measures_first if known is None else known
     if measures_first is None:
         raise found.error(
@@ -314,6 +314,6 @@ def _of_system(
             "Neither are known measures. Of {system: {query: value}}, say layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
-    for outer, inner, value in leaves:
+    for outer, inner, value in found.leaves(2):
         measure, query = (outer, inner) if measures_first else (inner, outer)
         yield None, system, str(measure), query, value
