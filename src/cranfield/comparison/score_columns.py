@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,10 +88,11 @@ def without_number(notes: Iterable[Note]) -> list[Note]:
 def _saved(names: Sequence[str | None], files: Sequence[Any], layout: Layout) -> Given:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     read = []
+    known = cache(is_measure)  # the same queries are tried in every file
     for name, file in zip(names, files, strict=True):
         is_path = isinstance(file, str | os.PathLike)
         source = name or (file_name_of(file) if is_path else "scores")
-        read.append((source, name is not None, score_rows(file, is_measure, layout)))
+        read.append((source, name is not None, score_rows(file, known, layout)))
     return *_of_rows(read), {"scores": [str(one) for one in files if not is_table(one)]}
 
 
@@ -102,13 +104,14 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
         raise DuplicateError(f"the system {twice!r} stands twice")
     _refuse_one_system(data)
     read = []
+    known = cache(is_measure)
     for name, scores in zip(names, data.values(), strict=True):
         if not isinstance(scores, Mapping) or not scores:
             raise InputError(
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                 f"{{query_id: value}}}}, got {scores!r:.60}"
             )
-        read.append((name, True, system_rows(scores, name, is_measure)))
+        read.append((name, True, system_rows(scores, name, known)))
     return *_of_rows(read), {"scores": "dict"}
 
 
