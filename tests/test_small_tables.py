@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cranfield import InputError
 from cranfield.formats.small import read
-from cranfield.formats.small.read import Form, spaced, text_table
+from cranfield.formats.small.read import Form, text_table
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n\ufeff")
 PLAIN = st.text(CHARACTERS).map(lambda field: re.sub(r'["\s,;|]', "x", field))
@@ -52,9 +52,9 @@ def test_a_row_knows_its_line(rows: list[list[str]]) -> None:
 
 def test_white_space_is_that_of_ascii_and_a_comment_is_none_of_the_rows() -> None:
     text = "# a b c\nq\u00a01  a\tx \n\n  # b\nq2 b y\n"
-    form = spaced("t", "a", "b", "c")
+    form = Form("t", ("a", "b", "c"), bare="three fields,", separators="")
     assert columns(text, form) == [["q\u00a01", "q2"], ["a", "b"], ["x", "y"]]
-    with pytest.raises(InputError, match="t:6: expected 3 columns: a b c; got 2 columns"):
+    with pytest.raises(InputError, match="t:6: expected three fields, got 2 columns"):
         text_table("t", text + "q3 c\n", form)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,19 +87,13 @@ def without_number(notes: Iterable[Note]) -> list[Note]:
 
 def _saved(names: Sequence[str | None], files: Sequence[Any], layout: Layout) -> Given:
     """Return the columns of saved scores; a system is named by its file if that names none."""
-    found: list[ScoreColumn] = []
-    notes: list[Note] = []
-    numbered = numbering()
+    read = []
+    known = cache(is_measure)  # the same queries are tried in every file
     for name, file in zip(names, files, strict=True):
-        rows = score_rows(file, is_measure, layout)
         is_path = isinstance(file, str | os.PathLike)
-        of_file = name or (file_name_of(file) if is_path else "scores")
-        systems = dict.fromkeys(system for system, _ in rows.scores)
-        for own in systems:
-            named = own if own is not None and (name is None or len(systems) > 1) else of_file
-            found += _of_system(rows, own, numbered(named))
-        notes += [replace(note, source=of_file) for note in rows.notes()]
-    return found, notes, {"scores": [str(one) for one in files if not is_table(one)]}
+        source = name or (file_name_of(file) if is_path else "scores")
+        read.append((source, name is not None, score_rows(file, known, layout)))
+    return *_of_rows(read), {"scores": [str(one) for one in files if not is_table(one)]}
 
 
 def _of_dicts(data: Mapping[Any, Any]) -> Given:
@@ -108,18 +103,16 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateError(f"the system {twice!r} stands twice")
     _refuse_one_system(data)
-    found: list[ScoreColumn] = []
-    notes: list[Note] = []
+    read = []
+    known = cache(is_measure)
     for name, scores in zip(names, data.values(), strict=True):
         if not isinstance(scores, Mapping) or not scores:
             raise InputError(
                 f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
                 f"{{query_id: value}}}}, got {scores!r:.60}"
             )
-        rows = system_rows(scores, name, is_measure)
-        found += _of_system(rows, None, name)
-        notes += [replace(note, source=name) for note in rows.notes()]
-    return found, notes, {"scores": "dict"}
+        read.append((name, True, system_rows(scores, name, known)))
+    return *_of_rows(read), {"scores": "dict"}
 
 
 def _refuse_one_system(data: Mapping[Any, Any]) -> None:
@@ -137,22 +130,36 @@ def _refuse_one_system(data: Mapping[Any, Any]) -> None:
         )
 
 
-def _of_system(rows: ScoreRows, own: str | None, name: str) -> list[ScoreColumn]:
-    """Return a system's columns, by the canonical names of its measures."""
-    taken: dict[str, str | None] = {}
-    found = []
-    for (system, measure), values in rows.scores.items():
-        if system != own:
-            continue
-        canonical = "score" if measure is None else str(known_measure(measure) or measure)
-        if canonical in taken:
-            raise InputError(
-                f"{name}: {taken[canonical]!r} and {measure!r} are the same measure, {canonical}"
-            )
-        taken[canonical] = measure
-        numbers = np.fromiter(values.values(), np.float64, len(values))
-        found.append(ScoreColumn(name, canonical, list(values), numbers))
-    return found
+def _of_rows(
+    read: Iterable[tuple[str, bool, ScoreRows]],
+) -> tuple[list[ScoreColumn], list[Note]]:
+    """Return columns by the canonical names of measures, and what was left out of them.
+
+    `read` has (name, whether it was chosen, scores): a chosen name goes before one that the scores
+    have, unless they are of several systems.
+    """
+    columns: list[ScoreColumn] = []
+    notes: list[Note] = []
+    numbered = numbering()
+    for name, chosen, rows in read:
+        several = len({system for system, _ in rows.scores}) > 1
+        names: dict[str | None, str] = {}
+        taken: dict[tuple[str, str], str | None] = {}
+        for (own, measure), values in rows.scores.items():
+            if own not in names:
+                names[own] = numbered(name if own is None or (chosen and not several) else own)
+            system = names[own]
+            canonical = "score" if measure is None else str(known_measure(measure) or measure)
+            if (system, canonical) in taken:
+                raise InputError(
+                    f"{system}: {taken[system, canonical]!r} and {measure!r} are the same measure, "
+                    f"{canonical}"
+                )
+            taken[system, canonical] = measure
+            numbers = np.fromiter(values.values(), np.float64, len(values))
+            columns.append(ScoreColumn(system, canonical, list(values), numbers))
+        notes += [replace(note, source=name) for note in rows.notes()]
+    return columns, notes
 
 
 def is_measure(text: Any) -> bool:

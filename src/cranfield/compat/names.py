@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from cranfield.errors import CranfieldError, OptionError
 from cranfield.measures import Measure
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.registry import FAMILIES, variant
+from cranfield.measures.registry import FAMILIES, nearest, variant
 
 RelInfo = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
 RELATIONS = get_args(RelInfo)
@@ -25,88 +25,30 @@ class TrecEvalError(CranfieldError):
         self.status = status
 
 
-# What a measure takes behind its name: several cutoffs, recall points or multiples, each a
-# measure of its own; gain pairs; or numbers that belong together.
-_Kind = Literal["none", "cutoffs", "points", "multiples", "pairs", "numbers", "length"]
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A line of trec_eval's table of measures."""
-
-    name: str
-    kind: _Kind = "none"
-    values: tuple[float, ...] = ()  # cutoffs if nothing is said, where the registry does not know
-    since: int = 9  # the version that has it first
-
-
-# In the order in which trec_eval prints them.
-_TABLE = (
-    _Entry("runid"),
-    _Entry("num_q"),
-    _Entry("num_ret"),
-    _Entry("num_rel"),
-    _Entry("num_rel_ret"),
-    _Entry("map"),
-    _Entry("gm_map"),
-    _Entry("Rprec"),
-    _Entry("bpref"),
-    _Entry("recip_rank"),
-    _Entry("iprec_at_recall", "points"),
-    _Entry("P", "cutoffs", CUTOFFS),
-    _Entry("relstring", "length"),
-    _Entry("recall", "cutoffs"),
-    _Entry("infAP"),
-    _Entry("gm_bpref"),
-    _Entry("Rprec_mult", "multiples"),
-    _Entry("utility", "numbers"),
-    _Entry("11pt_avg", "numbers"),
-    _Entry("binG"),
-    _Entry("G", "pairs"),
-    _Entry("dcg", "pairs", since=10),
-    _Entry("ideal_dcg", "pairs", since=10),
-    _Entry("ndcg", "pairs"),
-    _Entry("ndcg_rel", "pairs"),
-    _Entry("Rndcg", "pairs"),
-    _Entry("ndcg_cut", "cutoffs"),
-    _Entry("map_cut", "cutoffs"),
-    _Entry("relative_P", "cutoffs"),
-    _Entry("success", "cutoffs", (1, 5, 10)),
-    _Entry("set_P"),
-    _Entry("set_relative_P"),
-    _Entry("set_recall"),
-    _Entry("set_map"),
-    _Entry("set_F", "numbers"),
-    _Entry("num_nonrel_judged_ret"),
-    _Entry("prefs_num_prefs_poss"),
-    _Entry("prefs_num_prefs_ful"),
-    _Entry("prefs_num_prefs_ful_ret"),
-    _Entry("prefs_simp"),
-    _Entry("prefs_pair"),
-    _Entry("prefs_avgjg"),
-    _Entry("prefs_avgjg_Rnonrel"),
-    _Entry("prefs_simp_ret"),
-    _Entry("prefs_pair_ret"),
-    _Entry("prefs_avgjg_ret"),
-    _Entry("prefs_avgjg_Rnonrel_ret"),
-    _Entry("prefs_simp_imp"),
-    _Entry("prefs_pair_imp"),
-    _Entry("prefs_avgjg_imp"),
-    _Entry("map_avgjg"),
-    _Entry("P_avgjg", "cutoffs"),
-    _Entry("Rprec_mult_avgjg", "multiples"),
-    _Entry("yaap"),
-    _Entry("rbp", "pairs", since=10),
-    _Entry("rbp_resid", "pairs", since=10),
-    _Entry("unj", "cutoffs", since=10),
-)
-_ENTRIES = {entry.name: entry for entry in _TABLE}
-
 _OFFICIAL = (
     *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref"),
     *("recip_rank", "iprec_at_recall", "P"),
 )
-_ALL_PREFS = ("runid", "num_q", *(name for name in _ENTRIES if name.startswith("prefs_")))
+_PREFS = (
+    *("prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_simp"),
+    *("prefs_pair", "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_simp_ret", "prefs_pair_ret"),
+    *("prefs_avgjg_ret", "prefs_avgjg_Rnonrel_ret", "prefs_simp_imp", "prefs_pair_imp"),
+    "prefs_avgjg_imp",
+)
+_BY_GROUP = ("map_avgjg", "P_avgjg", "Rprec_mult_avgjg")
+# In the order in which trec_eval prints them.
+_NAMES = (
+    *_OFFICIAL,
+    *("relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg", "binG", "G"),
+    *("dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P"),
+    *("success", "set_P", "set_relative_P", "set_recall", "set_map", "set_F"),
+    "num_nonrel_judged_ret",
+    *_PREFS,
+    *_BY_GROUP,
+    *("yaap", "rbp", "rbp_resid", "unj"),
+)
+_NEW_IN_10 = ("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj")
+
 NICKNAMES: Mapping[str, Sequence[str]] = {
     "official": _OFFICIAL,
     "all_trec": (
@@ -120,9 +62,9 @@ NICKNAMES: Mapping[str, Sequence[str]] = {
         *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P"),
         *("set_recall", "set_relative_P", "set_map", "set_F"),
     ),
-    "prefs": _ALL_PREFS[:8],
-    "all_prefs": _ALL_PREFS,
-    "qrels_jg": ("runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
+    "prefs": ("runid", "num_q", *_PREFS[:6]),
+    "all_prefs": ("runid", "num_q", *_PREFS),
+    "qrels_jg": ("runid", "num_q", *_BY_GROUP),
 }
 
 # The judgments that a measure needs, where it is not -R qrels.
@@ -130,8 +72,8 @@ PREFERENCES = ("prefs", "qrels_prefs")
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "runid": RELATIONS,
     "num_q": RELATIONS,
-    **dict.fromkeys(_ALL_PREFS[2:], PREFERENCES),
-    **dict.fromkeys(("map_avgjg", "P_avgjg", "Rprec_mult_avgjg"), ("qrels_jg",)),
+    **dict.fromkeys(_PREFS, PREFERENCES),
+    **dict.fromkeys(_BY_GROUP, ("qrels_jg",)),
 }
 
 
@@ -141,7 +83,7 @@ def measure_names(version: int = 10) -> list[str]:
     >>> measure_names()[5:8]
     ['map', 'gm_map', 'Rprec']
     """
-    return [entry.name for entry in _TABLE if entry.since <= version]
+    return [name for name in _NAMES if version >= 10 or name not in _NEW_IN_10]
 
 
 def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]:
@@ -167,16 +109,26 @@ def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, [*known, *NICKNAMES], 3, 0.6)
+    near = nearest(name, [*known, *NICKNAMES])
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
-def kind_of(name: str) -> _Kind:
-    """Return what a measure takes behind its name."""
-    return _ENTRIES[name].kind
+_CUTOFFS = {"P": CUTOFFS, "success": (1, 5, 10)}  # of names that mean one measure in `evaluate`
+_USUAL_LENGTH = 10  # of relstring
+
+
+def usual_values(name: str) -> Sequence[float]:
+    """Return the cutoffs, recall points or multiples that a name without parameters stands for.
+
+    Each is a measure of its own. Empty: the name stands for one measure, whatever its parameters.
+
+    >>> usual_values("success"), usual_values("map")
+    ((1, 5, 10), ())
+    """
+    if name == "relstring":
+        return ()
+    return _CUTOFFS.get(name) or FAMILIES.get(name.lower(), ("", ()))[1]
 
 
 @dataclass(frozen=True)
@@ -195,48 +147,49 @@ def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> lis
     """
     canonical, implied = variant(name) or (name, {})
     base = Measure(canonical)
-    takes = base.definition.parameters
-    own = {key: value for key, value in settings.items() if key in takes}
+    own = {key: value for key, value in settings.items() if key in base.definition.parameters}
+    find = _several if usual_values(name) else _single
     try:
-        measures = _measures(_ENTRIES[name], given, base.with_parameters({**implied, **own}))
+        found = find(name, given, base.with_parameters({**implied, **own}))
     except CranfieldError as error:
         status = CALCULATION if name == "utility" else FILE
         raise TrecEvalError(status, f"{name}.{given}: {error}") from None
-    return [Column(name + suffix, measure, name) for suffix, measure in measures]
+    return [Column(name + suffix, measure, name) for suffix, measure in found]
 
 
-def _measures(entry: _Entry, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
-    """Return the measures that parameters stand for, each with what it adds to the printed name."""
-    if entry.kind in ("cutoffs", "points", "multiples"):
-        number = _leading_whole if entry.kind == "cutoffs" else _leading_number
-        values = sorted(map(number, given.split(","))) if given else _usual(entry)
-        if len(set(values)) < len(values):
-            raise OptionError("a value stands twice")
-        if entry.kind == "cutoffs":
-            return [(f"_{value}", base @ int(value)) for value in values]
-        if entry.kind == "points":
-            return [(f"_{value:3.2f}", base @ value) for value in values]
-        return [(f"_{value:3.2f}", base.with_parameters({"multiple": value})) for value in values]
-    if given is None or entry.kind == "none":
-        return [("", base @ _USUAL_LENGTH if entry.kind == "length" else base)]
-    if entry.kind == "length":
-        one = base @ int(max(1, min(_leading_number(given), 1e9)))
-    elif entry.kind == "pairs":
-        one = base.with_parameters(_pairs(given, base.definition.parameters))
-    else:
+def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+    """Return the measures of cutoffs, recall points or multiples, with what ends their names."""
+    parameter = base.definition.names.parameter.get(name.lower())
+    whole = parameter is None and base.definition.cutoff_kind == "depth"
+    number = _leading_whole if whole else _leading_number
+    values = sorted(map(number, given.split(","))) if given else usual_values(name)
+    if len(set(values)) < len(values):
+        raise OptionError("a value stands twice")
+    return [
+        (
+            f"_{value}" if whole else f"_{value:3.2f}",
+            base @ value if parameter is None else base.with_parameters({parameter: value}),
+        )
+        for value in values
+    ]
+
+
+def _single(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+    """Return the only measure: with a length, with numbers that belong together, or with gains."""
+    takes = base.definition.parameters
+    parameter = base.definition.names.parameter.get(name.lower())
+    if given is None:
+        return [("", base @ _USUAL_LENGTH if name == "relstring" else base)]
+    if name == "relstring":
+        found = base @ int(max(1, min(_leading_number(given), 1e9)))
+    elif parameter is not None:
         numbers = tuple(map(_leading_number, given.split(",")))
-        parameter = base.definition.names.parameter[entry.name.lower()]
-        one = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
-    return [(f"_{given}", one)]
-
-
-_USUAL_LENGTH = 10  # of relstring
-
-
-def _usual(entry: _Entry) -> Sequence[float]:
-    """Return the cutoffs, points or multiples if nothing is said."""
-    family = FAMILIES.get(entry.name.lower())
-    return entry.values if family is None else family[1]
+        found = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
+    elif "gain" in takes or "p" in takes:
+        found = base.with_parameters(_pairs(given, takes))
+    else:
+        return [("", base)]
+    return [(f"_{given}", found)]
 
 
 def _leading_number(text: str) -> float:

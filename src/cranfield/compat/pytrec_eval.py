@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import floored_log
-from cranfield.compat.names import NICKNAMES, TrecEvalError, columns_of, kind_of, measure_names
+from cranfield.compat.names import (
+    NICKNAMES,
+    TrecEvalError,
+    columns_of,
+    measure_names,
+    usual_values,
+)
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
@@ -28,6 +34,7 @@ from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.small.read import Form, spaced, text_table
 from cranfield.measures import Measure, Plan
+from cranfield.measures.registry import nearest
 from cranfield.version import __version__
 
 __all__ = [
@@ -40,16 +47,14 @@ __all__ = [
     "supported_nicknames",
 ]
 
-_NAMES = [name for name in measure_names(version=9) if name in NICKNAMES["all_trec"]]
+_OF_VERSION_9 = measure_names(version=9)
+_NAMES = [name for name in _OF_VERSION_9 if name in NICKNAMES["all_trec"]]
 supported_measures: set[str] = set(_NAMES)
 supported_nicknames: dict[str, set[str]] = {
-    name: {one for one in names if one in measure_names(version=9)}
-    for name, names in NICKNAMES.items()
+    name: {*names} & {*_OF_VERSION_9} for name, names in NICKNAMES.items()
 }
 
 _TEXTS = ("runid", "relstring")
-_SEVERAL = ("cutoffs", "points", "multiples")  # each value behind the name is a measure
-
 
 _RUN = spaced("the run", "query_id", "Q0", "doc_id", "rank", "score", "tag")
 _QRELS = spaced("the qrels", "query_id", "iteration", "doc_id", "grade")
@@ -136,12 +141,10 @@ class RelevanceEvaluator:
         level = relevance_level
         if not isinstance(level, int | np.integer) or not 1 <= level <= LARGEST_GRADE:
             raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
-        wanted = _requested(measures)
-        columns = _columns_of(wanted, int(level))
+        columns = _columns_of(_requested(measures), int(level))
         self._names = [name for name, _ in columns]
-        # Where the numbers stand among the columns; None: everywhere.
-        numbers = [i for i, (_, measure) in enumerate(columns) if measure is not None]
-        self._places = numbers if len(numbers) < len(columns) else None
+        texts = [i for i, (_, measure) in enumerate(columns) if measure is None]
+        self._zeros = [i - n for n, i in enumerate(texts)]  # before which number each one goes
         measured = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(measured)
         self._logarithms = [
@@ -163,13 +166,7 @@ class RelevanceEvaluator:
         """
         if self._qrels is None or not scores:
             return {}
-        if not isinstance(scores, Mapping):
-            raise TypeError(f"expected {{query: {{document: score}}}}, got {scores!r:.80}")
-        for query, docs in scores.items():
-            if not isinstance(query, str) or not isinstance(docs, Mapping):
-                raise TypeError(
-                    f"expected a text and {{document: score}}, got {query!r}: {docs!r:.80}"
-                )
+        _refuse_others(scores, "score")
         run = {query: docs for query, docs in scores.items() if query in self._known}
         if not run:
             return {}
@@ -182,10 +179,8 @@ class RelevanceEvaluator:
         values = self._plan.values(meeting.judged)
         for i in self._logarithms:
             values[:, i] = floored_log(values[:, i])
-        if self._places is not None:
-            numbers = values
-            values = np.zeros((len(numbers), len(self._names)))
-            values[:, self._places] = numbers
+        if self._zeros:
+            values = np.insert(values, self._zeros, 0.0, axis=1)
         rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
         names = self._names
         return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
@@ -205,15 +200,22 @@ def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]
     }
 
 
-def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
-    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+def _refuse_others(data: object, number: str) -> None:
+    """Raise TypeError for what is not {query: {document: ...}}."""
     if not isinstance(data, Mapping):
-        raise TypeError(f"expected {{query: {{document: grade}}}}, got {data!r:.80}")
-    data = {query: docs for query, docs in data.items() if docs}
+        raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
     for query, docs in data.items():
         if not isinstance(query, str) or not isinstance(docs, Mapping):
-            raise TypeError(f"expected a text and {{document: grade}}, got {query!r}: {docs!r:.80}")
-        if set(map(type, docs.values())) == {int}:
+            raise TypeError(
+                f"expected a text and {{document: {number}}}, got {query!r}: {docs!r:.80}"
+            )
+
+
+def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+    _refuse_others(data, "grade")
+    for query, docs in data.items():
+        if set(map(type, docs.values())) <= {int}:
             continue  # as nearly always: no need to look at each
         for doc, grade in docs.items():
             if not isinstance(grade, int | np.integer):
@@ -221,7 +223,7 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
                     f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
                     f"got {grade!r:.80}"
                 )
-    return data
+    return {query: docs for query, docs in data.items() if docs}
 
 
 def _requested(measures: Iterable[str]) -> dict[str, str | None]:
@@ -234,7 +236,7 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
             before = given.get(name)
             if before is None or values is None or before == values:
                 given[name] = values or before
-            elif kind_of(name) in _SEVERAL:
+            elif usual_values(name):
                 given[name] = f"{before},{values}"
             else:
                 raise ValueError(f"{name} is asked for with {before} and with {values}")
@@ -251,9 +253,7 @@ def _read(measure: str) -> list[tuple[str, str | None]]:
     parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
     if parts and parts["name"] in supported_measures:
         return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
-    import difflib
-
-    near = difflib.get_close_matches(measure, [*supported_measures, *supported_nicknames], 1)
+    near = nearest(measure, [*supported_measures, *supported_nicknames])
     guess = f". Did you mean {near[0]}?" if near else ""
     raise ValueError(f"unsupported measure {measure}{guess}")
 
@@ -272,13 +272,13 @@ def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str,
         if name in wanted and name in _TEXTS:
             columns.append((name, None))
         elif name in wanted:
-            values, several = wanted[name], kind_of(name) in _SEVERAL
+            values, several = wanted[name], bool(usual_values(name))
             if values is not None and (several or name == "11pt_avg"):
                 values = ",".join(sorted(set(values.split(",")), key=float))
             try:
                 found = columns_of(name, values, {"rel": level, "version": 9})
             except TrecEvalError as error:
                 raise ValueError(str(error)) from None
-            # Only what stands for several measures is a part of the names.
+            # Only what is one of several measures is a part of the names.
             columns += [(column.name if several else name, column.measure) for column in found]
     return columns

@@ -6,9 +6,9 @@ digits measures are printed, and which topics count. The numbers come from the m
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,14 +74,14 @@ def trec_eval(
     judgments = read_qrels(qrels, options.qrels_format)
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
+    judging = Judging(
+        scores="single" if options.version == 9 else "double",
+        # trec_eval breaks ties the other way where it looks at preferences.
+        ties="ascending" if options.qrels_format in PREFERENCES else "document",
+        depth=options.depth,
+        judged_only=options.judged_only,
+    )
     try:
-        judging = Judging(
-            scores="single" if options.version == 9 else "double",
-            # trec_eval breaks ties the other way where it looks at preferences.
-            ties="ascending" if options.qrels_format in PREFERENCES else "document",
-            depth=options.depth,
-            judged_only=options.judged_only,
-        )
         meeting = judge(judgments, ranking, judging, progress=progress)
     except NothingSharedError as error:
         every_topic_missing = options.version == 10 and not options.complete
@@ -90,14 +90,15 @@ def trec_eval(
     topics = _topics(meeting, options)
     values = _values(meeting, columns, topics, options)
     if zscores is not None:
-        for i, column in enumerate(columns):
-            if not column.measure.definition.is_text:
-                values[i] = _standardized(column, values[i], meeting.query_ids, zscores)
-    tag = run_tag(
-        ranking.sources[-1]
-    )  # also where nobody asks for it: a run without has too few columns
-    lines = [("runid", "all", tag or "")] if "runid" in wanted else []
-    return _lines(lines, meeting, columns, values, topics, options)
+        values = [
+            value
+            if column.measure.definition.is_text
+            else _standardized(column, value, meeting.query_ids, zscores)
+            for column, value in zip(columns, values, strict=True)
+        ]
+    tag = run_tag(ranking.sources[-1])  # asked for or not: a run without has too few columns
+    first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
+    return _lines(first, meeting, columns, values, topics, options)
 
 
 def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]:
@@ -122,8 +123,7 @@ def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]
     return columns
 
 
-@dataclass(frozen=True)
-class _Topics:
+class _Topics(NamedTuple):
     """Which of the judged topics count, and which have results: (n_queries,) each."""
 
     answered: Bools
@@ -138,10 +138,10 @@ def _topics(meeting: Meeting, options: Options) -> _Topics:
         counted = np.array([query == options.topic for query in meeting.query_ids])
         if not counted.any():
             raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
+    shared = answered & counted
     if options.complete:
         # Version 9 averages over topics without results, too, but does not print them.
-        printed = answered & counted if options.version == 9 else counted
-        return _Topics(answered, counted, printed)
+        return _Topics(answered, counted, shared if options.version == 9 else counted)
     missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
     if options.version == 10 and missing:
         others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
@@ -150,31 +150,29 @@ def _topics(meeting: Meeting, options: Options) -> _Topics:
             f"the run has no results for topic {missing[0]!r}{others} of the qrels: give -c to "
             "count such topics as 0, or --version-9 to leave them out",
         )
-    if not (counted & answered).any():
+    if not shared.any():
         raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing[0]!r}")
-    return _Topics(answered, counted & answered, counted & answered)
+    return _Topics(answered, shared, shared)
 
 
 def _values(
     meeting: Meeting, columns: Sequence[Column], topics: _Topics, options: Options
 ) -> list[Any]:
     """Return each column's value for every judged topic: a list of (n_queries,)."""
-    judged = meeting.judged
-    measures = [column.measure for column in columns]
-    matrix = Plan(measures).values(judged)
+    matrix = Plan([column.measure for column in columns]).values(meeting.judged)
     values = []
     for i, column in enumerate(columns):
-        # Version 9 counts a topic without results as 0 in everything, version 10 in utility; all
-        # else has its value of an empty ranking, which is 0, too, but for yaap.
-        zero = options.version == 9 or column.root == "utility"
+        value = matrix[:, i]
         if column.measure.definition.is_text:
-            value = matrix[:, i]
             if column.name != column.root and not options.judged_only:
                 # trec_eval puts one unjudged document in its place, and shows it here.
                 value = np.where(topics.answered, value, "-")
         else:
-            value = matrix[:, i].astype(np.float64)
-            value = np.where(topics.answered | (not zero), value, 0.0)
+            value = value.astype(np.float64)
+            # Version 9 counts a topic without results as 0 in everything, version 10 in utility;
+            # all else has its value of an empty ranking, which is 0, too, but for yaap.
+            if options.version == 9 or column.root == "utility":
+                value = np.where(topics.answered, value, 0.0)
         if column.measure.definition.aggregation == "geometric":
             value = floored_log(value)
         values.append(value)
@@ -202,7 +200,7 @@ MISSING_ZSCORE = -1000000.0
 
 
 def _lines(
-    first: Sequence[tuple[str, str, str]],
+    first: Iterable[str],
     meeting: Meeting,
     columns: Sequence[Column],
     values: Sequence[Any],
@@ -221,33 +219,32 @@ def _lines(
             return f"{name}\t{topic}\t{int(value)}\n"
         return f"{name}\t{topic}\t{value:6.4f}\n"
 
+    of_columns = list(zip(columns, values, strict=True))
     if options.per_query:
         of_topics = [
             (column, value.tolist())
-            for column, value in zip(columns, values, strict=True)
+            for column, value in of_columns
             if column.name != "num_q" and column.measure.definition.aggregation != "geometric"
         ]
         for i in np.flatnonzero(topics.printed).tolist():
             for column, value in of_topics:
                 yield line(column, meeting.query_ids[i], value[i])
     if options.summary:
-        for name, topic, text in first:
-            yield f"{name:<22}\t{topic}\t{text}\n"
-        for column, value in zip(columns, values, strict=True):
-            if not column.measure.definition.is_text:
-                averaged = value[topics.averaged]
-                yield line(column, "all", _overall(column, averaged, meeting, topics, options))
+        yield from first
+        for column, value in of_columns:
+            if column.measure.definition.is_text:
+                continue
+            averaged = value[topics.averaged]
+            if column.name == "num_rel" and options.complete:
+                # trec_eval counts anew here, whatever -l says.
+                averaged = meeting.judged.n_relevant(1)[topics.averaged, 0] * 1.0
+            yield line(column, "all", _overall(column, averaged))
 
 
-def _overall(
-    column: Column, values: Floats, meeting: Meeting, topics: _Topics, options: Options
-) -> float:
+def _overall(column: Column, values: Floats) -> float:
     """Return the value over all topics averaged."""
     if column.name == "num_q":
         return len(values)
-    if column.name == "num_rel" and options.complete:
-        # trec_eval counts anew here, whatever -l says.
-        return total(meeting.judged.n_relevant(1)[topics.averaged, 0] * 1.0)
     aggregation = column.measure.definition.aggregation
     if aggregation == "sum":
         return total(values)

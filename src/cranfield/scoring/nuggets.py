@@ -69,25 +69,33 @@ class NuggetScores(Shown):
             for answer, rows in zip(self.answers, self.values.tolist(), strict=True)
         }
 
+    def _lines(self, per_query: bool) -> list[tuple[str, str, dict[str, float]]]:
+        """Return (answer, query, scores), the query "all" being the last of each answer."""
+        means = self.means()
+        return [
+            (answer, query, scores)
+            for answer, of_queries in self.to_dict().items()
+            for query, scores in [
+                *(of_queries.items() if per_query else ()),
+                ("all", means[answer]),
+            ]
+        ]
+
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each answer and score, the query_id of which is "all".
 
         `per_query` adds rows for each query, before those of the answer's "all".
         """
-        found: list[tuple[str, str, str, float]] = []
-        means = self.means()
-        for answer, of_queries in self.to_dict().items():
-            each = of_queries if per_query else {}
-            for query, values in [*each.items(), ("all", means[answer])]:
-                found += [(answer, score, query, value) for score, value in values.items()]
-        return self._dicts(found)
+        return self._dicts(
+            (answer, score, query, value)
+            for answer, query, scores in self._lines(per_query)
+            for score, value in scores.items()
+        )
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return the means and notes, and each query's scores if wanted."""
-        found: dict[str, Any] = {"means": self.means()}
-        if per_query:
-            found["queries"] = self.to_dict()
-        return {**found, "notes": [note.to_dict() for note in self.notes]}
+        queries = {"queries": self.to_dict()} if per_query else {}
+        return {"means": self.means(), **queries, "notes": [one.to_dict() for one in self.notes]}
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -102,15 +110,11 @@ class NuggetScores(Shown):
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; `per_query` adds each query's."""
-        rows: list[list[str]] = []
-        for answer, values in zip(self.answers, self.values, strict=True):
-            if per_query:
-                for query, of_query in zip(self.query_ids, values.tolist(), strict=True):
-                    rows.append([answer, query, *(f"{value:.4f}" for value in of_query)])
-            label = [answer, "all"] if per_query else [answer]
-            means = [mean(values[:, i]) for i in range(len(SCORES))]
-            rows.append([*label, *(f"{value:.4f}" for value in means)])
         labels = ["answer", "query_id"] if per_query else ["answer"]
+        rows = [
+            [*(answer, query)[: len(labels)], *(f"{value:.4f}" for value in scores.values())]
+            for answer, query, scores in self._lines(per_query)
+        ]
         return [Table([*labels, *SCORES], rows, lines_of(self.notes), len(labels))]
 
 

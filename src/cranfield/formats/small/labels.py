@@ -48,6 +48,8 @@ def label_rows(data: Any) -> LabelRows:
 
 
 def _of_table(table: Table) -> Iterator[_Cell]:
+    if not table.n_rows:
+        return
     place = table.queries(QUERY)
     kinds = table.others([place])
     for row, values in enumerate(table.rows()):

@@ -82,7 +82,7 @@ def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
 
 
 def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
-    values = {}
+    values: dict[str, Any] = {}
     for column, names in NAMES.items():
         values[column] = next((row[name] for name in names if row.get(name) is not None), None)
         if values[column] is None:

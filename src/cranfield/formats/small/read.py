@@ -144,21 +144,22 @@ class Table(Origin):
         plain = [plain_name(name) for name in self.names]
         return next((plain.index(name) for name in known if name in plain), None)
 
-    def queries(self, known: Names) -> int | None:
-        """Return the number of the column of queries, or of pandas' index; None without rows.
+    def queries(self, known: Names) -> int:
+        """Return the number of the column of queries, or of pandas' index in its place.
 
         Raises InputError for the first row that has no query.
         """
-        index = next((i for i, name in enumerate(self.names) if name in INDEX), None)
-        place = self.place(known) if self.place(known) is not None else index
-        queries = [None] * self.n_rows if place is None else self.columns[place]
+        places = [i for i, name in enumerate(self.names) if name in INDEX]
+        if (named := self.place(known)) is not None:
+            places = [named]
+        queries = self.columns[places[0]] if places else [None]
         if None in queries:
             raise self.error(
                 queries.index(None),
                 f"has no column of queries; it has {', '.join(self.names):.200}",
                 f"It is called {known[0]!r}, or one of {', '.join(known[1:])}.",
             )
-        return place
+        return places[0]
 
     def others(self, taken: Iterable[int]) -> list[tuple[int, str]]:
         """Return the number and name of each column that is neither taken nor an index."""
@@ -182,7 +183,7 @@ class Document(Origin):
             if not isinstance(inner, Mapping):
                 raise self.error(None, f"expected a dict for {key!r:.80}, got {inner!r:.80}")
             for path in Document(self.name, inner).leaves(depth - 1):
-                yield key, *path
+                yield (key, *path)
 
 
 def read_table(data: Any, form: Form) -> Table | Document:

@@ -194,6 +194,8 @@ def _is_empty(value: Any) -> bool:
 
 
 def _named(table: Table, layout: Layout) -> Iterator[_Score]:
+    if not table.n_rows:
+        return
     found = {role: table.place(names) for role, names in NAMES.items()}
     found["query"] = table.queries(NAMES["query"])
     roles = {role: place for role, place in found.items() if place is not None}
@@ -202,7 +204,7 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
         roles.pop("value", None)
         roles.pop("system" if layout == "systems" else "measure", None)
         wide = table.others(roles.values())
-        if not wide and table.n_rows:
+        if not wide:
             raise table.error(0, "has no column of values beside the queries")
     nothing = [None] * table.n_rows
     columns = (
@@ -303,9 +305,9 @@ def _of_system(
     measures_first: bool | None = None,
 ) -> Iterator[_Score]:
     """Yield the scores of a dict of dicts; `measures_first` where neither side is known."""
-    leaves = list(found.leaves(2))
-    sides = [list({str(leaf[i]): None for leaf in leaves}) for i in (0, 1)]
-    known = _is_first(*sides, is_measure)
+    dicts = (inner for inner in found.value.values() if isinstance(inner, Mapping))
+    first: Mapping[Any, Any] = next(dicts, {})
+    known = _is_first(list(map(str, found.value)), list(map(str, first)), is_measure)
     measures_first = measures_first if known is None else known
     if measures_first is None:
         raise found.error(
@@ -314,6 +316,6 @@ def _of_system(
             "Neither are known measures. Of {system: {query: value}}, say layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
-    for outer, inner, value in leaves:
+    for outer, inner, value in found.leaves(2):
         measure, query = (outer, inner) if measures_first else (inner, outer)
         yield None, system, str(measure), query, value
