@@ -171,7 +171,7 @@ class Qrels(Judgments):
     def of(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged."""
         codes = sorted(self.codes[encode(query)] for query in query_ids)
-        return Qrels(self._judgments.of(codes, self.top_grade))
+        return Qrels(self._judgments.only(codes, self.top_grade))
 
     def replaced(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""

@@ -46,7 +46,7 @@ class Judgments:
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     notes: Sequence[Note] = ()  # what every result of them says
 
-    def of(self, codes: Sequence[int], top: int) -> "Judgments":
+    def only(self, codes: Sequence[int], top: int) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
         ids = [self.query_ids[code] for code in codes]
         if self.groups is not None:
@@ -182,10 +182,7 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     except DuplicateError as twice:
         if not rows.form.startswith("TREC"):
             raise
-        hint = f"{twice.hint} {_BY_SUBTOPIC}"
-        raise DuplicateError(
-            twice.problem, source=twice.source, line=twice.line, text=twice.text, hint=hint
-        ) from None
+        raise twice.but(hint=f"{twice.hint} {_BY_SUBTOPIC}") from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
