@@ -12,7 +12,6 @@ from cranfield.arrays.ids import Ids, Words, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
-from cranfield.data.subtopics import most_first, novel_first
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Errors, Progress
@@ -151,12 +150,16 @@ class Qrels(Judgments):
 
     def novel_first(self, alpha: float, rel: int) -> Ints:
         """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
+        from cranfield.data.subtopics import novel_first
+
         return self.ideal.once(
             ("novel first", alpha, rel), lambda: novel_first(self.levels, self.query, alpha, rel)
         )
 
     def most_first(self) -> Ints:
         """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
+        from cranfield.data.subtopics import most_first
+
         return self.ideal.once(("most first",), lambda: most_first(self.levels, self.query))
 
     def __repr__(self) -> str:

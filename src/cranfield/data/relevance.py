@@ -13,7 +13,6 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
-from cranfield.data.regroup import together
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
@@ -170,6 +169,8 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
 
 
 def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
+    from cranfield.data.regroup import together
+
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
     blocks = [_with_chances(load(), errors) for load in loads]
     left_out = sum((block.left_out for block in blocks), LeftOut())
