@@ -1,6 +1,7 @@
 """What can go wrong, said so that it can be mended: what, where, the line itself, what to do."""
 
 from collections.abc import Iterable
+from typing import Any
 
 
 def printable(text: str, limit: int | None = None) -> str:
@@ -87,20 +88,16 @@ class InputError(CranfieldError, ValueError):
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
         """Return the same error, with the place where it was found."""
-        return type(self)(
-            self.problem, source=source, line=line, text=text, hint=self.hint, kind=self.kind
-        )
+        return self.but(source=source, line=line, text=text)
 
     def because(self, reason: str) -> "InputError":
         """Return the same error, with the reason why something else was expected."""
-        return type(self)(
-            self.problem,
-            source=self.source,
-            line=self.line,
-            text=self.text,
-            hint=reason if self.hint is None else f"{self.hint}\n{reason}",
-            kind=self.kind,
-        )
+        return self.but(hint=reason if self.hint is None else f"{self.hint}\n{reason}")
+
+    def but(self, **changes: Any) -> "InputError":
+        """Return the same error, with other arguments."""
+        names = ("problem", "source", "line", "text", "hint", "kind")
+        return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
 
 
 class NothingSharedError(InputError):
@@ -112,7 +109,7 @@ class ContradictionError(InputError):
 
 
 class DuplicateError(InputError):
-    """A document that stands twice where it may stand once."""
+    """A document that occurs twice where it may occur once."""
 
     kind = "duplicate"
 

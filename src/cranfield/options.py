@@ -54,14 +54,7 @@ def number(least: float = -math.inf, most: float = math.inf) -> Check:
     expected = f"a number from {least:g} to {most:g}"
     if most == math.inf:
         expected = "a number" if least == -math.inf else f"a number of at least {least:g}"
-
-    def check(value: object) -> float:
-        found = finite(value)
-        if found is None or not least <= found <= most:
-            raise ValueError(expected)
-        return float(found)
-
-    return check
+    return _numbers(expected, float, lambda found: least <= found <= most)
 
 
 def whole(least: int, most: int | None = None) -> Check:
@@ -69,15 +62,8 @@ def whole(least: int, most: int | None = None) -> Check:
     expected = f"a whole number of at least {least}"
     if most is not None:
         expected = f"a whole number from {least} to {most:,}"
-
-    def check(value: object) -> int:
-        found = finite(value)
-        in_range = found is not None and least <= found and (most is None or found <= most)
-        if found is None or found != int(found) or not in_range:
-            raise ValueError(expected)
-        return int(found)
-
-    return check
+    last = math.inf if most is None else most
+    return _numbers(expected, int, lambda found: found == int(found) and least <= found <= last)
 
 
 LEAST_SHARE = 1e-9  # the tails of distributions are still numbers there
@@ -85,12 +71,18 @@ LEAST_SHARE = 1e-9  # the tails of distributions are still numbers there
 
 def share(below: float = 1.0) -> Check:
     """Return a check for numbers above 0 (by 1e-9 at least) and below `below`, such as a level."""
+    expected = f"a number above 0 and below {below:g}"
+    return _numbers(expected, float, lambda found: LEAST_SHARE <= found < below)
 
-    def check(value: object) -> float:
+
+def _numbers(expected: str, kind: type[int] | type[float], holds: Callable[[float], bool]) -> Check:
+    """Return a check for the numbers of which something holds, which are then of a kind."""
+
+    def check(value: object) -> int | float:
         found = finite(value)
-        if found is None or not LEAST_SHARE <= found < below:
-            raise ValueError(f"a number above 0 and below {below:g}")
-        return float(found)
+        if found is None or not holds(found):
+            raise ValueError(expected)
+        return kind(found)
 
     return check
 
@@ -247,19 +239,13 @@ def takes(
     options = [one for family in families for one in options_of(family) if one.name not in without]
 
     def named(function: _Function) -> _Function:
-        plain, last = inspect.signature(function), ""
-        parameters = []
-        for one in plain.parameters.values():
-            if one.kind is inspect.Parameter.VAR_KEYWORD:
-                last = one.name
-                parameters += [
-                    inspect.Parameter(
-                        each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default
-                    )
-                    for each in options
-                ]
-            else:
-                parameters.append(one.replace(annotation=inspect.Parameter.empty))
+        plain = inspect.signature(function)
+        *own, last = plain.parameters.values()
+        parameters = [one.replace(annotation=inspect.Parameter.empty) for one in own]
+        parameters += [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
+            for one in options
+        ]
         returns = _Word(_in_short(plain.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
         lines = "\n".join(
@@ -272,7 +258,7 @@ def takes(
             for one in options
         )
         function.__doc__ = re.sub(
-            rf"^ {{8}}\*\*{last}:.*\n(?: {{9,}}.*\n)*",
+            rf"^ {{8}}\*\*{last.name}:.*\n(?: {{9,}}.*\n)*",
             lambda _: f"{lines}\n",
             function.__doc__ or "",
             flags=re.MULTILINE,

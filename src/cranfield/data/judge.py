@@ -16,7 +16,6 @@ from cranfield.data.judged import Judged, Parts, tie_begins
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches, stacked
 from cranfield.data.qrels import Qrels
-from cranfield.data.regroup import together
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     against_ranks,
@@ -28,7 +27,6 @@ from cranfield.data.run_notes import (
     ranks_as_scores,
     varied,
 )
-from cranfield.data.spelling import affix_of, nothing_shared, other_spelling
 from cranfield.errors import OptionError
 from cranfield.formats.block import Order, Progress, Role
 from cranfield.formats.objects import Nested
@@ -39,7 +37,7 @@ from cranfield.render.numbers import queries_of
 
 @dataclass(frozen=True)
 class Counts:
-    """Which queries a result stands for, and what was left out of it."""
+    """How many queries a result is the mean of, and what was left out of it."""
 
     queries: int  # averaged
     without_results: int  # of these: the run retrieved nothing for them, they score 0
@@ -147,11 +145,16 @@ def judge_all(
 
 def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) -> Meeting:
     if not np.count_nonzero(match.in_run):
+        from cranfield.data.spelling import nothing_shared
+
         raise nothing_shared(qrels, run, match.unknown)
     row, rank, hits = _ranked(qrels, match, judging)
-    other = other_spelling(qrels, run) if len(row) == 0 and whole else None
-    if other is not None:
-        raise other
+    if len(row) == 0 and whole:
+        from cranfield.data.spelling import other_spelling
+
+        other = other_spelling(qrels, run)
+        if other is not None:
+            raise other
     kept, depth = match.in_run, judging.depth
     n_retrieved, cost = match.n_retrieved[:, None], match.cost()
     ideal, query_ids, levels = qrels.ideal, qrels.query_ids, None
@@ -282,6 +285,8 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
         elif match.n_unsorted:
             yield from _against(run)
     if not any(map(len, match.row)) and np.count_nonzero(match.n_retrieved):
+        from cranfield.data.spelling import affix_of
+
         whole = met.whole and not qrels.notes
         yield nothing_judged(affix_of(qrels, run), whole=whole)
 
@@ -307,9 +312,12 @@ def _notes(met: Meeting) -> Iterator[Note]:
     if match.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    other = None if met.whole or any(map(len, match.row)) else other_spelling(qrels, run)
-    if other is not None:
-        yield Note("spelling", "warning", f"{other.problem}.", 1)
+    if not met.whole and not any(map(len, match.row)):
+        from cranfield.data.spelling import other_spelling
+
+        other = other_spelling(qrels, run)
+        if other is not None:
+            yield Note("spelling", "warning", f"{other.problem}.", 1)
 
 
 _BLOCKS_LOOKED_AT = 2
@@ -335,6 +343,8 @@ def _against(run: Run) -> Iterator[Note]:
 
     Faults of the rank column itself do not matter: the run is ranked by its scores.
     """
+    from cranfield.data.regroup import together
+
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     n_against = n_queries = n_like_ranks = longest = 0

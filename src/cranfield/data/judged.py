@@ -23,6 +23,10 @@ ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have 
 DEEPEST = 1_000_000  # ranks that are looked at one by one
 
 
+def _no_parts() -> "Parts":
+    raise TypeError("groups and preferences are known of what `judge` returns")
+
+
 @dataclass(eq=False, repr=False)
 class Judged(Recordable):
     """A run seen through the judgments: what a measure receives. It holds no identifier.
@@ -44,7 +48,7 @@ class Judged(Recordable):
     n_retrieved: Ints
     top_grade: int
     in_groups: bool = False  # then the grades in hits and ideal are the best of any group
-    _parts: Callable[[], "Parts"] | None = None
+    _parts: Callable[[], "Parts"] = _no_parts  # of groups and preferences; `judge` gives it
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
@@ -71,19 +75,12 @@ class Judged(Recordable):
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
-        columns = (
-            {"known": judged}
-            if self.cost is None
-            else {"known": judged, "cost": self._costs(self.cost, query, rank)}
-        )
+        columns: dict[str, Numbers] = {"known": judged}
+        if self.cost is not None:  # 1 beyond the last document
+            ends = np.cumsum(self.n_retrieved)
+            row = (ends - self.n_retrieved[:, 0])[query] + rank - 1
+            columns["cost"] = np.append(self.cost, 1.0)[np.where(row < ends[query], row, -1)]
         return Ranked(len(n_retrieved), query, rank, grade, columns=columns).top(k)
-
-    def _costs(self, cost: Floats, query: Ints, rank: Ints) -> Floats:
-        """Return the cost of what stands at each rank: (rows,); 1 beyond the last document."""
-        ends = np.cumsum(self.n_retrieved)
-        begins = ends - self.n_retrieved[:, 0]
-        row = begins[query] + rank - 1
-        return np.append(cost, 1.0)[np.where(row < ends[query], row, -1)]
 
     @step_of()
     def places(self, values: Numbers, k: Ints | None = None) -> "Places":
@@ -131,7 +128,6 @@ class Judged(Recordable):
         """The judgment groups, each a query of its own; plain judgments are one group."""
         if not self.in_groups:
             return Groups(self, np.arange(len(self.n_retrieved)))
-        assert self._parts is not None  # noqa: S101 - judge() gives it
         return self._parts().groups(self)
 
     @cached_property
@@ -143,13 +139,11 @@ class Judged(Recordable):
         """
         if not self.in_groups:
             return self.groups
-        assert self._parts is not None  # noqa: S101 - judge() gives it
         return self._parts().subtopics(self)
 
     @cached_property
     def preferences(self) -> Preferences:
         """The run seen through preferences between documents."""
-        assert self._parts is not None  # noqa: S101 - judge() gives it
         return self._parts().preferences()
 
 
@@ -197,10 +191,10 @@ def tie_begins(query: Ints, tie_first: Ints) -> Bools:
 
 @dataclass(eq=False, repr=False)
 class Groups(Recordable):
-    """A run seen through each judgment group by itself.
+    """A run seen through each judgment group alone.
 
-    In `judged` a group is what a query is elsewhere; `query` (n_groups,) says of which it is.
-    `weight` (n_groups,) is what each counts among its query's, None if that was not said.
+    In `judged` a group is what a query is elsewhere; `query` (n_groups,) is the query of each.
+    `weight` (n_groups,) is what each counts among its query's, None if that is not known.
     """
 
     level = "group"

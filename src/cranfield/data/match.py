@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from cranfield.data.order import (
     tie_order,
 )
 from cranfield.data.qrels import Qrels
-from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
 from cranfield.formats.block import Errors, LeftOut, Load, Progress
@@ -131,6 +130,8 @@ def matches(
                     apart.add(i)
             ready = None
         if i in apart:
+            from cranfield.data.regroup import regrouped
+
             match = Match.none(qrels)
             match.regrouped = True
             whole = ((i, load) for load in regrouped(run.blocks(judging.order, costs=costs)))
@@ -139,8 +140,7 @@ def matches(
         yield match
 
 
-@dataclass(eq=False, repr=False)
-class _BlockMatch:
+class _BlockMatch(NamedTuple):
     queries: list[int]  # codes of the judged queries in the block
     n_retrieved: Ints
     unknown: list[bytes]

@@ -6,7 +6,7 @@ places a group of equal scores takes up.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -19,8 +19,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, Faults
 
 
-@dataclass(frozen=True, eq=False)
-class Grouped:
+class Grouped(NamedTuple):
     """A block by its queries: adjacent rows of the same query are a group, without duplicates."""
 
     block: Block

@@ -12,7 +12,6 @@ from cranfield.arrays.ids import Ids, Words, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
-from cranfield.data.subtopics import most_first, novel_first
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Errors, Progress
@@ -151,12 +150,16 @@ class Qrels(Judgments):
 
     def novel_first(self, alpha: float, rel: int) -> Ints:
         """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
+        from cranfield.data.subtopics import novel_first
+
         return self.ideal.once(
             ("novel first", alpha, rel), lambda: novel_first(self.levels, self.query, alpha, rel)
         )
 
     def most_first(self) -> Ints:
         """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
+        from cranfield.data.subtopics import most_first
+
         return self.ideal.once(("most first",), lambda: most_first(self.levels, self.query))
 
     def __repr__(self) -> str:
@@ -171,7 +174,7 @@ class Qrels(Judgments):
     def of(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged."""
         codes = sorted(self.codes[encode(query)] for query in query_ids)
-        return Qrels(self._judgments.of(codes, self.top_grade))
+        return Qrels(self._judgments.only(codes, self.top_grade))
 
     def replaced(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""

@@ -1,25 +1,20 @@
 """The rows of a query that comes back later, put together again without sorting all rows."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ids import FIXED, Ids, Words, spread
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.threads import in_threads
-from cranfield.formats.block import (
-    SIZES,
-    Block,
-    LeftOut,
-    Load,
-    joined,
-)
+from cranfield.formats.block import SIZES, Block, LeftOut, Load, joined
 
 
 def together(block: Block) -> Block:
-    """Bring each query's rows together, in the order in which they stand."""
+    """Bring each query's rows together, and keep their order."""
     hashes = _fixed_hashes(block.query)
     order = _by_hash(hashes)
     ordered = hashes[order] >> np.uint64(16)  # what they are sorted by
@@ -53,8 +48,7 @@ def _by_hash(hashes: Words, n_bits: int = 48) -> Ints:
 _BUCKETS = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
-class _Dealt:
+class _Dealt(NamedTuple):
     """A block's rows by the hash of their query; a run is adjacent rows of one query."""
 
     block: Block  # whose queries are left out

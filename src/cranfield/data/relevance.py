@@ -13,7 +13,6 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
-from cranfield.data.regroup import together
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
@@ -46,7 +45,7 @@ class Judgments:
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     notes: Sequence[Note] = ()  # what every result of them says
 
-    def of(self, codes: Sequence[int], top: int) -> "Judgments":
+    def only(self, codes: Sequence[int], top: int) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
         ids = [self.query_ids[code] for code in codes]
         if self.groups is not None:
@@ -170,6 +169,8 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
 
 
 def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
+    from cranfield.data.regroup import together
+
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
     blocks = [_with_chances(load(), errors) for load in loads]
     left_out = sum((block.left_out for block in blocks), LeftOut())
@@ -182,10 +183,7 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     except DuplicateError as twice:
         if not rows.form.startswith("TREC"):
             raise
-        hint = f"{twice.hint} {_BY_SUBTOPIC}"
-        raise DuplicateError(
-            twice.problem, source=twice.source, line=twice.line, text=twice.text, hint=hint
-        ) from None
+        raise twice.but(hint=f"{twice.hint} {_BY_SUBTOPIC}") from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too

@@ -3,8 +3,8 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Union
+from dataclasses import replace
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, placed, sorting_scores
-from cranfield.data.regroup import regrouped
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
@@ -58,8 +57,7 @@ SeveralRuns = Union[  # noqa: UP007 - a class that is defined below has a name o
 ]
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What was written: the number of rows, and what was left out."""
 
     rows: int
@@ -67,9 +65,8 @@ class Written:
     lost: Sequence[Role] = ()  # columns of the run that the format has no place for
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """The documents of one query, best rank first, and where each stands among equal scores."""
+class Ranking(NamedTuple):
+    """The documents of one query, best rank first, and the ranks that equal scores take up."""
 
     docs: Sequence[str]
     tie_first: Ints  # (documents,) the first rank of its score
@@ -267,6 +264,8 @@ class Run:
         try:
             write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
         except _ApartError:
+            from cranfield.data.regroup import regrouped
+
             write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
         left_out = sum((one for _, one in parts), LeftOut())
         return Written(sum(n for n, _ in parts), left_out, in_order(self.numbers - kept))

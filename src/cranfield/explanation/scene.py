@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class Scene:
             keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
             rows = keys.argsort(kind="stable")
             # Where grades ranked documents, judge gives the costs of their places, too.
-            whole = replace(whole.take(rows), costs=whole.costs)
+            whole = whole.take(rows)._replace(costs=whole.costs)
         kept = ranking = whole.take(slice(judging.depth))
         if judging.judged_only:
             kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
