@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from cranfield.arrays.ids import FIXED, Ids, Words, spread
+from cranfield.arrays.byte_strings import FIXED, Words, spread
+from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.formats.block import (
