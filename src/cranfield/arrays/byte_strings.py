@@ -268,7 +268,8 @@ class ByteStrings:
         ours, others = (
             np.array([place[rest] for rest in rests], np.int64) for rests in (mine, theirs)
         )
-        return np.sign(ours[a] - others[b])
+        compared: Ints = np.sign(ours[a] - others[b])
+        return compared
 
     def numbers(self) -> Words:
         """Return a number for each identifier: (rows,), in the order of their bytes."""
@@ -320,7 +321,7 @@ def keyed(hashes: Words, group: Ints) -> Words:
 
 
 def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
-    """Spread words over all 64 bits, so that the first n may stand for all.
+    """Spread words over all 64 bits, so that the first n may do for all.
 
     Of two different words these are the same with a probability of 2^(1 - n) at most, if the odd
     number is not known to who makes them up (Dietzfelbinger et al., 1997).

@@ -67,8 +67,7 @@ class Ids(ByteStrings):
         if data is not None and data.size >= high + 8:  # a word may be read at its last byte
             shared = np.frombuffer(data, np.uint8)[low : high + 8]
             return cls(shared, bounds[:-1] - low, np.diff(bounds), adjacent=True)
-        padded = np.empty(high - low + 8, np.uint8)
-        padded[high - low :] = 0
+        padded = np.zeros(high - low + 8, np.uint8)
         if data is not None:
             padded[: high - low] = np.frombuffer(data, np.uint8)[low:high]
         return cls(padded, bounds[:-1] - low, np.diff(bounds), adjacent=True)

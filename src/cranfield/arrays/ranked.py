@@ -296,9 +296,9 @@ class Ranked(Recordable):
 
     @step_of()
     def places(self, ideal: "Ranked") -> Ints:
-        """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
+        """Return where each row's document may be in the ideal, which goes by grade: (rows,).
 
-        Behind all of a higher grade; of its own grade, the rows of this ranking stand first, in
+        Behind all of a higher grade; of its own grade, the rows of this ranking come first, in
         its order. The ideal holds every document that this ranking holds, highest grade first.
         """
         top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
@@ -409,7 +409,7 @@ class Ranked(Recordable):
 
     @step_of()
     def reordered(self, by: Floats) -> "Ranked":
-        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
+        """Rank each query's rows anew, highest `by` (rows,) first, equal ones in their old order."""
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)

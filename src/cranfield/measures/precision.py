@@ -28,8 +28,6 @@ MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 Multiple = Annotated[
     float, Parameter("how many times as many ranks as relevant documents", above_zero)
 ]
-
-
 Version = Annotated[
     int, Parameter("the version of trec_eval whose rule for recall points holds", choice(9, 10))
 ]
