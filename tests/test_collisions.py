@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from cranfield import Qrels, Run, evaluate
-from cranfield.arrays.ids import FIXED, Ids
+from cranfield.arrays.byte_strings import FIXED
+from cranfield.arrays.ids import Ids
 from cranfield.data.judge import judge
 
 N_WORDS = 11
@@ -124,7 +125,10 @@ def test_the_hash_is_the_sum_that_it_is_said_to_be() -> None:
 
 
 def test_the_numbers_are_drawn_in_every_process() -> None:
-    code = "from cranfield.arrays.ids import *; print(*Ids.of([b'a long id'] * 2).hash(), FIXED[0])"
+    code = (
+        "from cranfield.arrays.ids import Ids; from cranfield.arrays.byte_strings import FIXED; "
+        "print(*Ids.of([b'a long id'] * 2).hash(), FIXED[0])"
+    )
     first, second = (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.split()
         for _ in range(2)

@@ -88,7 +88,7 @@ def powers(base: float, exponents: Ints) -> Floats:
 
 @step
 def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
-    """Return what stands in a table (n,) at some places, 0 to n - 1: as these.
+    """Return what is in a table (n,) at some places, 0 to n - 1: as these.
 
     `words` say what that is, with {} for the place, to whoever explains the measure.
     """
@@ -234,13 +234,13 @@ class Ranked(Recordable):
 
     @step_of()
     def above(self, values: Numbers, first: float) -> Floats:
-        """Return what stands in the row above, `first` where a query begins: (rows,)."""
+        """Return what is in the row above, `first` where a query begins: (rows,)."""
         above = np.concatenate(([first], values[:-1]))[: len(values)]
         return np.where(self.ordinal == 1, first, above)
 
     @step_of()
     def below(self, values: Numbers) -> Numbers:
-        """Return what stands in the row below, 0 where a query ends: (rows,) -> (rows,)."""
+        """Return what is in the row below, 0 where a query ends: (rows,) -> (rows,)."""
         below = np.append(values[1:], 0)[: len(values)]
         last = np.append(self.query[1:] != self.query[:-1], True)[: len(values)]
         return np.where(last, 0, below)
@@ -253,40 +253,27 @@ class Ranked(Recordable):
     @property
     def judged(self) -> Bools:
         """Which rows carry a judgment: (rows,). The grade of others means nothing."""
-        known: Bools | None = self.columns.get("known")
-        return np.ones(len(self.query), np.bool_) if known is None else known
+        return self._column("known", True)
 
     @property
     def stratum(self) -> Ints:
         """The stratum of each row's document, 0, 1, ... within its query: (rows,)."""
-        stratum: Ints | None = self.columns.get("stratum")
-        return np.zeros(len(self.query), np.int64) if stratum is None else stratum
+        return self._column("stratum", 0)
 
     @property
     def probability(self) -> Floats:
         """The probability with which each row's document was to be judged: (rows,)."""
-        probability: Floats | None = self.columns.get("probability")
-        return np.ones(len(self.query)) if probability is None else probability
+        return self._column("probability", 1.0)
 
     @property
     def costs(self) -> Numbers:
-        """What it costs to look at each document: (rows,), 1 where nothing was said."""
-        return np.ones(len(self.query), np.int64) if self.cost is None else self.cost
+        """What it costs to look at each document: (rows,), 1 where the run does not say."""
+        return self._column("cost", 1)
 
-    @property
-    def cost(self) -> Floats | None:
-        """What it costs to look at each document: (rows,); None where nothing was said."""
-        return self.columns.get("cost")
-
-    @property
-    def tie_first(self) -> Ints | None:
-        """The first rank of each row's score: (rows,); None unless ties="expected"."""
-        return self.columns.get("tie_first")
-
-    @property
-    def tie_size(self) -> Ints | None:
-        """How many documents of the query have each row's score: (rows,); None as above."""
-        return self.columns.get("tie_size")
+    def _column(self, name: str, default: bool | float) -> Numbers:
+        """Return a column of that name, (rows,), the default in every row if there is none."""
+        found = self.columns.get(name)
+        return np.full(len(self.query), default) if found is None else found
 
     @step_of()
     def steps(self, values: Numbers) -> Bools:
@@ -309,9 +296,9 @@ class Ranked(Recordable):
 
     @step_of()
     def places(self, ideal: "Ranked") -> Ints:
-        """Return where each row's document may stand in the ideal, which goes by grade: (rows,).
+        """Return where each row's document may be in the ideal, which goes by grade: (rows,).
 
-        Behind all of a higher grade; of its own grade, the rows of this ranking stand first, in
+        Behind all of a higher grade; of its own grade, the rows of this ranking come first, in
         its order. The ideal holds every document that this ranking holds, highest grade first.
         """
         top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
@@ -324,7 +311,7 @@ class Ranked(Recordable):
         return places[order.argsort()]
 
     def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
-        """Run `accumulate` along each query by itself: (rows,) -> (rows,).
+        """Run `accumulate` along each query alone: (rows,) -> (rows,).
 
         Queries of about the same length form a padded matrix, a row a query, so that the work and
         the memory stay within twice the number of rows however uneven the lengths are.
@@ -358,11 +345,11 @@ class Ranked(Recordable):
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
         return self.once("count", lambda: self._ends - self.starts[:-1, None])
 
-    def once(self, name: object, reckon: Callable[[], Value]) -> Value:
-        """Return what `reckon` returns, which is asked once for each name and kept."""
+    def once(self, name: object, compute: Callable[[], Value]) -> Value:
+        """Return what `compute` returns, which is called once for each name and kept."""
         known = self.__dict__.setdefault("_kept", {})
         if name not in known:
-            known[name] = reckon()
+            known[name] = compute()
         value: Value = known[name]
         return value
 
@@ -386,7 +373,7 @@ class Ranked(Recordable):
 
     def _at_cutoffs(self, running: Numbers) -> Numbers:
         if self.n_queries == 1:
-            return np.concatenate((running, _ZERO)).take(self._ends - 1)  # at -1 stands the 0
+            return np.concatenate((running, _ZERO)).take(self._ends - 1)  # at -1 is the 0
         return self._or_zero(running, self._ends - 1)
 
     def _or_zero(self, values: Numbers, rows: Ints) -> Numbers:
@@ -418,12 +405,11 @@ class Ranked(Recordable):
 
     def order(self, by: Floats) -> Ints:
         """Return the rows in the order of `by` (rows,) within each query, highest first."""
-        order: Ints = np.lexsort((-by, self.query))
-        return order
+        return np.lexsort((-by, self.query))
 
     @step_of()
     def reordered(self, by: Floats) -> "Ranked":
-        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as they stand."""
+        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as before."""
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
@@ -438,7 +424,7 @@ def mean(column: Floats) -> float:
 
     The sum() of Python 3.12 and numpy's differ from it in the last bits.
     """
-    return float(np.cumsum(column)[-1]) / len(column)
+    return total(column) / len(column)
 
 
 def means(values: Floats, axis: int = 0) -> Floats:

@@ -50,9 +50,9 @@ class Record:
     """What all arrays of one run of a measure share.
 
     `was_left`: a number of theirs became one that remembers nothing, as by float(), or was
-    overwritten. `is_strict`: an array that the measure makes by itself may come of anything, as
+    overwritten. `is_strict`: an array that the measure makes on its own may come of anything, as
     one by np.asarray() does; the registry's own measures make constants only, and are tested.
-    `is_over`: the measure has returned, and what is asked of its arrays from then on is no step.
+    `is_over`: the measure has returned, and what its arrays do from then on is no step.
     `names` is what knows the names of documents and groups, which a measure does not see.
     """
 
@@ -237,7 +237,7 @@ class Recordable:
 
 
 class Recording:
-    """A Recordable that records what is asked of it: `recorded` makes it a subclass of its class.
+    """A Recordable that records how it is used: `recorded` makes it a subclass of its class.
 
     `plain` is the object itself, `step` how it came about. `home` is what takes the place of the
     query: an object whose groups are looked at one by one, or None.
@@ -287,7 +287,7 @@ class Recording:
 
 
 def recorded(plain: Recordable, step: Step, record: Record, home: Any = None) -> Any:
-    """Return an object of the same class that records what is asked of it."""
+    """Return an object of the same class that records how it is used."""
     kind: Any = type(plain)
     found: Any = object.__new__(_recording(kind))
     home = found if plain.level == "group" else home
@@ -369,7 +369,7 @@ def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
     """Name what is recorded meanwhile after the local variables that hold it.
 
     `average_gain = ...` is "average gain", `n_others` the "number of others"; a trailing _ is left
-    out, so that `gain_` may stand beside a parameter `gain`. Truth values get no name: the
+    out, so that there may be `gain_` beside a parameter `gain`. Truth values get no name: the
     condition itself is shown. `is_known` tells of which files the variables count. Python calls a
     function at each return of this thread alone, and afterwards the one that it called before.
     """

@@ -212,7 +212,7 @@ def _cut(
     """Keep the best so many documents of each query."""
     depth = min(depth, 2**62)
     # Of equal scores at that depth, any may be among those kept.
-    hits = hits.where((hits.rank if hits.tie_first is None else hits.tie_first) <= depth)
+    hits = hits.where(hits.columns.get("tie_first", hits.rank) <= depth)
     if cost is not None:
         counts = n_retrieved[:, 0]
         at = np.arange(len(cost)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -227,8 +227,8 @@ def without_unjudged(
     hits = hits.relevant(0)
     if cost is not None:
         cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
-    if hits.tie_first is not None:
-        begins = tie_begins(hits.query, hits.tie_first)
+    if "tie_first" in hits.columns:
+        begins = tie_begins(hits.query, hits.columns["tie_first"])
         lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
         first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
         hits = replace(hits, columns={**hits.columns, "tie_first": first, "tie_size": size})

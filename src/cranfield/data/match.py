@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, Words, keyed, spread
+from cranfield.arrays.byte_strings import Words, keyed, spread
+from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, Words, decode, keyed
+from cranfield.arrays.byte_strings import Words, keyed
+from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError

@@ -8,7 +8,8 @@ from typing import Any, Union
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, Words, decode, encode
+from cranfield.arrays.byte_strings import Words
+from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of

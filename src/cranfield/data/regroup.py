@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import FIXED, Ids, Words, spread
+from cranfield.arrays.byte_strings import FIXED, Words, spread
+from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.formats.block import SIZES, Block, LeftOut, Load, joined

@@ -4,6 +4,7 @@ A group is a set of judgments of its own for a query: those of one user, or for 
 need. Plain judgments are one group.
 """
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -21,11 +22,15 @@ from cranfield.measures.precision import (
     r_precision,
 )
 from cranfield.measures.registry import Names, Traits, if_whole, measure
+from cranfield.measures.sets import count
 
 GROUPS = Traits(takes_groups=True, by_grade=True)
 PREFERENCES = Traits(takes_groups=True, by_grade=if_whole)
-_COUNT = "it is a count: it has no maximum"
-_ALL_EQUAL = "where all grades are equal, nothing is preferred, and it is 0"
+_share = partial(
+    measure,
+    traits=PREFERENCES,
+    perfect="where all grades are equal, nothing is preferred, and it is 0",
+)
 
 
 @measure(
@@ -101,20 +106,11 @@ _Over = Annotated[
 def _of_preferences(name: str) -> Names:
     """Return trec_eval's name of a measure, and those of it over fewer preferences."""
     return Names(
-        (name,),
-        variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}},
+        (name,), variants={f"{name}_imp": {"over": "implied"}, f"{name}_ret": {"over": "retrieved"}}
     )
 
 
-@measure(
-    "NumPrefs",
-    names=("prefs_num_prefs_poss",),
-    traits=PREFERENCES,
-    aggregation="sum",
-    range=(0, None),
-    higher_is_better=None,
-    perfect=_COUNT,
-)
+@count("NumPrefs", names=("prefs_num_prefs_poss",), traits=PREFERENCES, higher_is_better=None)
 def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences: pairs of documents of which a group judged one better.
 
@@ -127,15 +123,12 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     return preferences.total(preferences.counted.possible(over))
 
 
-@measure(
+@count(
     "NumPrefsFul",
     names=Names(
         ("prefs_num_prefs_ful",), variants={"prefs_num_prefs_ful_ret": {"over": "retrieved"}}
     ),
     traits=PREFERENCES,
-    aggregation="sum",
-    range=(0, None),
-    perfect=_COUNT,
 )
 def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences fulfilled: the better document stands above the other.
@@ -151,12 +144,7 @@ def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     return preferences.total(preferences.counted.fulfilled(over))
 
 
-@measure(
-    "Prefs",
-    names=_of_preferences("prefs_simp"),
-    traits=PREFERENCES,
-    perfect=_ALL_EQUAL,
-)
+@_share("Prefs", names=_of_preferences("prefs_simp"))
 def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences that the run fulfils, all groups' together.
 
@@ -176,12 +164,7 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     )
 
 
-@measure(
-    "PrefsByPair",
-    names=_of_preferences("prefs_pair"),
-    traits=PREFERENCES,
-    perfect=_ALL_EQUAL,
-)
+@_share("PrefsByPair", names=_of_preferences("prefs_pair"))
 def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
 
@@ -198,12 +181,7 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     return ratio(pairs.fulfilled(over), pairs.possible(over))
 
 
-@measure(
-    "PrefsByGroup",
-    names=_of_preferences("prefs_avgjg"),
-    traits=PREFERENCES,
-    perfect=_ALL_EQUAL,
-)
+@_share("PrefsByGroup", names=_of_preferences("prefs_avgjg"))
 def preferences_by_group(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, averaged over the groups; one without any counts as 0.
 

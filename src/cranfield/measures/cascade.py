@@ -37,9 +37,7 @@ Stop = Annotated[
         "(2^g - 1) / 2^top; 'linear', g / (top + 1); or a mapping {grade: probability}, where a "
         "grade that it does not name has 0",
         for_grades(
-            ("exp2", "linear"),
-            between(0, 1),
-            "'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}",
+            ("exp2", "linear"), between(0, 1), "'exp2', 'linear' or a mapping as {1: 0.25, 2: 0.75}"
         ),
     ),
 ]

@@ -165,8 +165,7 @@ def cwl(
     k: Cutoff | None = None,
     *,
     model: Annotated[
-        str,
-        Parameter("a user model with its own parameters, as 'INST(T=2)'", _check_model),
+        str, Parameter("a user model with its own parameters, as 'INST(T=2)'", _check_model)
     ] = "RBP",
     value: Annotated[str, Parameter("'EU', 'ETU', 'EC', 'ETC' or 'ED'", _check_quantity)] = "EU",
     gain: Annotated[

@@ -110,12 +110,7 @@ def alpha_ndcg(
     return _share(judged, k, alpha, rel, _discounted(alpha, _logarithmic))
 
 
-@measure(
-    "alpha_DCG",
-    names=("alpha-DCG", "alphaDCG"),
-    traits=SUBTOPICS,
-    perfect=_NO_MAXIMUM,
-)
+@measure("alpha_DCG", names=("alpha-DCG", "alphaDCG"), traits=SUBTOPICS, perfect=_NO_MAXIMUM)
 def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Discounted gain of new information, as a share of what any k documents could have.
 
@@ -149,12 +144,7 @@ def n_err_ia(
     return _share(judged, k, alpha, rel, _discounted(alpha, _linear))
 
 
-@measure(
-    "ERR_IA",
-    names=("ERR-IA",),
-    traits=SUBTOPICS,
-    perfect=_NO_MAXIMUM,
-)
+@measure("ERR_IA", names=("ERR-IA",), traits=SUBTOPICS, perfect=_NO_MAXIMUM)
 def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Intent-aware expected reciprocal rank of binary judgments, as a share of k perfect documents.
 
@@ -186,11 +176,7 @@ def n_nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: 
     return _share(judged, None, alpha, rel, _rank_biased(alpha, beta))
 
 
-@measure(
-    "NRBP",
-    traits=SUBTOPICS,
-    perfect=_NO_MAXIMUM,
-)
+@measure("NRBP", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
 def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Novelty- and rank-biased precision: what is new, to a user who goes on with probability beta.
 

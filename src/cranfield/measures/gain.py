@@ -289,11 +289,7 @@ def ndcg(
     perfect="it is not normalized: its maximum depends on the judgments",
 )
 def dcg(
-    judged: Judged,
-    k: Cutoff | None = None,
-    *,
-    gain: Gain = "linear",
-    discount: Discount = "log2",
+    judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear", discount: Discount = "log2"
 ) -> Floats:
     """Discounted cumulated gain: what the documents are worth, less the further down they stand.
 

@@ -30,7 +30,9 @@ _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
 _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
+# P_5, ndcg_cut_10, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10
 _OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
+# P.5,10, ndcg_cut.10, ndcg.1=3,2=9, set_F.2
 _WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
 
 
@@ -97,12 +99,14 @@ def _named(word: str) -> _Found:
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
-    for attempt in (_as_call, _as_output_name, _as_name_with_values):
-        found = attempt(word)
-        if found:
-            return found
-    call = re.fullmatch(_CALL, word)
-    raise unknown_measure(call["name"] if call else word, word)
+    found = _as_call(word)
+    for pattern in (_OUTPUT_NAME, _WITH_VALUES):
+        parts = None if found else re.fullmatch(pattern, word)
+        found = _with_values(parts["name"], parts["values"]) if parts else found
+    if not found:
+        call = re.fullmatch(_CALL, word)
+        raise unknown_measure(call["name"] if call else word, word)
+    return found
 
 
 def _as_call(word: str) -> _Found:
@@ -138,18 +142,6 @@ def _as_call(word: str) -> _Found:
     return [(one @ cutoff if cutoff else one, parameters)]
 
 
-def _as_output_name(word: str) -> _Found:
-    """`P_5`, `ndcg_cut_10`, `iprec_at_recall_0.10`, `set_F_2.0`; `ndcg_at_10`."""
-    parts = re.fullmatch(_OUTPUT_NAME, word)
-    return _with_values(parts["name"], parts["values"]) if parts else []
-
-
-def _as_name_with_values(word: str) -> _Found:
-    """`P.5,10`, `ndcg_cut.10`, `ndcg.1=3,2=9`, `set_F.2`."""
-    parts = re.fullmatch(_WITH_VALUES, word)
-    return _with_values(parts["name"], parts["values"]) if parts else []
-
-
 def _with_values(name: str, values: str) -> _Found:
     """Give values in trec_eval's manner: gains, a parameter, or cutoffs."""
     known = variant(name)
@@ -168,23 +160,23 @@ def _with_values(name: str, values: str) -> _Found:
     numbers = [float(number) for number in values.split(",")]
     if max(map(abs, numbers)) > _LARGEST:
         return []
+    several = sorted(set(numbers))
     parameter = definition.names.parameter.get(name.lower())
+    if parameter is not None and name.lower() in FAMILIES:
+        return [(one, {**parameters, parameter: number}) for number in several]
     if parameter is not None:
-        if name.lower() in FAMILIES:
-            return [(one, {**parameters, parameter: number}) for number in sorted(set(numbers))]
         value = tuple(numbers) if len(numbers) > 1 else numbers[0]
         return [(one, {**parameters, parameter: value})]
     if definition.cutoff == "none":
         return []
-    cutoffs = sorted(set(numbers))
-    as_text = [str(int(c)) if c == int(c) else str(c) for c in cutoffs]
-    return [(one @ cutoff, parameters) for cutoff in as_text]
+    cutoffs = (str(int(number) if number == int(number) else number) for number in several)
+    return [(one @ cutoff, parameters) for cutoff in cutoffs]
 
 
 def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any]:
-    """Return the keyword arguments, each a literal; a bare word stands for itself.
+    """Return the keyword arguments, each a literal; a bare word is a text.
 
-    The first may stand without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
+    The first may be written without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
     """
     try:
         call = ast.parse(f"f({text})", mode="eval").body
@@ -195,13 +187,10 @@ def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any
         names = [name for name, _ in first + named]
         if None in names or len(set(names)) < len(names):
             raise ValueError
-        return {
-            **{str(name): _text_or_literal(value) for name, value in first},
-            **{
-                str(name): value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
-                for name, value in named
-            },
-        }
+        given = {str(name): _text_or_literal(value) for name, value in first}
+        for name, value in named:
+            given[str(name)] = value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
+        return given
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise MeasureError(
             f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
@@ -219,13 +208,11 @@ def find(name: str) -> Definition:
     ('AP', 'nDCG')
     """
     known = variant(name)
-    if known is not None:
-        return Measure(known[0]).definition
-    return parse_all(name)[0].definition
+    return (Measure(known[0]) if known else parse_all(name)[0]).definition
 
 
 def search(words: Iterable[str]) -> list[Definition]:
-    """Return the measures in whose names, documentation or sources all the words stand.
+    """Return the measures whose names, documentation or sources have all the words.
 
     >>> [one.name for one in search(["reciprocal", "cascade"])], search(["Chapelle"])[0].name
     ([], 'ERR')

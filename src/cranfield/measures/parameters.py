@@ -65,6 +65,21 @@ def above_zero(value: Any) -> float:
     return float(number)
 
 
+def several(check: Check, expected: str, n: int | None = None) -> Check:
+    """Return a check for a list or a tuple of values (one alone is a list of one), n if given."""
+
+    def checked(value: Any) -> tuple[Any, ...]:
+        values = value if isinstance(value, list | tuple) else (value,)
+        if len(values) != n if n else not values:
+            raise ValueError(expected)
+        try:
+            return tuple(map(check, values))
+        except ValueError:
+            raise ValueError(expected) from None
+
+    return checked
+
+
 def for_grades(words: Collection[str], check: Check, expected: str, *, least: int = 0) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 

@@ -1,8 +1,8 @@
-"""Measure and Plan: a measure with its parameters is a value; a plan reckons several together."""
+"""Measure and Plan: a measure with its parameters is a value; a plan computes several together."""
 
 import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Real
@@ -80,9 +80,9 @@ class Measure:
     @property
     def linear(self) -> Linear:
         """Whether documents add to it one by one, with these parameters and this cutoff."""
-        if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which hangs on grades
-            return "no"
         declared = self.definition.traits.linear
+        if isinstance(self.cutoff, Depth) and self.cutoff.at_relevant:  # which depends on grades
+            return "no"
         return declared(self.parameters) if callable(declared) else declared
 
     @property
@@ -92,16 +92,13 @@ class Measure:
         return {k: dict(v) if isinstance(v, Gains) else v for k, v in values.items()}
 
     def __str__(self) -> str:
-        at = "" if self.cutoff is None else f"@{self._at}"
+        cutoff: Any = self.cutoff
+        if isinstance(cutoff, float):
+            cutoff = np.format_float_positional(cutoff, trim="-")
+        at = "" if cutoff is None else f"@{cutoff}"
         return self.name + written(self.given, self.definition.names.unnamed) + at
 
     __repr__ = __str__
-
-    @property
-    def _at(self) -> str:
-        if isinstance(self.cutoff, float):
-            return np.format_float_positional(self.cutoff, trim="-")
-        return str(self.cutoff)
 
     def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
         """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
@@ -162,7 +159,7 @@ class Measure:
         self._refuse_swapped(truth, ranking)
         self._refuse_other_kinds(graded, scored)
         self.check_complete()
-        # The query stands in the run even if nothing was retrieved for it.
+        # The run has the query even if nothing was retrieved for it.
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
@@ -269,14 +266,12 @@ class Alike:
         for one in measures:
             one.check_complete()
         self._cutoffs = [one.cutoff for one in measures]
+        self._depths: list[Depth] = []
         self.k: Ints | None = None  # the cutoffs, where they do not depend on the judgments
         if any(isinstance(cutoff, Depth) for cutoff in self._cutoffs):
-            depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
-            self._depths = depths
-            if not any(depth.at_relevant for depth in depths):
-                self.k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in depths))
-        else:
-            self._depths = []
+            self._depths = [c if isinstance(c, Depth) else Depth(ENDLESS) for c in self._cutoffs]
+            if not any(depth.at_relevant for depth in self._depths):
+                self.k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in self._depths))
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of each, as they come: shapes that broadcast to that."""
@@ -331,38 +326,44 @@ def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
     return cutoffs
 
 
+def _those(wanted: Callable[[Definition], Any]) -> str:
+    """Return the names of the measures for which something is true."""
+    return ", ".join(each.name for each in definitions() if wanted(each))
+
+
 def _not_of_groups(one: Measure) -> MeasureError:
-    theirs = ", ".join(each.name for each in definitions() if each.takes_groups)
     return MeasureError(
-        f"{one} takes one grade for each document, and these judgments are in groups; "
-        f"measures of groups, subtopics and preferences are {theirs}"
+        f"{one} takes one grade for each document, and these judgments are in groups; measures of "
+        f"groups, subtopics and preferences are {_those(lambda each: each.takes_groups)}"
     )
 
 
 def _of_ties(one: Measure, judged: Judged) -> Kernel:
-    """Return what reckons the measure from a run whose equal scores were ranked so."""
+    """Return what computes the measure of a run whose equal scores were ranked so."""
     definition = one.definition
+    by_grade = definition.traits.by_grade
     if judged.ties == "expected":
         if definition.expected is not None:
             return definition.expected
-        theirs = ", ".join(each.name for each in definitions() if each.expected)
-        raise MeasureError(f"{one} has no formula for ties='expected'; these have: {theirs}")
-    by_grade = definition.traits.by_grade
+        raise MeasureError(
+            f"{one} has no formula for ties='expected'; "
+            f"these have: {_those(lambda each: each.expected)}"
+        )
     if judged.ties in ("best", "worst") and by_grade is not True:
         why = "a higher grade is not always the better one to have first"
         if by_grade:
             why = by_grade(judged, **one.parameters)
         if why:
-            theirs = ", ".join(each.name for each in definitions() if each.traits.by_grade)
             raise MeasureError(
                 f"{one}: ties={judged.ties!r} ranks equal scores by grade, and for this measure "
-                f"that is not the {judged.ties} order: {why}; it is for {theirs}"
+                f"that is not the {judged.ties} order: {why}; it is for "
+                f"{_those(lambda each: each.traits.by_grade)}"
             )
     return definition.kernel
 
 
 class Plan:
-    """Measures in the order in which they are wanted, and how to reckon them in few passes."""
+    """Measures in the order in which they are wanted, computed in few passes."""
 
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._measures = measures

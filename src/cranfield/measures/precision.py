@@ -1,7 +1,7 @@
 """Measures of binary relevance over a ranking: a document is relevant from a grade on (`rel`)."""
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cranfield.measures.parameters import (
     above_zero,
     between,
     choice,
+    several,
 )
 from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
 
@@ -27,8 +28,6 @@ MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 Multiple = Annotated[
     float, Parameter("how many times as many ranks as relevant documents", above_zero)
 ]
-
-
 Version = Annotated[
     int, Parameter("the version of trec_eval whose rule for recall points holds", choice(9, 10))
 ]
@@ -389,14 +388,6 @@ def interpolated_precision(
     return hits.maximum(named(f"from {recall:g}", from_there))
 
 
-def _points(value: Any) -> tuple[float, ...]:
-    points = value if isinstance(value, list | tuple) else (value,)
-    try:
-        return tuple(map(between(0, 1), points or (None,)))
-    except ValueError:
-        raise ValueError("recall points from 0 to 1, as in (0.25, 0.5, 0.75)") from None
-
-
 @measure(
     "IAP", names=Names(("11pt_avg", "11pt"), parameter={"11pt_avg": "points"}), traits=BY_GRADE
 )
@@ -404,7 +395,11 @@ def interpolated_average_precision(
     judged: Judged,
     *,
     points: Annotated[
-        tuple[float, ...], Parameter("the recall points to average over", _points)
+        tuple[float, ...],
+        Parameter(
+            "the recall points to average over",
+            several(between(0, 1), "recall points from 0 to 1, as in (0.25, 0.5, 0.75)"),
+        ),
     ] = RECALL_POINTS,
     version: Version = 10,
     rel: Rel = 1,

@@ -12,8 +12,7 @@ from cranfield.measures.registry import BY_GRADE, Traits, if_whole, measure
 Collection = Annotated[
     int,
     Parameter(
-        "the number of documents in the collection; 0: what was retrieved is all there is",
-        whole(0),
+        "the number of documents in the collection; 0: what was retrieved is all there is", whole(0)
     ),
 ]
 

@@ -99,6 +99,6 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return how many documents each row stands for: (rows,)."""
+    """Return how many documents each row represents: (rows,)."""
     weight = 1 / ranked.probability
     return weight

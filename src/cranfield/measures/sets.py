@@ -1,6 +1,7 @@
 """Measures of what was retrieved as a set, whatever its order; and counts."""
 
 import math
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,22 +16,14 @@ from cranfield.measures.parameters import (
     above_zero,
     between,
     or_none,
+    several,
     whole,
 )
 from cranfield.measures.precision import Beta, weighted_mean
-from cranfield.measures.registry import (
-    EXTREMES,
-    LINEAR,
-    Names,
-    Traits,
-    expected,
-    if_whole,
-    measure,
-)
+from cranfield.measures.registry import EXTREMES, LINEAR, Names, Traits, expected, if_whole, measure
 from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
-_COUNT = "it is a count: it has no maximum"
 _WHATEVER_IS_JUDGED = Traits(takes_groups=True, bounds="none", by_grade=True)
 
 
@@ -66,12 +59,7 @@ def _with_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
-@measure(
-    "SetP",
-    names=Names(("set_P",), translate=_relative),
-    traits=LINEAR,
-    perfect=_ENDLESS,
-)
+@measure("SetP", names=Names(("set_P",), translate=_relative), traits=LINEAR, perfect=_ENDLESS)
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was.
 
@@ -108,8 +96,7 @@ def set_f(
     x: Annotated[
         float | None,
         Parameter(
-            "beta^2, in place of beta: trec_eval's and ir_measures' parameter",
-            or_none(above_zero),
+            "beta^2, in place of beta: trec_eval's and ir_measures' parameter", or_none(above_zero)
         ),
     ] = None,
     rel: Rel = 1,
@@ -129,12 +116,7 @@ def set_f(
     return weighted_mean(precision, recall, weight)
 
 
-@measure(
-    "SetAP",
-    names=("set_map",),
-    traits=EXTREMES,
-    perfect=_ENDLESS,
-)
+@measure("SetAP", names=("set_map",), traits=EXTREMES, perfect=_ENDLESS)
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly.
 
@@ -160,15 +142,6 @@ def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(n_relevant_retrieved(judged, rel), possible)
 
 
-def _weights(value: Any) -> tuple[float, ...]:
-    try:
-        if isinstance(value, list | tuple) and len(value) == 4:
-            return tuple(map(between(-1e9, 1e9), value))
-    except ValueError:
-        pass
-    raise ValueError("four numbers, as in (1, -1, 0, 0)")
-
-
 def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) -> str:
     found, other, missed, other_missed = weights
     return "" if found + other_missed >= other + missed else if_whole(judged)
@@ -189,7 +162,7 @@ def utility(
         Parameter(
             "what a document is worth that is relevant and retrieved, not relevant and retrieved, "
             "relevant and missed, not relevant and missed",
-            _weights,
+            several(between(-1e9, 1e9), "four numbers, as in (1, -1, 0, 0)", 4),
         ),
     ] = (1.0, -1.0, 0.0, 0.0),
     collection: Annotated[
@@ -215,16 +188,13 @@ def utility(
     )
 
 
-@expected("NumQ")
-@measure(
-    "NumQ",
-    names=("num_q",),
-    traits=_WHATEVER_IS_JUDGED,
-    aggregation="sum",
-    range=(1, 1),
-    higher_is_better=None,
-    perfect=_COUNT,
+count = partial(
+    measure, aggregation="sum", range=(0, None), perfect="it is a count: it has no maximum"
 )
+
+
+@expected("NumQ")
+@count("NumQ", names=("num_q",), traits=_WHATEVER_IS_JUDGED, range=(1, 1), higher_is_better=None)
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over.
 
@@ -237,14 +207,11 @@ def n_queries(judged: Judged) -> Floats:
 
 
 @expected("NumRet")
-@measure(
+@count(
     "NumRet",
     names=Names(("num_ret",), translate=_with_level),
     traits=_WHATEVER_IS_JUDGED,
-    aggregation="sum",
-    range=(0, None),
     higher_is_better=None,
-    perfect=_COUNT,
 )
 def n_retrieved(judged: Judged) -> Floats:
     """The number of documents retrieved; the sum over queries.
@@ -258,15 +225,7 @@ def n_retrieved(judged: Judged) -> Floats:
 
 
 @expected("NumRel")
-@measure(
-    "NumRel",
-    names=("num_rel",),
-    traits=EXTREMES,
-    aggregation="sum",
-    range=(0, None),
-    higher_is_better=None,
-    perfect=_COUNT,
-)
+@count("NumRel", names=("num_rel",), traits=EXTREMES, higher_is_better=None)
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries.
 
@@ -278,14 +237,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     return judged.n_relevant(rel) * 1.0
 
 
-@measure(
-    "NumRelRet",
-    names=("num_rel_ret",),
-    traits=LINEAR,
-    aggregation="sum",
-    range=(0, None),
-    perfect=_COUNT,
-)
+@count("NumRelRet", names=("num_rel_ret",), traits=LINEAR)
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries.
 
@@ -297,14 +249,11 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     return n_relevant_retrieved(judged, rel) * 1.0
 
 
-@measure(
+@count(
     "NumNonRelRet",
     names=("num_nonrel_judged_ret",),
     traits=Traits(bounds="extremes", linear="exact", by_grade=if_whole),
-    aggregation="sum",
-    range=(0, None),
     higher_is_better=False,
-    perfect=_COUNT,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.

@@ -8,14 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import by_gain, check_gain, gains
-from cranfield.measures.parameters import (
-    Parameter,
-    Parameters,
-    Persistence,
-    Rel,
-    choice,
-    or_none,
-)
+from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel, choice, or_none
 from cranfield.measures.registry import (
     BY_GRADE,
     NOT_OF_GRADES,

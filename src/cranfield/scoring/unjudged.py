@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, keyed
+from cranfield.arrays.byte_strings import keyed
+from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judged import ENDLESS

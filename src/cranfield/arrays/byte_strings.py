@@ -1,0 +1,329 @@
+"""ByteStrings: a column of them as 64-bit words, so that numpy can compare, order and hash them.
+
+A word holds eight bytes, the first byte highest, filled up with zeros: words in order are then
+bytes in order. Almost every identifier of a run is one or two words long, and no Python object is
+made for any of them. What goes on behind so many words is taken as Python's bytes, and bytes that
+several rows share are looked at once. So the time depends on the bytes that there are, not on the
+longest byte string times the number of rows.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.ranked import Bools, Ints
+from cranfield.lazy import cached_property
+
+Words = NDArray[Any]  # 64-bit, without sign
+
+# The first n bytes of a word, n = 0 to 8, as they lie in the memory.
+_KEEP = np.array([b"\xff" * n for n in range(9)], "S8").view(np.uint64)
+_MOST_WORDS = 64  # what goes on behind 512 bytes is taken as Python's bytes
+FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so many columns
+
+
+def _splitmix(n: int) -> Words:
+    """Return n numbers without a pattern, always the same: splitmix64 (Steele et al., 2014)."""
+    x = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+# By what a hash multiplies words: two numbers for each word but the first. FIXED is the same in
+# every process, for what is given out in the order of the hashes; ids of one such hash can be made
+# up. The others are drawn in every process, so that nobody can. No result depends on them.
+FIXED = _splitmix(2 * _MOST_WORDS)
+_SECRET = np.frombuffer(os.urandom(16 * _MOST_WORDS), np.uint64)
+_ODD, _SPREAD = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
+
+
+class ByteStrings:
+    """A column of byte strings: `data` (bytes,), and where in it each starts and how long it is.
+
+    `start` and `length` are (rows,). `data` goes on for eight bytes behind the last byte string, so
+    that a word may be read at every byte of one.
+    """
+
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        start: Ints,
+        length: Ints,
+        adjacent: bool = False,
+        ordered: bool = False,
+    ) -> None:
+        self._data = data
+        self._words_at = np.ndarray(len(data) - 7, np.uint64, data.data, strides=(1,))
+        self._start = start
+        self.length = length
+        self._adjacent = adjacent  # each begins where the one above ends
+        self._ordered = ordered or adjacent  # each lies behind the one above
+        self._is_clean = False  # known to be neither empty nor to hold a null byte
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._data, self._start, self.length, self._adjacent, self._ordered)
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def __getitem__(self, row: int) -> bytes:
+        start = int(self._start[row])
+        return self._data[start : start + int(self.length[row])].tobytes()
+
+    def take(self, rows: Ints | slice) -> Self:
+        """Return the identifiers at `rows`, which share this column's bytes."""
+        in_order = isinstance(rows, slice) and rows.step in (None, 1)
+        adjacent, ordered = self._adjacent and in_order, self._ordered and in_order
+        return type(self)(self._data, self._start[rows], self.length[rows], adjacent, ordered)
+
+    def to_list(self) -> list[bytes]:
+        """Return the identifiers as bytes."""
+        if len(self) == 0:
+            return []
+        low = int(self._start.min())
+        end = self._start + self.length
+        data = self._data[low : int(end.max())]
+        if len(data) > 64 * len(self) and len(data) > 2 * int(self.length.sum()):
+            return [self[row] for row in range(len(self))]  # they lie far apart
+        begins, ends = (self._start - low).tolist(), (end - low).tolist()
+        text = data.tobytes()
+        if self.n_words > FEW_WORDS and int(self.length.sum(dtype=np.int64)) > len(text):
+            once = {place: text[slice(*place)] for place in zip(begins, ends, strict=True)}
+            return [once[place] for place in zip(begins, ends, strict=True)]
+        return [text[b:e] for b, e in zip(begins, ends, strict=True)]
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """How many bytes the longest identifier has."""
+        return int(self.length.max(initial=0))
+
+    @property
+    def n_words(self) -> int:
+        """How many words the longest identifier has."""
+        return (self.n_bytes + 7) // 8
+
+    def word(self, j: int, rows: Ints | None = None) -> Words:
+        """Return word `j` of the identifiers at `rows`, or of all; zero past their ends."""
+        return self._raw_word(j, rows).view(">u8").astype(np.uint64)
+
+    def _raw_word(self, j: int, rows: Ints | None = None) -> Words:
+        """Return word `j` as it lies in the memory: as good for all but order, and quicker."""
+        start, left = self._start, self.length
+        if rows is not None:
+            start, left = start[rows], left[rows]
+        words: Words
+        if rows is None and self._adjacent and 8 * j < self.n_bytes and _all_same(left):
+            # One is as far from the next as the other.
+            begin, stride = int(start[0]) + 8 * j, int(left[0])
+            words = self._words_at[begin : begin + stride * len(left) : stride].copy()
+            return _kept(words, left[:1] - 8 * j)
+        if j > 0:
+            left = left - 8 * j
+            words = self._words_at[np.where(left > 0, start + 8 * j, 0)]
+        else:
+            words = self._words_at[start]
+        return _kept(words, left)
+
+    def _going_on(self) -> Iterator[tuple[int, Ints | None]]:
+        """Yield (j, the rows of which some have a word j), None for all rows."""
+        rows: Ints | None = None
+        for j in range(min(self.n_words, _MOST_WORDS)):
+            if j > 0 and rows is None:
+                goes_on = self.length > 8 * j
+                if 2 * np.count_nonzero(goes_on) < len(self):  # of more, all cost less
+                    rows = np.flatnonzero(goes_on)
+            elif rows is not None:
+                rows = rows[self.length[rows] > 8 * j]
+            yield j, rows
+
+    def _long_rows(self) -> Ints:
+        """Return the rows that go on behind the words."""
+        if self.n_words <= _MOST_WORDS:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.length > 8 * _MOST_WORDS)
+
+    def _rests(self, rows: Ints) -> tuple[list[bytes], Ints]:
+        """Return what goes on behind the words at `rows`, and which of that each row has.
+
+        Rows that share their bytes have one of them together.
+        """
+        once: dict[tuple[int, int], int] = {}
+        places = zip(self._start[rows].tolist(), self.length[rows].tolist(), strict=True)
+        which = [once.setdefault(place, len(once)) for place in places]
+        skipped = 8 * _MOST_WORDS
+        rests = [self._data[start + skipped : start + n].tobytes() for start, n in once]
+        return rests, np.array(which, np.int64)
+
+    def spoilt(self) -> Bools | None:
+        """Tell which identifiers are empty or hold a null byte: (rows,); None if none is.
+
+        Words could not tell a null byte from what they are filled up with.
+        """
+        if len(self) == 0 or self._is_clean:
+            return None
+        if self._adjacent and int(self.length.min()) > 0:
+            low, high = int(self._start[0]), int(self._start[-1]) + int(self.length[-1])
+            if b"\0" not in self._data[low:high].tobytes():
+                return None
+        spoilt: Bools = self.length == 0
+        for j, rows in self._going_on():
+            left = (self.length if rows is None else self.length[rows]) - 8 * j
+            word = ~self._raw_word(j, rows)
+            # A byte of ones, where the identifier has a zero; past its end there are only ones.
+            word = _kept(word, left)
+            found = ((~word - _LOW) & word & _HIGH) != 0
+            if rows is None:
+                spoilt |= found
+            else:
+                spoilt[rows[found]] = True
+        long = self._long_rows()
+        rests, which = self._rests(long)
+        spoilt[long] |= np.array([b"\0" in rest for rest in rests], np.bool_)[which]
+        return spoilt if spoilt.any() else None
+
+    def hash(self, keys: Words = _SECRET) -> Words:
+        """Return a 64-bit hash of each identifier: (rows,), by numbers to multiply words by.
+
+        Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones.
+        Of longer ones, whoever finds two equal hashes compares the identifiers. That happens for
+        two different identifiers, whatever they are, with a probability of 2^-33 at most, as long
+        as the numbers are drawn at random, and are not known to who makes the identifiers up.
+
+        The hash is the first word, plus every half of 32 bits of the others times a number of its
+        own, modulo 2^64: the multilinear family (Carter & Wegman, 1979; Lemire & Kaser, "Strongly
+        universal string hashing is fast", 2014). Where two identifiers differ in a half, its number
+        times the difference, which is below 2^32, would have to be one certain number: so it is for
+        at most 2^31 of the 2^64 numbers. (With a = keys[2j - 2] and b = keys[2j - 1], a w + b
+        (w >> 32) is a times the lower half plus (2^32 a + b) times the higher: the two are drawn
+        as a and b are.) What goes on behind so many words is added as its BLAKE2b with a key
+        (RFC 7693), which nobody tells from random numbers.
+
+        >>> from cranfield.arrays.ids import Ids
+        >>> Ids.of([b"d1", b"a document's long id"]).hash(FIXED)[0] == int.from_bytes(b"1d")
+        np.True_
+        """
+        result = self._raw_word(0)
+        for j, rows in self._going_on():
+            if j == 0:
+                continue
+            word = self._raw_word(j, rows)
+            part = word * keys[2 * j - 2]
+            word >>= _HALF
+            word *= keys[2 * j - 1]
+            part += word
+            if rows is None:
+                result += part  # past the end of an identifier, words are zero
+            else:
+                result[rows] += part
+        long = self._long_rows()
+        rests, which = self._rests(long)
+        result[long] += np.array([_digest(rest, keys) for rest in rests], np.uint64)[which]
+        return result
+
+    def begins(self) -> Ints:
+        """Return the rows whose identifier is not that of the row above, the first among them."""
+        if len(self) == 0:
+            return np.zeros(0, np.int64)
+        word = self._raw_word(0)
+        different = (word[1:] != word[:-1]) | (self.length[1:] != self.length[:-1])
+        if self.n_words > 1:
+            rows = np.flatnonzero(~different & (self.length[1:] > 8))
+            rows = rows[self._start[rows] != self._start[rows + 1]]  # else the bytes are the same
+            for j in range(1, min(self.n_words, _MOST_WORDS)):
+                other = self._raw_word(j, rows + 1) != self._raw_word(j, rows)
+                different[rows[other]] = True
+                rows = rows[~other & (self.length[rows] > 8 * j + 8)]
+            if self.n_words > _MOST_WORDS:
+                different[rows] = self._compare_rests(rows, self, rows + 1) != 0
+        return np.flatnonzero(np.append(True, different))
+
+    def compare(self, rows: Ints, other: Self, other_rows: Ints) -> NDArray[np.int8]:
+        """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
+        result = np.zeros(len(rows), np.int8)
+        undecided = np.arange(len(rows))
+        for j in range(min(max(self.n_words, other.n_words), _MOST_WORDS)):
+            a, b = rows[undecided], other_rows[undecided]
+            mine, theirs = self.word(j, a), other.word(j, b)
+            result[undecided] = np.where(mine > theirs, 1, np.where(mine < theirs, -1, 0))
+            both = (self.length[a] > 8 * j + 8) & (other.length[b] > 8 * j + 8)
+            undecided = undecided[(mine == theirs) & both]
+            if len(undecided) == 0:
+                break
+        else:
+            a, b = rows[undecided], other_rows[undecided]
+            result[undecided] = self._compare_rests(a, other, b)
+        even = np.flatnonzero(result == 0)
+        longer = self.length[rows[even]] - other.length[other_rows[even]]
+        result[even] = np.sign(longer).astype(np.int8)
+        return result
+
+    def _compare_rests(self, rows: Ints, other: Self, other_rows: Ints) -> Ints:
+        """Compare what goes on behind the words, for each pair: below 0, 0 or above 0."""
+        (mine, a), (theirs, b) = self._rests(rows), other._rests(other_rows)
+        place = {rest: i for i, rest in enumerate(sorted({*mine, *theirs}))}
+        ours, others = (
+            np.array([place[rest] for rest in rests], np.int64) for rests in (mine, theirs)
+        )
+        compared: Ints = np.sign(ours[a] - others[b])
+        return compared
+
+    def numbers(self) -> Words:
+        """Return a number for each identifier: (rows,), in the order of their bytes."""
+        if self.n_words <= 1:
+            return self.word(0)
+        if self.n_words > FEW_WORDS:
+            ids = self.to_list()
+            place = {text: i for i, text in enumerate(sorted(set(ids)))}
+            return np.fromiter(map(place.__getitem__, ids), np.uint64, len(ids))
+        words = [self.word(j) for j in range(self.n_words)]
+        order = np.lexsort((self.length, *reversed(words)))
+        result = np.zeros(len(self), np.uint64)
+        result[order[self.take(order).begins()]] = 1
+        result[order] = np.cumsum(result[order])
+        return result
+
+
+# Every byte 1, every byte 128: a byte of x is 0 if one of (x - 1...) & ~x has its highest bit set.
+_LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_HALF = np.uint64(32)
+
+
+def _kept(words: Words, left: Ints) -> Words:
+    """Return the first `left` bytes of each word as it lies in the memory, zeros behind them."""
+    words &= _KEEP[min(int(left[0]), 8)] if _all_same(left) else _KEEP.take(left, mode="clip")
+    return words
+
+
+def _digest(rest: bytes, keys: Words) -> np.uint64:
+    """Return 64 bits of the BLAKE2b of some bytes; the last of the numbers are its key."""
+    from hashlib import blake2b
+
+    digest = blake2b(rest, digest_size=8, key=keys[-2:].tobytes()).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def _all_same(length: Ints) -> bool:
+    return len(length) > 0 and bool(length[0] > 0 and (length == length[0]).all())
+
+
+def keyed(hashes: Words, group: Ints) -> Words:
+    """Return a key for (group, identifier): equal pairs have equal keys, others hardly ever.
+
+    As `Ids.hash`, with the group times a number of its own: of fewer than 2^30 groups, two
+    different pairs have the same key with a probability of 2^-33 at most.
+    """
+    keys: Words = hashes + group.astype(np.uint64) * _ODD
+    return keys
+
+
+def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
+    """Spread words over all 64 bits, so that the first n may do for all.
+
+    Of two different words these are the same with a probability of 2^(1 - n) at most, if the odd
+    number is not known to who makes them up (Dietzfelbinger et al., 1997).
+    """
+    return words * odd
