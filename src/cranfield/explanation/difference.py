@@ -13,7 +13,6 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import MeasureError
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import change, check_limit, given
@@ -55,10 +54,10 @@ class Part:
 class Difference(Shown):
     """Which documents make the difference between two runs on a query.
 
-    `method` says how. "terms": the value is a sum of what documents add where they stand, and all
+    `method` says how. "terms": the value is a sum of what documents add where they are, and all
     else is common to both runs; then the parts' changes add up to `difference`, left - right.
     "moved" elsewhere, for the `reason` that is said: each document of the first 100 ranks of either
-    run by itself is put in the left run at the rank where the right one has it, or taken out. These
+    run alone is put in the left run at the rank where the right one has it, or taken out. These
     changes do not add up, and with ties="expected" there are none, as a document then has no rank
     of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
     retrieved, of those kept; ranks are among these.
@@ -98,9 +97,7 @@ class Difference(Shown):
     def of(
         cls, left: Scene, right: Scene, names: tuple[str, ...], measure: Measure
     ) -> "Difference":
-        """Explain the difference of one query's two values; MeasureError if they are texts."""
-        if measure.definition.is_text:
-            raise MeasureError(f"{measure} is a text: two of them have no difference")
+        """Explain the difference of one query's two values, which are numbers."""
         values = [follow(measure, scene) for scene in (left, right)]
         terms = [
             _TOO_DEEP if isinstance(one, Derived) and is_deep(one) else _terms(one)
@@ -108,7 +105,6 @@ class Difference(Shown):
         ]
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
-        parts: list[Part] = []
 
         def part(doc: str, **numbers: float) -> Part:
             here, there = (of.get(doc) for of in ranks)
@@ -121,9 +117,10 @@ class Difference(Shown):
             parts = [part(one.doc, value=one.value, change=one.change) for one in moves]
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
-            for doc in {**mine, **theirs}:
-                one, other = mine.get(doc, 0.0), theirs.get(doc, 0.0)
-                parts.append(part(doc, left=one, right=other, change=one - other))
+            both = ((doc, mine.get(doc, 0.0), theirs.get(doc, 0.0)) for doc in {**mine, **theirs})
+            parts = [
+                part(doc, left=one, right=other, change=one - other) for doc, one, other in both
+            ]
             parts.sort(key=lambda part: -abs(part.change))
         ours, other = (float(value.flat[0]) for value in values)
         pair = names[0], names[1]
@@ -266,8 +263,6 @@ def differing(qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: 
 
     By the ratio of their values if the measure has a geometric mean.
     """
-    if measure.definition.is_text:
-        raise MeasureError(f"{measure} is a text: two of them have no difference")
     left, right = (
         one.per_query(measure) for one in score_runs(qrels, runs, [measure], judging).values()
     )

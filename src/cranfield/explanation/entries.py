@@ -69,10 +69,10 @@ class Sheet:
     @property
     def numbers(self) -> Iterator[Any]:
         """All numbers that it shows, but for the labels."""
-        for one in (*self.columns, *self.totals):
-            yield from one.values
+        for column in self.columns:
+            yield from column.values
         for total in self.totals:
-            yield from total.running or ()
+            yield from (*total.values, *(total.running or ()))
 
     def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; of more rows than the limit the middle is left out, and said."""

@@ -1,6 +1,6 @@
 """explain: why a number is what it is."""
 
-from typing import Any, TypeVar, Unpack, cast, get_args
+from typing import Unpack, cast, get_args
 
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import QrelsLike, as_qrels
@@ -17,8 +17,6 @@ from cranfield.notes import warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.evaluate import measures_of
-
-_Explained = TypeVar("_Explained", Explanation, MeanExplanation, Difference)
 
 
 @takes(Judging)
@@ -92,31 +90,31 @@ recip_rank)
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     one, judgments = wanted[0], as_qrels(qrels, errors)
     several = several_runs(run, errors)
-    costs = one.definition.takes_cost
+    runs = [as_run(cast(RunLike, run), errors)] if several is None else [*several.values()]
+    if len(runs) > 2:
+        raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
+    if len(runs) == 2 and one.definition.is_text:
+        raise MeasureError(f"{one} is a text: two of them have no difference")
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    if several is not None and len(several) > 1:
-        if len(several) > 2:
-            raise OptionError(f"{len(several)} runs: one is explained, or the difference of two")
-        if query is None:
-            worst = differing(judgments, several, one, how)
-            apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
-            raise OptionError(
-                f"the difference of two runs is explained query by query: name one. {apart}"
-            )
-        pair = [
-            Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
-            for its in several.values()
-        ]
-        return _warned(Difference.of(pair[0], pair[1], tuple(several), one))
-    single: Any = next(iter(several.values())) if several else as_run(cast(RunLike, run), errors)
+    if query is None and several is not None and len(runs) == 2:
+        worst = differing(judgments, several, one, how)
+        apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
+        raise OptionError(
+            f"the difference of two runs is explained query by query: name one. {apart}"
+        )
+    found: Explanation | MeanExplanation | Difference
     if query is None:
-        return _warned(MeanExplanation.of_run(judgments, single, one, how, progress))
-    scene = Scene.of(judgments, single, str(query), how, costs=costs, progress=progress)
-    return _warned(Explanation.of(scene, one))
-
-
-def _warned(found: _Explained) -> _Explained:
-    """Give the warning of what makes the number misleading, if anything does."""
-    warn_of(found.notes, stacklevel=3)
+        found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
+    else:
+        costs = one.definition.takes_cost
+        scene, *other = (
+            Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
+            for its in runs
+        )
+        if several is not None and other:
+            found = Difference.of(scene, other[0], tuple(several), one)
+        else:
+            found = Explanation.of(scene, one)
+    warn_of(found.notes)
     return found

@@ -65,10 +65,10 @@ class Nodes:
     is_strict: bool
     lost: bool = False
     ways: dict[tuple[Any, ...], int] = field(default_factory=dict)  # a way -> its number
-    keys: dict[int, int] = field(default_factory=dict)  # the id of a node -> its way's number
+    # The id of a node -> the node, so that no id is given twice, and its way's number.
+    keys: dict[int, tuple[Any, int]] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)  # a way's number -> how often it is used
     names: dict[int, str] = field(default_factory=dict)  # a way's number -> what it is called
-    alive: list[Any] = field(default_factory=list)  # so that no id is given twice
 
     def key(self, node: Any) -> Any:
         """Return what is equal for what was made in the same way."""
@@ -80,14 +80,12 @@ class Nodes:
         if not isinstance(node, Derived | Recording):
             return repr(node)
         if id(node) not in self.keys:
-            self.alive.append(node)
             way = self._of_array(node) if isinstance(node, Derived) else self._of_rows(node)
             # A number for each way, so that keys of keys stay short.
-            self.keys[id(node)] = self.ways.setdefault(way, len(self.ways))
-        return self.keys[id(node)]
+            self.keys[id(node)] = node, self.ways.setdefault(way, len(self.ways))
+        return self.keys[id(node)][1]
 
     def _of_rows(self, rows: Recording) -> tuple[Any, ...]:
-        """Return all that a ranking came of."""
         base = base_of(rows)
         holder, *given = base.step.inputs
         if isinstance(holder, Recording) and holder.level == "row":  # the places of equal scores
@@ -98,7 +96,6 @@ class Nodes:
         return "rows", base.step.op, rows.home is None, which, asked, tuple(chain)
 
     def _of_array(self, node: Derived) -> tuple[Any, ...]:
-        """Return all that an array came of."""
         made = node.step
         self.lost |= made.op == UNKNOWN
         inputs = tuple(self.key(one) for one in made.inputs)
@@ -190,7 +187,6 @@ class Expressions:
         return f"{self.bracketed(inputs[0], label, PRODUCT)} * 2^{power}", PRODUCT
 
     def _binary(self, op: Any, inputs: Any, label: Label) -> tuple[str, int]:
-        """Write an operation of two, with a sign between them."""
         sign, binds = BINARY[op]
         left = self._number(inputs[0], op, label, binds + (binds in (COMPARED, POWER)))
         # As it was computed: a * (b / c) and a * b / c differ in the last bit.

@@ -68,15 +68,9 @@ def is_ranking(one: Any) -> TypeGuard[Recording]:
     return isinstance(one, Recording) and isinstance(one, Ranked)
 
 
-def is_home(one: Any) -> TypeGuard[Recording]:
-    """Tell whether something recorded has groups, which are looked at one by one."""
-    return isinstance(one, Recording) and one.home is one
-
-
-def group_names(home: Recording) -> Sequence[str]:
-    """Return the names of the groups, in their order."""
-    names: Sequence[str] = home.record.names.group_names
-    return names
+def is_summed(one: Any) -> TypeGuard[Recording]:
+    """Tell whether it is a ranking, or groups: what becomes of it is shown in its table."""
+    return is_ranking(one) or (isinstance(one, Recording) and one.home is one)
 
 
 def subsets(rows: Recording) -> Iterator[Subset]:

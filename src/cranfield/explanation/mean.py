@@ -19,7 +19,7 @@ from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, queries_of, signed
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.render.table import Column, Table, legend
 from cranfield.scoring.evaluate import ideals_of, score_runs
 from cranfield.scoring.scores import Scores, shown
 
@@ -51,7 +51,7 @@ class QueryPart:
 class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
-    `queries` has them all, the most harmful first; queries that are equal in this stand in the
+    `queries` has them all, the most harmful first; those that are equal in this are in the
     order of their ids. `kind` says what their `part` is:
 
     "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
@@ -126,8 +126,10 @@ class MeanExplanation(Shown):
             query = scores.query_ids[row]
             counts = [int(column[query]) if column else None for column in counted]
             numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
+            retrieved, relevant, both, *_ = counts
             marks = tuple(_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
-            queries.append(QueryPart(query, *numbers, share, so_far, *counts[:3], marks))
+            shared = (share, so_far, retrieved, relevant, both)
+            queries.append(QueryPart(query, *numbers, *shared, marks))
         notes = [
             replace(one, text=f"{queries_of(one.queries or 0)} added up.")
             if (kind, one.code) == ("sum", "queries")
@@ -175,7 +177,7 @@ class MeanExplanation(Shown):
         """
         check_limit(limit)
         first = self.queries[:limit]
-        columns = wanted(self._columns(first))
+        columns = [*self._columns(first)]
         rows = [[one.query_id, *(column.cell(one) for column in columns)] for one in first]
         title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
         title += f"{self.measure.definition.over_queries} of {queries_of(self.n)}"
@@ -185,17 +187,19 @@ class MeanExplanation(Shown):
     def _columns(self, first: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""
         yield Column(str(self.measure), lambda one: shown(self.measure, one.value))
-        yield Column(
-            "ln",
-            lambda one: number(one.term),
-            f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more.",
-            self.kind == "logarithm",
-        )
+        if self.kind == "logarithm":
+            meaning = f"ln: the logarithm of the value, or of {LEAST:.5f} if that is more."
+            yield Column("ln", lambda one: number(one.term), meaning)
         if self.kind == "missing":
             yield Column("1 - value", lambda one: number(one.part))
         elif self.kind != "sum":
             label = "ln - mean ln" if self.kind == "logarithm" else "value - mean"
-            yield Column(label, lambda one: signed(one.part), self._farthest)
+            rising = self.measure.definition.higher_is_better
+            first_is = "lowest" if rising else "farthest"
+            if rising is False:
+                first_is = "highest, here the worst,"
+            meaning = f"The {first_is} first; over all queries the differences add up to 0."
+            yield Column(label, lambda one: signed(one.part), meaning)
         if self.queries[0].share is not None:
             meaning = f"share: value / {shown(self.measure, self.total)}, the sum."
             if self.kind == "missing":
@@ -209,16 +213,8 @@ class MeanExplanation(Shown):
             if None not in (getattr(one, name) for one in first):
                 heading, meaning = ("found", found) if "_" in name else (name, "")
                 yield Column(heading, partial(_count, name), meaning)
-        yield Column("why", lambda one: ", ".join(one.marks), "", any(one.marks for one in first))
-
-    @property
-    def _farthest(self) -> str:
-        first = {
-            True: "The lowest",
-            False: "The highest, here the worst,",
-            None: "The farthest",
-        }[self.measure.definition.higher_is_better]
-        return f"{first} first; over all queries the differences add up to 0."
+        if any(one.marks for one in first):
+            yield Column("why", lambda one: ", ".join(one.marks))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each query: all of its QueryPart, the marks as one text, `why`."""
@@ -233,19 +229,15 @@ class MeanExplanation(Shown):
         if self.kind == "missing" and until is None:
             said = ["Nothing is missing: every query has 1.", *said]
         elif self.kind == "missing":
-            said += [f"A perfect ranking may have less than 1, too: {why}." for why in self._why]
+            definition, is_cut = self.measure.definition, self.measure.cutoff is not None
+            for why in filter(None, (definition.perfect, definition.perfect_cut * is_cut)):
+                said.append(f"A perfect ranking may have less than 1, too: {why}.")
         if self.n > n_shown:
             if until is not None:
                 of = "what is missing" if self.kind == "missing" else "the sum"
                 said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
             said.append(f"Not shown: {queries_of(self.n - n_shown)}.")
         return [*around(said, self.notes), "Added up in the order of the query ids:", self.formula]
-
-    @property
-    def _why(self) -> list[str]:
-        """Why a perfect ranking may have less than 1."""
-        definition, is_cut = self.measure.definition, self.measure.cutoff is not None
-        return [why for why in (definition.perfect, definition.perfect_cut * is_cut) if why]
 
     @property
     def formula(self) -> str:

@@ -7,23 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cranfield.errors import OptionError
+from cranfield.explanation import whatif
 from cranfield.explanation.entries import EMPTY, Column, Entry, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import follow
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.whatif import (
-    DEEPEST,
-    FIRST,
-    Judgment,
-    Judgments,
-    Swap,
-    Tie,
-    best_swap,
-    judgments,
-    ties,
-    unjudged,
-    untried,
-)
 from cranfield.explanation.worksheet import worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
@@ -87,9 +75,9 @@ class Explanation(Shown):
     unjudged: Sequence[tuple[int, str]]  # (rank, document), of all that was retrieved
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
     missing: Sequence[tuple[str, int]]  # (document, grade) of those that were not retrieved
-    ties: Sequence[Tie]
-    swap: Swap | None
-    judgments: Judgments
+    ties: Sequence[whatif.Tie]
+    swap: whatif.Swap | None
+    judgments: whatif.Judgments
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
     untried: str  # why no judgment was tried; empty if some were
@@ -117,15 +105,15 @@ class Explanation(Shown):
                 Retrieved(rank, doc, score, grades.get(doc))
                 for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
             ],
-            unjudged=unjudged(scene),
+            unjudged=whatif.unjudged(scene),
             n_relevant=len(relevant),
             missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
-            ties=ties(scene, measure),
-            swap=best_swap(scene, measure),
-            judgments=judgments(scene, measure),
+            ties=whatif.ties(scene, measure),
+            swap=whatif.best_swap(scene, measure),
+            judgments=whatif.judgments(scene, measure),
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
-            untried=untried(scene, measure),
+            untried=whatif.untried(scene, measure),
             cutoff=_cutoff(scene, measure),
         )
 
@@ -160,7 +148,6 @@ class Explanation(Shown):
         return made
 
     def _closing(self) -> list[str]:
-        """Return the lines below all tables."""
         return [*self._beside(), self.worksheet.result.text(digits=True)]
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
@@ -178,7 +165,9 @@ class Explanation(Shown):
         if any(isinstance(entry, Sheet) for entry in entries):
             return entries
         names = ("rank", "document", "grade")
-        labels = {name: [getattr(one, name) for one in self.retrieved] for name in names}
+        labels: dict[str, Sequence[Any]] = {
+            name: [getattr(one, name) for one in self.retrieved] for name in names
+        }
         return [Sheet("documents retrieved", labels), *entries]
 
     def _beside(self) -> list[str]:
@@ -250,7 +239,7 @@ class Explanation(Shown):
             said.append(f"The order of {more} of equal scores mattered {less}.")
         return said
 
-    def _of_tie(self, tie: Tie) -> str:
+    def _of_tie(self, tie: whatif.Tie) -> str:
         n_kept = len(tie.docs)
         docs = ", ".join(tie.docs[:_NAMED]) + ", ..." * (n_kept > _NAMED)
         kept = f"; of these, {n_kept or 'none'} {'was' if n_kept < 2 else 'were'} kept"
@@ -264,7 +253,7 @@ class Explanation(Shown):
     def _of_swap(self) -> list[str]:
         dropping = self.options.get("judged_only")
         n_kept = sum(one.is_kept or not dropping for one in self.retrieved)
-        of = "two ranks" + f" among the first {FIRST}" * (n_kept > FIRST)
+        of = "two ranks" + f" among the first {whatif.FIRST}" * (n_kept > whatif.FIRST)
         if self.swap is None:
             known = n_kept > 1 and not self.measure.definition.is_text
             return [f"No swap of {of} would {self._better} it."] * known
@@ -281,7 +270,7 @@ class Explanation(Shown):
             return [f"No judgment of an unjudged document was tried: {self.untried}."]
         up, down = self.judgments.up, self.judgments.down
         ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
-        deep = f" down to rank {DEEPEST:,}" * (self.unjudged[-1][0] > DEEPEST)
+        deep = f" down to rank {whatif.DEEPEST:,}" * (self.unjudged[-1][0] > whatif.DEEPEST)
         *some, last = self.judgments.grades or [0]
         tried = f"the grades {', '.join(map(str, some))} and {last} for" if some else ""
         if not ways:
@@ -379,7 +368,7 @@ def _plain_score(score: float | None) -> float | str | None:
     return score if score is None or math.isfinite(score) else str(score)
 
 
-def _if_any(one: Swap | Judgment | None) -> dict[str, Any] | None:
+def _if_any(one: whatif.Swap | whatif.Judgment | None) -> dict[str, Any] | None:
     return None if one is None else asdict(one)
 
 

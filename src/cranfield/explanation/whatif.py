@@ -5,6 +5,7 @@ The values are those that `evaluate` has for a run, or judgments, really changed
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -80,8 +81,19 @@ class Documents:
             added=None if given is None else grade,
         )
 
-    def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
-        """Return the value of each of n rankings: (n,). `judged` returns some as one Judged."""
+    def values(
+        self,
+        measure: Measure,
+        n: int,
+        rankings: Callable[[slice], Ints],
+        given: Ints | None = None,
+        grade: int = 0,
+    ) -> Floats:
+        """Return the value of each of n rankings: (n,). `rankings` returns some of them."""
+
+        def judged(some: slice) -> Judged:
+            return self.judged(rankings(some), None if given is None else given[some], grade)
+
         return values_of(measure, n, len(self.names) + len(self.scene.qrels), judged)
 
 
@@ -111,21 +123,23 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     documents = Documents.of(scene, scene.kept)
     docs = scene.docs
     kinds = _kinds(documents, min(len(docs), FIRST))
-    pairs = np.column_stack(np.triu_indices(len(kinds), 1))
-    pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
+    above, below = np.triu_indices(len(kinds), 1)
+    differ = kinds[above] != kinds[below]
+    above, below = above[differ], below[differ]
 
-    def swapped(some: slice) -> Judged:
+    def swapped(some: slice) -> Ints:
         rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
-        np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
-        return documents.judged(rankings)
+        each = np.arange(len(rankings))
+        rankings[each, above[some]], rankings[each, below[some]] = below[some], above[some]
+        return rankings
 
-    found = documents.values(measure, len(pairs), swapped)
+    found = documents.values(measure, len(above), swapped)
     now = scene.value(measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
         return None
     best = int(gain.argmax())
-    i, j = pairs[best].tolist()
+    i, j = int(above[best]), int(below[best])
     return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
 
 
@@ -169,10 +183,9 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     """Return the ties that mattered to the value, those with the greatest effect first.
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
-    round; all other documents stay where they are. A cut by `depth` comes after that: it may keep
-    other documents of the score. If a higher grade is not always the better one
-    to have first, other orders may have lower and higher values. None are returned if equal scores
-    are not ranked by document id, and for a text.
+    round. A cut by `depth` comes after that: it may keep other documents of the score. Other orders
+    may have lower and higher values, if a higher grade is not always the better one to have first.
+    None are returned if equal scores are not ranked by document id, and for a text.
     """
     if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
         return []
@@ -187,23 +200,19 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     orders = [by_grade(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
-    rankings = np.tile(np.arange(end), (len(tied), len(orders), 1))
-    for variants, at in zip(rankings, tied, strict=True):
-        for ranking, order in zip(variants, orders, strict=True):
+    rankings = []
+    for at in tied:
+        for order in orders:
+            ranking = np.arange(end)
             ranking[at] = order[at]
-    rankings = rankings.reshape(-1, end)[:, :depth]
-    found = documents.values(measure, len(rankings), lambda some: documents.judged(rankings[some]))
+            rankings.append(ranking[:depth])
+    found = documents.values(measure, len(rankings), lambda some: np.array(rankings[some]))
     kept = set(scene.docs)
-    every = [
-        Tie(
-            at.start + 1,
-            at.stop - at.start,
-            tuple(doc for doc in first.docs[at.start : min(at.stop, depth)] if doc in kept),
-            *sorted(pair),
-        )
-        for at, pair in zip(tied, found.reshape(-1, 2).tolist(), strict=True)
-        if pair[0] != pair[1]
-    ]
+    every = []
+    for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True):
+        if low != high:
+            docs = tuple(doc for doc in first.docs[:depth][at] if doc in kept)
+            every.append(Tie(at.start + 1, at.stop - at.start, docs, low, high))
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
 
 
@@ -265,25 +274,21 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     """
     if measure.definition.is_text or untried(scene, measure):
         return Judgments(None, None)
-    open_ranks = np.array([rank for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     docs = scene.ranking.docs
     documents = Documents.of(scene, scene.ranking)
+    given = np.array([rank - 1 for rank, _ in unjudged(scene, DEEPEST)], np.int64)
     grades = _tried(scene)
-
-    def of(grade: int) -> Floats:
-        def given_it(some: slice) -> Judged:
-            given = open_ranks[some] - 1
-            return documents.judged(_ranked_again(documents, given, grade), given, grade)
-
-        return documents.values(measure, len(open_ranks), given_it)
-
-    found = np.column_stack([of(grade) for grade in grades])
+    columns = []
+    for grade in grades:
+        again = partial(_ranked_again, documents, given, grade)
+        columns.append(documents.values(measure, len(given), again, given, grade))
+    found = np.column_stack(columns)
     now = scene.value(measure)
 
     def the(best: int) -> Judgment:
         row, column = divmod(best, len(grades))
-        rank, value = int(open_ranks[row]), float(found[row, column])
-        return Judgment(docs[rank - 1], rank, grades[column], value, value - now)
+        at, value = int(given[row]), float(found[row, column])
+        return Judgment(docs[at], at + 1, grades[column], value, value - now)
 
     return Judgments(
         the(int(found.argmax())) if (found > now).any() else None,
@@ -304,16 +309,16 @@ def _tried(scene: Scene) -> Sequence[int]:
     return [0, 1, *between, top]
 
 
-def _ranked_again(documents: Documents, given: Ints, grade: int) -> Ints:
-    """Return the ranking once for each of the documents `given` (n,) a grade: (n, ranks).
+def _ranked_again(documents: Documents, given: Ints, grade: int, some: slice) -> Ints:
+    """Return the ranking once for each of `some` of the documents given a grade: (n, ranks).
 
     It only changes where grades rank equal scores.
     """
-    scene, n = documents.scene, len(given)
+    scene, given = documents.scene, given[some]
     if scene.judged.ties not in _BY_GRADE:
-        return np.tile(np.arange(len(documents.names)), (n, 1))
-    grades = np.tile(graded(scene.grades, documents.names), (n, 1))
-    grades[np.arange(n), given] = grade
+        return np.tile(np.arange(len(documents.names)), (len(given), 1))
+    grades = np.tile(graded(scene.grades, documents.names), (len(given), 1))
+    grades[np.arange(len(given)), given] = grade
     keys = by_grade(scene.judged.ties, scene.ranking.tie_first, grades)
     order: Ints = keys.argsort(axis=1, kind="stable")
     return order
@@ -341,15 +346,14 @@ def moved(
 ) -> list[Move]:
     """Return what each document that is elsewhere in another ranking makes of the value.
 
-    Of all within the first 100 ranks of either, one by one: taken out of the scene's ranking, so
-    that those below close up; and put in at the rank that the other ranking has it, so that those
-    below move down, at the end of a ranking that is not so long. The greatest change comes first.
-    Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
-    the two has it, whatever depth the scene was cut at. `costs` are those of documents that only
-    the other ranking has; 1 where nothing is known.
+    Each within the first 100 ranks of either alone: taken out of the scene's ranking, so that those
+    below close up; and put in at the rank that the other ranking has it, so that those below move
+    down, at the end of a ranking that is not so long. The greatest change comes first. Ranks are
+    those of `scene.docs`. The ranking gets a document shorter or longer if only one of the two has
+    it, whatever depth the scene was cut at. `costs` are those of documents that only the other has.
 
     None are returned for a text, and if the value is an average over equal scores: where a
-    document would stand among these is not said by a rank.
+    document would be among these is not known by its rank.
     """
     if measure.definition.is_text or scene.judged.ties == "expected":
         return []
@@ -363,19 +367,17 @@ def moved(
     numbers = {doc: number for number, doc in enumerate(documents.names)}
     n_docs = len(here)
 
-    def changed(doc: str) -> list[int]:
-        order = [number for number in range(n_docs) if number != numbers[doc]]
-        if doc in there:
-            order.insert(there[doc] - 1, numbers[doc])
-        return order + [-1] * (n_docs + 1 - len(order))
-
-    def moved_there(some: slice) -> Judged:
-        return documents.judged(np.array([changed(doc) for doc in docs[some]], np.int64))
+    def moved_there(some: slice) -> Ints:
+        rankings = np.full((some.stop - some.start, n_docs + 1), -1)
+        for ranking, doc in zip(rankings, docs[some], strict=True):
+            order = [number for number in range(n_docs) if number != numbers[doc]]
+            if doc in there:
+                order.insert(there[doc] - 1, numbers[doc])
+            ranking[: len(order)] = order
+        return rankings
 
     found = documents.values(measure, len(docs), moved_there)
     now = scene.value(measure)
-    moves = [
-        Move(doc, here.get(doc), there.get(doc), value, value - now)
-        for doc, value in zip(docs, found.tolist(), strict=True)
-    ]
+    both = zip(docs, found.tolist(), strict=True)
+    moves = [Move(doc, here.get(doc), there.get(doc), value, value - now) for doc, value in both]
     return sorted(moves, key=lambda move: -abs(move.change))

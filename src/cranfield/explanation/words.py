@@ -70,23 +70,21 @@ BASES: Mapping[Any, Base] = {
     Judged.places: Base("places that a document of value may take among equal scores", cutoff=2),
 }
 SHORT = {"hits": "the ranking's", "ideal": "ideal"}
+TOTALS = {Ranked.total, Groups.total, Preferences.total}
 AGGREGATED: Mapping[Any, str] = {
-    Ranked.total: "sum of {}",
-    Groups.total: "sum of {}",
-    Preferences.total: "sum of {}",
+    **dict.fromkeys(TOTALS, "sum of {}"),
     Ranked.first: "{} in the first row, 0 if there is none",
     Ranked.maximum: "highest {}",
     Ranked.joined: "{}, one after the other",
 }
-TOTALS = {Ranked.total, Groups.total, Preferences.total}
 COUNTS = {Ranked.count, Groups.count, Preferences.count}
 PAIRS = "preferences are given: counted over all pairs of the group's documents"
 
 
 def base_words(rows: Recording) -> Base:
     """Return what a ranking is, before any subset was taken."""
-    step = base_of(rows).step
-    return BASES[Judged.places if step.op == "ranked" else step.op]
+    op = base_of(rows).step.op
+    return BASES[Judged.places if op == "ranked" else op]
 
 
 def is_ideal(rows: Recording) -> bool:

@@ -30,10 +30,9 @@ from cranfield.explanation.follow import (
     base_of,
     documents_of,
     grades_of,
-    group_names,
     is_deep,
-    is_home,
     is_ranking,
+    is_summed,
     rows_of_base,
     subsets,
 )
@@ -80,8 +79,8 @@ class _Writing:
         self.nodes.lost |= is_ranking(node.step.space)
         if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
-            leaf = not any(isinstance(one, Derived) or _is_summed(one) for one in inputs)
-            if inputs and _is_summed(inputs[0]):
+            leaf = not any(isinstance(one, Derived) or is_summed(one) for one in inputs)
+            if inputs and is_summed(inputs[0]):
                 self._aggregated(node, key)
             elif leaf or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
                 self._line(node, key, leaf)
@@ -92,7 +91,6 @@ class _Writing:
         return found, ATOM
 
     def _line(self, node: Derived, key: Any, leaf: bool) -> None:
-        """Write a line for a number of the query."""
         with self._referring() as refers, self.texts.dividing() as place:
             words = self._words(node, self.symbol)
             numbers = "" if leaf else self._numbers(node, words)
@@ -143,22 +141,23 @@ class _Writing:
             return
         rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
+        header, running = "", None
         if op in COUNTS:
-            words, header, running = "number of these" if rows else "number of groups", "", None
+            words = "number of these" if rows else "number of groups"
         else:
-            if op in TOTALS and isinstance(inputs[0], Derived):
-                inputs[0] = _counted(inputs[0])
+            column = inputs[0]
+            if op in TOTALS and isinstance(column, Derived):
+                column = _counted(column)
             with self._referring() as refers:
-                header = self.column(sheet, inputs[0], rows)
+                header = self.column(sheet, column, rows)
             sheet.is_used = True
             sheet.needs.update(refers)
             loose = " if " in header or any(sign in header for sign in "<>=")
-            shown, running = f"({header})" if loose and " " in header else header, None
-            words = AGGREGATED[op].format(shown)
-            if op in TOTALS and is_bool(inputs[0]):
+            words = AGGREGATED[op].format(f"({header})" if loose and " " in header else header)
+            if op in TOTALS and is_bool(column):
                 words = f"number of {'rows' if rows else 'groups'} where {header}"
             elif op in TOTALS:
-                terms = plain(inputs[0]) * 1.0
+                terms = plain(column) * 1.0
                 summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
@@ -193,7 +192,7 @@ class _Writing:
             ranked, base = rows.plain, base_of(rows).step.op
             labels: dict[str, Sequence[Any]] = {}
             if rows.home is not None:
-                names = group_names(rows.home)
+                names = rows.home.record.names.group_names
                 labels["group"] = [names[i] for i in ranked.query.tolist()]
             labels["rank"] = ranked.rank.tolist()
             if base not in (Judged.filled, "ranked"):
@@ -211,7 +210,8 @@ class _Writing:
         """Return the sheet of a query's groups."""
         key = "groups", id(groups)
         if key not in self.sheets:
-            self.sheets[key] = Sheet("the groups of the query", {"group": group_names(groups)})
+            names = {"group": groups.record.names.group_names}
+            self.sheets[key] = Sheet("the groups of the query", names)
         return self.sheets[key]
 
     def column(self, sheet: Sheet, node: Any, rows: Recording | None) -> str:
@@ -275,9 +275,8 @@ class _Writing:
         text, binds = self._spelled(sheet, node, rows)
         if rows is None and made.op in GIVEN:
             sheet.title = f"the groups of the query; {PAIRS}"
-        header, spelled = (name, text) if name else (text, "")
-        if spelled == header:
-            spelled = ""
+        header = name or text
+        spelled = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
             label = header, ATOM if name else binds  # but for a factor of 1, say
         else:
@@ -340,11 +339,6 @@ def _counted(node: Derived) -> Derived:
     return node
 
 
-def _is_summed(one: Any) -> bool:
-    """Tell whether an input is a ranking, or groups: what becomes of it is shown in its table."""
-    return is_ranking(one) or is_home(one)
-
-
 def _letters(every: str) -> Iterator[str]:
     yield from every
     n = 2
@@ -367,7 +361,7 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     with writing._referring() as refers, texts.dividing() as place:
         place.append(name)
         first = value.step.inputs[0] if value.step.inputs else None
-        if first is None or _is_summed(first):
+        if first is None or is_summed(first):
             label = writing.symbol(value)
             words, numbers = label[0] if label else "", ""
         else:
