@@ -63,7 +63,7 @@ def compare(
             scores of any tool: a path, a list of paths, a table.
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to compare; each has a table. [default: all there are; nDCG@10 of runs]
-        slices: labels of queries, to compare on those of each label by themselves: a dict
+        slices: labels of queries, to compare on those of each label alone, too: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
         **options: each option of `Settings` and `Alignment`; of judgments and runs, of `Judging`,

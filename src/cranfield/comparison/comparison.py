@@ -67,19 +67,15 @@ class Comparison(Shown):
         return self._find(measure, name, label)
 
     def _find(self, measure: str | Measure, name: str | None, label: str | None) -> Result:
-        wanted = self._canonical(measure)
+        wanted = str(measure)
+        if isinstance(measure, str) and measure not in self.aligned.measures:
+            wanted = str(parse(measure))
         for one in self.results:
             if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
                 return one
         of_all = name is None
         known = dict.fromkeys(one.measure if of_all else str(one.slice) for one in self.results)
         raise KeyError(f"{measure if of_all else name}: there are {', '.join(known)}")
-
-    def _canonical(self, measure: str | Measure) -> str:
-        names = self.aligned.measures
-        if str(measure) in names or not isinstance(measure, str):
-            return str(measure)
-        return str(parse(measure))
 
     def changes(
         self,

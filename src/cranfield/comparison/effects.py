@@ -44,8 +44,8 @@ def cliff(paired: Paired, tie: float = TIE) -> Floats:
     """Return Cliff's delta of each pair: (n_pairs,), -1 to 1.
 
     The share of the scores of the left system, each beside each of the right one, that are greater,
-    less the share of those that are less (Cliff, Psychological Bulletin 1993). Which query a score
-    is of does not count: it is no effect size of paired queries.
+    less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are
+    not paired by their queries: it is no effect size of paired differences.
     """
     rising, n = np.sort(paired.values, axis=0), paired.n_queries
     found = []
@@ -78,7 +78,7 @@ def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
     `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
     do, the sample need not hold the large differences that are rare. Else by the skewness G of the
     differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Fewer than 10
-    queries in all are a doubt by themselves, which has a note of its own.
+    queries in all have a note of their own.
 
     >>> doubt_of(50, 0, None), doubt_of(5_000, 9, 0.1)
     ('identical', 'few-changes')

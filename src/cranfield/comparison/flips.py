@@ -112,7 +112,7 @@ class Paired:
     def sums(self, columns: Floats, order: Iterable[int] | None = None) -> Iterator[Floats]:
         """Yield the sum of each pair's differences under each flip: (n_flips,).
 
-        `columns` are what `columns` returned; `order` the pairs' numbers, all as they stand unless
+        `columns` are what `columns` returned; `order` the pairs' numbers, all in their order unless
         given. What is yielded may be written to.
         """
         _, left, right = self._basis

@@ -250,7 +250,7 @@ def _notes(
         of_this = [one for one in verdicts if one.measure == contrast.measure]
         if settings.test != "bounded":
             yield from _skewed(contrast, of_this)
-        value, measure, stated = contrast.base_mean, contrast.measure, contrast.stated
+        value, measure, stated = contrast.base_mean, contrast.measure, contrast.given
         below_0 = min(contrast.base.min(), contrast.scores.min()) < 0
         unknown = contrast.range is None and contrast.rising and not below_0
         if contrast.at_worst:

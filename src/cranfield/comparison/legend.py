@@ -1,4 +1,4 @@
-"""What stands above and below the tables of a comparison: how it was made, what its marks mean."""
+"""The lines above and below the tables of a comparison: how it was made, what its marks mean."""
 
 import math
 from collections.abc import Sequence

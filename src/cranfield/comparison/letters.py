@@ -9,6 +9,7 @@ there may be 3^(n/3); here there are never more than pairs.
 """
 
 from collections.abc import Iterable
+from itertools import product
 
 
 def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
@@ -37,7 +38,7 @@ def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def _grown(alike: list[int]) -> list[int]:
-    """Return sets of systems that are alike, such that each pair that is stands in one of them."""
+    """Return sets of systems that are alike, such that each pair that is has one of them."""
     groups = []
     to_do = list(alike)  # those with which a system has no letter in common yet
     for i, others in enumerate(alike):
@@ -59,19 +60,17 @@ def _grown(alike: list[int]) -> list[int]:
 
 
 def _without_redundant(groups: list[int], n_systems: int) -> list[int]:
-    """Return the sets without those whose pairs all stand in others, in the order of systems."""
+    """Return the sets without those whose pairs are all in others, in the order of systems."""
     shared = [[0] * n_systems for _ in range(n_systems)]
     for group in groups:
-        for i in _members(group):
-            for j in _members(group):
-                shared[i][j] += 1
+        for i, j in product(_members(group), repeat=2):
+            shared[i][j] += 1
     kept = []
     for group in groups:
-        members = _members(group)
-        if all(shared[i][j] > 1 for i in members for j in members):
-            for i in members:
-                for j in members:
-                    shared[i][j] -= 1
+        pairs = list(product(_members(group), repeat=2))
+        if all(shared[i][j] > 1 for i, j in pairs):
+            for i, j in pairs:
+                shared[i][j] -= 1
         else:
             kept.append(group)
     return sorted(kept, key=_members)

@@ -61,7 +61,7 @@ class Contrast(Question):
     rising: bool
     scores: Floats  # (n_queries, n_systems) without the baseline
     base: Floats  # (n_queries,)
-    stated: Margin
+    given: Margin
     range: tuple[float, float] | None  # of a query's score
 
     @cached_property
@@ -133,7 +133,7 @@ def contrast_of(
         rising=rising,
         scores=others,
         base=base,
-        stated=margin,
+        given=margin,
         range=ends,
     )
     _refuse_all_of_it(contrast, baseline)
@@ -200,7 +200,7 @@ def _reach(contrast: Contrast) -> Reach:
         return Reach(low, high, contrast.rising)
     if low < 0:
         raise OptionError(
-            f"margin={contrast.stated.stated!r}: the test 'bounded' takes a share of scores of at "
+            f"margin={contrast.given.stated!r}: the test 'bounded' takes a share of scores of at "
             f"least 0, and {contrast.measure} may be {low:g}; state a number"
         )
     return Reach(low, high, contrast.rising, contrast.base_mean)
@@ -216,7 +216,7 @@ def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
     if is_geometric(contrast.known):
         far = f"to less than {math.exp(-most):.4g} of it"
     raise OptionError(
-        f"margin={contrast.stated.stated!r}: {contrast.measure} of {baseline} is "
+        f"margin={contrast.given.stated!r}: {contrast.measure} of {baseline} is "
         f"{contrast.base_mean:.4g}, and cannot {way} {far}, so that every system would pass"
-        f"{contrast.stated.meant}"
+        f"{contrast.given.meant}"
     )

@@ -52,8 +52,8 @@ def hold(question: Question, settings: GateSettings) -> Held:
     if question.reach is not None:
         shown = bounded(gains, bounds, question.reach, alpha, question.weights)
     elif n < 2:
-        none, no = np.full((3, k), np.nan), np.zeros((3, k), np.bool_)
-        return Held(moments, changed, none[0], none[0], no, no, none, none)
+        none = np.full((3, k), np.nan)
+        shown = none[0], none[0], none, none
     elif drawn is None:
         return Held(moments, changed, *_t(question, moments, bounds, settings))
     else:

@@ -20,6 +20,7 @@ _OTHER_QUESTIONS = {
     "whether the mean difference is 0.",
 }
 _OF_CORRECTIONS = {
+    "bayes": "The probabilities are uncorrected, however many pairs there are.",
     "rtukey": "Randomised Tukey goes by all systems, not by p: it tests that all are equal, and a "
     "bad one among them hides the differences of the others.",
     "tukey": "Tukey goes by all systems, not by p: it takes all scores to vary alike, and a bad "
@@ -53,31 +54,27 @@ def remarks_on(
         said += _doubts(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         said.append(Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test]))
-    if comparisons > 1 and settings.test == "bayes":
-        one = "The probabilities are uncorrected, however many pairs there are."
-        said.append(Note("correction", "info", one))
-    elif comparisons > 1 and settings.correction in _OF_CORRECTIONS:
-        said.append(Note("correction", "info", _OF_CORRECTIONS[settings.correction]))
-    apart = [
+    of_many = "bayes" if settings.test == "bayes" else settings.correction
+    if comparisons > 1 and of_many in _OF_CORRECTIONS:
+        said.append(Note("correction", "info", _OF_CORRECTIONS[of_many]))
+    if apart := [
         f"{_named(one, settings)} (p {probability(one.p)}, t-test {probability(one.p_t)})"
         for one in pairs
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
-    ]
-    if apart:
-        one = f"The t-test is on the other side of alpha, before correction: {some(apart)}."
-        said.append(Note("t-test-differs", "info", one))
+    ]:
+        text = f"The t-test is on the other side of alpha, before correction: {some(apart)}."
+        said.append(Note("t-test-differs", "info", text))
     constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
     if constant and settings.test in ("t", "bootstrap"):
-        one = f"The same difference on every query, which has no t: {some(constant)}."
-        said.append(Note("no-t", "info", one))
-    against = [
+        text = f"The same difference on every query, which has no t: {some(constant)}."
+        said.append(Note("no-t", "info", text))
+    if against := [
         _named(one, settings)
         for one in pairs
         if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
-    ]
-    if against:
-        one = f"By its mean, it is the other way round: {some(against)}."
-        said.append(Note("mean-disagrees", "warning", one))
+    ]:
+        text = f"By its mean, it is the other way round: {some(against)}."
+        said.append(Note("mean-disagrees", "warning", text))
     return (*said, *on_its_mean(measure))
 
 
@@ -94,45 +91,42 @@ def on_its_mean(measure: Measure | None) -> list[Note]:
 
 def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
     """Return what so few queries, or flips, cannot show."""
-    said = []
     n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
-    if drawn and exact:
-        least = 1 / flips.looked_at
-        if least > alpha:
-            ends = ", and no interval has ends" if settings.test == "randomization" else ""
-            one = f"{n} queries: no p can be below {least:.4g}; nothing can be significant{ends}."
-            said.append(Note("none-significant", "warning", one, n))
+    least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
+    corrected = settings.correction in ("holm", "bonferroni")
+    floor = min(1.0, least * comparisons) if corrected else least
+    hopeless = "nothing can be significant"
+    said = []
+    if drawn and exact and least > alpha:
+        ends = ", and no interval has ends" if settings.test == "randomization" else ""
+        text = f"{n} queries: no p can be below {least:.4g}; {hopeless}{ends}."
+        said.append(Note("none-significant", "warning", text, n))
     if n < FEW:
-        one = f"Only {n} queries: take any of this as a hint."
-        said.append(Note("few-queries", "warning", one, n))
-    if not drawn:
+        text = f"Only {n} queries: take any of this as a hint."
+        said.append(Note("few-queries", "warning", text, n))
+    if drawn and exact and floor > alpha >= least:
+        text = f"{n} queries: no corrected p can be below {floor:.2g}; {hopeless}."
+        said.append(Note("none-significant", "warning", text, n))
+    if not drawn or exact:
         return said
     what = "resamples" if settings.test == "bootstrap" else "flips"
-    least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
-    if settings.correction in ("holm", "bonferroni"):
-        floor = min(1.0, least * comparisons)
-        if not exact and flips.drawn < 20 * comparisons / alpha:
-            none = ", and nothing can be significant" if floor > alpha else ""
-            other = settings.test == "randomization" and comparisons > 1
-            over = number_of(comparisons, "comparison calls", "comparisons call")
-            one = (
-                f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
-                f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
-                f"{', or correct by maxt' if other else ''}."
-            )
-            said.append(Note("few-flips", "warning" if none else "info", one))
-        elif exact and floor > alpha >= least:
-            one = (
-                f"{n} queries: no corrected p can be below {floor:.2g}; nothing can be significant."
-            )
-            said.append(Note("none-significant", "warning", one, n))
-    elif not exact and least > alpha:
-        one = (
-            f"{flips.drawn:,} {what} were drawn, so that no p can be below {least:.2g}, and "
-            "nothing can be significant. Draw more."
+    if corrected and flips.drawn < 20 * comparisons / alpha:
+        over = number_of(comparisons, "comparison calls", "comparisons call")
+        none = f", and {hopeless}" if floor > alpha else ""
+        maxt = settings.test == "randomization" and comparisons > 1
+        text = (
+            f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
+            f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
+            f"{', or correct by maxt' if maxt else ''}."
         )
-        said.append(Note("few-flips", "warning", one))
+        said.append(Note("few-flips", "warning" if none else "info", text))
+    elif not corrected and least > alpha:
+        text = (
+            f"{flips.drawn:,} {what} were drawn, so that no p can be below {least:.2g}, and "
+            f"{hopeless}. Draw more."
+        )
+        said.append(Note("few-flips", "warning", text))
     return said
 
 

@@ -155,8 +155,8 @@ class Settings(Options):
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
             raise OptionError(
-                f"correction={correction!r} is of mean differences, and test={test!r} is not: take "
-                "test='t' or 'randomization'"
+                f"correction={correction!r} goes with test='t' or 'randomization', and not with "
+                f"test={test!r}"
             )
         if correction in ("tukey", "rtukey") and self.family == "all":
             raise OptionError(

@@ -166,27 +166,23 @@ def _worst(*outcomes: Outcome) -> Outcome:
 
 def _verdicts_table(found: Gate) -> Table:
     """Return a row for each system and measure; of several measures, one for all of them."""
-    verdicts = found.verdicts
-    several = len(verdicts) > len(found.outcomes)
+    several = len(found.verdicts) > len(found.outcomes)
     columns = wanted(_columns(found))
     rows: list[list[str]] = []
     rules = set()
     for system, outcome in found.outcomes.items():
         rules.add(len(rows))
-        rows += [
-            [one.system, one.measure, *(column.cell(one) for column in columns)]
-            for one in verdicts
-            if one.system == system
-        ]
+        of_system = [one for one in found.verdicts if one.system == system]
+        rows += [[column.cell(one) for column in columns] for one in of_system]
         if several:
-            rows.append([system, "all", outcome, *[""] * (len(columns) - 1)])
+            rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
     said = legend(columns)
     if several:
         said.append("all: every measure must pass; that needs no correction for their number.")
-    if any(one.lower is None and not one.changed for one in verdicts):
+    if any(one.lower is None and not one.changed for one in found.verdicts):
         said.append("-: no query differs, so that there is nothing to test.")
     return Table(
-        ["system", "measure", *(one.heading for one in columns)],
+        [one.heading for one in columns],
         rows,
         around(said, found.notes),
         3,
@@ -196,7 +192,7 @@ def _verdicts_table(found: Gate) -> Table:
 
 
 def _columns(found: Gate) -> Iterator[Column]:
-    """Yield the columns of the verdicts, behind system and measure: a cell shows a Verdict."""
+    """Yield the columns of the verdicts: a cell shows a Verdict."""
     settings, verdicts = found.settings, found.verdicts
 
     def among(measures: Callable[[Verdict], bool]) -> str:
@@ -205,6 +201,8 @@ def _columns(found: Gate) -> Iterator[Column]:
     rule, of_p = _rules(found)
     such = "another" if settings.equivalence else "a lower"
     few = any(0 < one.changed < FEW for one in verdicts) and settings.test != "bounded"
+    yield Column("system", lambda one: one.system)
+    yield Column("measure", lambda one: one.measure)
     yield Column("verdict", str, rule)
     yield Column(
         "changed",
@@ -238,17 +236,22 @@ def _columns(found: Gate) -> Iterator[Column]:
 
 def _changes_table(found: Gate) -> Table:
     """Return the queries that changed, the worst of each verdict first."""
-    rows: list[list[str]] = []
-    rules = set()
-    for one in found.verdicts:
-        rules.add(len(rows))
-        for change in one.changes:
-            scores = number(change.baseline), number(change.score)
-            row = [*(one.system, one.measure, change.query_id), *scores]
-            rows.append([*row, _shown(one, one.compared(change))])
+    changes = [(one, change) for one in found.verdicts for change in one.changes]
+    rows = [
+        [
+            one.system,
+            one.measure,
+            change.query_id,
+            number(change.baseline),
+            number(change.score),
+            _shown(one, one.compared(change)),
+        ]
+        for one, change in changes
+    ]
+    rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
     header = ["system", "measure", "query_id", found.baseline, "score", "difference"]
     title = ["The queries that changed, the worst first"]
-    return Table(header, rows, [], 3, rules=frozenset(rules - {0, len(rows)}), title=title)
+    return Table(header, rows, [], 3, rules=rules, title=title)
 
 
 def _rules(found: Gate) -> tuple[str, str]:
