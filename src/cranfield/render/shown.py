@@ -209,6 +209,7 @@ def arrow_column(values: Sequence[Any]) -> "pa.Array":
     known = [one for one in values if one is not None]
     n_null = len(values) - len(known)
     buffers = [pa.py_buffer(_bits([one is not None for one in values])) if n_null else None]
+    data: Any
     if known and all(isinstance(one, bool) for one in known):
         kind, data = pa.bool_(), _bits(list(map(bool, values)))
     elif known and all(isinstance(one, int) for one in known):
