@@ -28,8 +28,8 @@ _OF_CHANGES = (
 class Agreement(Shown):
     """How far two assessors agree, and what it does to the ordering of systems.
 
-    `pooled` is of all documents together, `per_query` of each query (empty without a second
-    qrels). `matrix` (n_grades, n_grades) counts the documents judged in both: rows are A's
+    `pooled` counts all documents together, `per_query` those of each query (empty without a
+    second qrels). `matrix` (n_grades, n_grades) counts the documents judged in both: rows are A's
     `grades`, columns B's. `orderings` has one entry for each measure, if runs were given.
 
     >>> from cranfield import agreement
@@ -77,18 +77,15 @@ class Agreement(Shown):
     def _agreement(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
         columns = list(_columns(self.recipe["rel"]))
-
-        def cells(numbers: Mapping[str, float | None]) -> list[str]:
-            return [one.cell(numbers) for one in columns]
-
         n_queries = len(self.per_query)
-        each = self.per_query if per_query else {}
-        rows = [[query, *cells(asdict(one))] for query, one in each.items()]
-        rules = frozenset({n_queries} if rows else ())
+        shown = {query: asdict(one) for query, one in self.per_query.items()} if per_query else {}
+        rules = frozenset({n_queries} if shown else ())
+        every = [*shown.items()]
         if n_queries > 1:
             means = {name: _mean_of(self.per_query, name) for name in asdict(self.pooled)}
-            rows.append([f"mean of {n_queries:,}", *cells(means)])
-        rows.append(["all together", *cells(asdict(self.pooled))])
+            every.append((f"mean of {n_queries:,}", means))
+        every.append(("all together", asdict(self.pooled)))
+        rows = [[name, *(one.cell(numbers) for one in columns)] for name, numbers in every]
         said = legend(columns)
         said.append("-: no value: nothing to divide by, or chance alone would agree on all.")
         for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b)):
@@ -152,23 +149,26 @@ class Agreement(Shown):
     def _systems(self) -> Table:
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
         rows: list[list[str]] = []
-        rules = set()
+        rules = []
         for one in self.orderings:
-            rules.add(len(rows))
+            rules.append(len(rows))
             of_b = [] if one.mean_b is None else [one.mean_b]
             columns = [one.mean_a, *of_b, one.mean_mixed, one.low, one.high]
             for name, *means in zip(one.systems, *columns, strict=True):
                 rows.append([one.measure, name, *map(number, means)])
         second = ["B"] if self.per_query else []
+        how = "Generated qrels have all grades of A drawn anew, by the rates"
+        if self.recipe["confusion"] is None:
+            how = "A mixture has, for each query, the judgments of A or those of B, drawn by chance"
         said = [
             f"{' and '.join(['A', *second])}: the mean over the queries. mixed, lowest, highest: "
             f"the mean, the lowest and the highest of that under {self._mixtures}.",
-            self._how,
+            f"{how} (seed {self.recipe['seed']}).",
         ]
         notes = around(said, (one for one in self.notes if one.code not in _ON_JUDGMENTS))
         header = ["measure", "system", "A", *second, "mixed", "lowest", "highest"]
         title = ["What each system scores"]
-        return Table(header, rows, notes, 2, rules=frozenset(rules - {0}), title=title)
+        return Table(header, rows, notes, 2, rules=frozenset(rules[1:]), title=title)
 
     def _pairs(self) -> Table:
         """Return the pairs of systems that are not the same under every mixture, most shaky first.
@@ -224,19 +224,8 @@ class Agreement(Shown):
         what = "mixtures" if self.recipe["confusion"] is None else "generated qrels"
         return f"{self.recipe['mixtures']:,} {what}"
 
-    @property
-    def _how(self) -> str:
-        """How the mixtures were made."""
-        seed = self.recipe["seed"]
-        if self.recipe["confusion"] is None:
-            return (
-                "A mixture has, for each query, the judgments of A or those of B, drawn by chance "
-                f"(seed {seed})."
-            )
-        return f"Generated qrels have all grades of A drawn anew, by the rates (seed {seed})."
-
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each number: what it is of, its name, its value."""
+        """Return a row for each number: where it belongs, its name, its value."""
         return self._dicts(self._values(per_query))
 
     def _values(self, per_query: bool) -> Iterator[tuple[str, str, str, str, str, Any]]:

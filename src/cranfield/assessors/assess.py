@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.assessors.agreement import Agreement
 from cranfield.assessors.judgments import agreed, agreed_of_matrix, confusion, two_judgments
-from cranfield.assessors.relabel import Relabelled, on_scale
+from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
@@ -42,7 +42,7 @@ def agreement(
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 
-    Every number of agreement is of the queries that both qrels have; `Agreed` says what each is.
+    Agreement is computed over the queries that both qrels have; `Agreed` says what each number is.
 
     With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
     of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
@@ -86,11 +86,7 @@ def agreement(
         check_judged(qrels_a, runs)
     first = as_qrels(qrels_a)
     several = None if runs is None else _several(runs)
-    recipe: dict[str, Any] = {
-        "cranfield": __version__,
-        **settings.to_dict(),
-        "confusion": None,
-    }
+    recipe = {"cranfield": __version__, **settings.to_dict(), "confusion": None}
     if qrels_b is not None:
         return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
@@ -185,8 +181,9 @@ def _of_rates(
         scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
         notes += scored.notes
         wanted = _orderable(scored.measures)
-        made = Relabelled(a, list(runs.values()), wanted, top)
-        batches = made.scores(table, recipe["mixtures"], recipe["seed"])
+        batches = relabelled(
+            a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"]
+        )
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
     pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
     return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes))

@@ -94,7 +94,7 @@ def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
 
 
 def _positions(qrels: Qrels, shared: Sequence[bytes]) -> Ints:
-    """Return where each query stands among the shared ones, -1 if nowhere."""
+    """Return where each query is among the shared ones, -1 if nowhere."""
     found = np.full(len(qrels.query_ids), -1)
     found[[qrels.codes[one] for one in shared]] = np.arange(len(shared))
     return found

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats, Ints, Ranked
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.qrels import Qrels
@@ -22,51 +22,48 @@ def on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
     return some
 
 
-class Relabelled:
-    """Systems under qrels that have other grades: the runs are ranked once."""
+def relabelled(
+    qrels: Qrels,
+    runs: Sequence[Run],
+    measures: Sequence[Measure],
+    top: int,
+    rates: Mapping[int, Mapping[int, float]],
+    n: int,
+    seed: int,
+) -> Iterator[Floats]:
+    """Yield systems' scores under n qrels whose grades are drawn by the rates, some qrels at once.
 
-    def __init__(
-        self, qrels: Qrels, runs: Sequence[Run], measures: Sequence[Measure], top: int
-    ) -> None:
-        for one in measures:
-            if one.definition.takes_groups:
-                raise MeasureError(
-                    f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
-                )
-        self._qrels, self._plan, self._top = qrels, Plan(measures), top
-        self._n_measures = len(measures)
-        # Where a grade is the row of the judgment, the hits say which judgments they met.
-        numbered = copy.copy(qrels)
-        numbered.grade = np.arange(len(qrels))
-        for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
-            vars(numbered).pop(name, None)
-        costs = any(one.definition.takes_cost for one in measures)
-        self._systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
+    They are (n_qrels, n_queries, n_systems, n_measures). The runs are ranked once.
+    """
+    for one in measures:
+        if one.definition.takes_groups:
+            raise MeasureError(
+                f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
+            )
+    # Where a grade is the row of the judgment, the hits say which judgments they met.
+    numbered = copy.copy(qrels)
+    numbered.grade = np.arange(len(qrels))
+    for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
+        vars(numbered).pop(name, None)
+    costs = any(one.definition.takes_cost for one in measures)
+    systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
+    plan, source, true = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
 
-    def scores(
-        self, rates: Mapping[int, Mapping[int, float]], n: int, seed: int
-    ) -> Iterator[Floats]:
-        """Yield scores (n_qrels, n_queries, n_systems, n_measures), some qrels at once."""
-        source = np.random.Generator(np.random.PCG64(seed))
-        true = self._qrels.grade
-        for some in blocks(n, 2 * len(true)):
-            drawn = source.random((some.stop - some.start, len(true)))
-            grades = np.empty(drawn.shape, np.int64)
-            for grade in np.unique(true).tolist():
-                rows = np.flatnonzero(true == grade)
-                given = np.array(list(rates[grade]))
-                ends = np.cumsum(list(rates[grade].values()))[:-1]
-                grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
-            yield self._under(grades)
+    def under(system: Judged, ideal: Ranked, grades: Ints) -> Floats:
+        """Return a system's scores; each query of each qrels is a query here."""
+        many = len(grades)
+        hits = repeated(system.hits, many, grades[:, system.hits.grade])
+        cost = None if system.cost is None else np.tile(system.cost, many)
+        judged = Judged(hits, ideal, np.tile(system.n_retrieved, (many, 1)), top, cost=cost)
+        return plan.values(judged).reshape(many, len(qrels.query_ids), len(measures))
 
-    def _under(self, grades: Ints) -> Floats:
-        """Return the scores under grades (n_qrels, rows), each query of each qrels one query."""
-        n, n_queries = len(grades), len(self._qrels.query_ids)
-        ideal = best_first(self._qrels.ideal, grades)
-        found = []
-        for one in self._systems:
-            hits = repeated(one.hits, n, grades[:, one.hits.grade])
-            cost = None if one.cost is None else np.tile(one.cost, n)
-            judged = Judged(hits, ideal, np.tile(one.n_retrieved, (n, 1)), self._top, cost=cost)
-            found.append(self._plan.values(judged).reshape(n, n_queries, self._n_measures))
-        return np.stack(found, axis=2)
+    for some in blocks(n, 2 * len(true)):
+        drawn = source.random((some.stop - some.start, len(true)))
+        grades = np.empty(drawn.shape, np.int64)
+        for grade in np.unique(true).tolist():
+            rows = np.flatnonzero(true == grade)
+            given = np.array(list(rates[grade]))
+            ends = np.cumsum(list(rates[grade].values()))[:-1]
+            grades[:, rows] = given[np.searchsorted(ends, drawn[:, rows], side="right")]
+        ideal = best_first(qrels.ideal, grades)
+        yield np.stack([under(one, ideal, grades) for one in systems], axis=2)

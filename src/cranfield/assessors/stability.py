@@ -18,8 +18,8 @@ from cranfield.render.numbers import or_none
 class SystemPair:
     """Two systems under A, under B and under the mixtures of both.
 
-    A difference is that of the means, `left` minus `right`; p is of a two-sided paired t test, None
-    where that has none. `change` is `difference_a - difference_b`, and `p_change` the p of it, over
+    A difference is that of the means, `left` minus `right`; p comes from a two-sided paired t test,
+    None where that has none. `change` is `difference_a - difference_b`, and `p_change` its p, over
     the queries' differences under A minus those under B: whether A and B see the two systems
     differently, which `p_a` and `p_b` on different sides of alpha do not show (Gelman & Stern, The
     American Statistician 2006). `same_sign` and `same_verdict` are shares of the mixtures: where
@@ -43,7 +43,7 @@ class SystemPair:
 class Stability:
     """What other judgments leave of the ordering of systems by one measure.
 
-    The systems stand as A orders them, the best first, and the left of a pair before the right.
+    The systems are in A's order, the best first, and the left of a pair comes before the right.
     Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
     mixture, but for those where one of the two ties all systems and there is none.
     """
@@ -57,7 +57,7 @@ class Stability:
     high: Floats
     pairs: Sequence[SystemPair]
     tau: float | None  # of A's ordering and B's
-    swapped: int | None  # pairs that stand the other way round under B
+    swapped: int | None  # pairs that B orders the other way round
     swapped_significant: int | None  # of these, significant under A and under B
     taus: Sequence[float]
 

@@ -58,7 +58,7 @@ def _topic(ctx: click.Context, option: click.Parameter, value: str | None) -> st
 
 
 def _option(letter: str, name: str, parameter: str, sentence: str, **more: Any) -> Decorator:
-    """Return an option as trec_eval has it: a letter and a long name; a flag if no more is said."""
+    """Return an option as trec_eval has it: a letter and a long name; a flag without `more`."""
     more = more or {"is_flag": True}
     if "default" in more:
         more["show_default"] = True

@@ -121,7 +121,7 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     if n < 2:
         return None
     order = np.argsort(-y, kind="stable")
-    first = (-y[order]).searchsorted(-y[order])  # how many stand strictly above: (n,)
+    first = (-y[order]).searchsorted(-y[order])  # how many are strictly above: (n,)
     # At each rank: what one of its tie has above the tie, and half of those that the tie puts
     # above it.
     above = ratio(np.bincount(first, _above(truth, y)[order], n), np.bincount(first, minlength=n))
@@ -155,7 +155,7 @@ def _half(truth: Floats, y: Floats) -> float | None:
 
 
 def _above(truth: Floats, y: Floats) -> Ints:
-    """Return, for each system, how many stand above it in y and truly are better: (n,)."""
+    """Return, for each system, how many are above it in y and truly better: (n,)."""
     found: Ints = np.count_nonzero((y > y[:, None]) & (truth > truth[:, None]), axis=1)
     return found
 

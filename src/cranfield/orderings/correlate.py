@@ -69,7 +69,7 @@ def correlate(
     Measures of which less is better are turned: the first of an ordering is always the best. Where
     the mean is geometric, intervals and tests are of logarithms of the queries' values. The
     pairs that are swapped are tested by flipping the signs of queries' differences, each ordering
-    by itself, uncorrected.
+    alone, uncorrected.
 
     Raises:
         InputError: fewer than two orderings, other systems, or a score that is no number.
@@ -153,6 +153,7 @@ def _pair(
     if len(taus):
         low, high = (np.quantile(taus, [settings.alpha / 2, 1 - settings.alpha / 2]) + 0.0).tolist()
         ends = low, high
+    x_listed, y_listed = (dict(zip(systems, each.tolist(), strict=True)) for each in (x, y))
     swapped = _swapped(systems, one, other, settings)
     return OrderingPair(
         one.label,
@@ -163,7 +164,7 @@ def _pair(
         tau_ap_b(x, y),
         weighted_tau(x, y),
         spearman(x, y),
-        rbo(*(dict(zip(systems, each.tolist(), strict=True)) for each in (x, y)), settings.rbo_p),
+        rbo(x_listed, y_listed, settings.rbo_p),
         same_queries,
         ends,
         len(taus),
@@ -196,7 +197,8 @@ def _taus(x: Floats, y: Floats, settings: CorrelationSettings) -> Floats:
     def order(means: Floats) -> Floats:
         """Return which of two systems has the greater mean, 1, 0 or -1: (rows, n_pairs)."""
         means = rounded(means)
-        return np.sign(means.take(left, axis=1) - means.take(right, axis=1))
+        found: Floats = np.sign(means.take(left, axis=1) - means.take(right, axis=1))
+        return found
 
     found = []
     for counts in resampled(n, settings.resamples, settings.seed, 2 * len(left)):

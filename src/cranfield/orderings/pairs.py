@@ -264,7 +264,7 @@ class Correlation(Shown):
                 yield f"{unsure}; not both are sure."
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each number, to every digit: what it is of, its name, its value.
+        """Return a row for each number, to every digit: its orderings, its name, its value.
 
         Of discriminative power and swap rate, which are an ordering's own, `reference` is "".
         """

@@ -120,8 +120,8 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     dicts), each query that both have is compared, and the mean is taken.
 
     Tied documents take up as many ranks as they are. `ties` says how they count (Corsi & Urbano,
-    SIGIR 2024): "w", all stand at the first of these ranks, and the agreement is twice the overlap
-    by the number of documents that stand there in both rankings; "a", each stands at each rank with
+    SIGIR 2024): "w", all are at the first of these ranks, and the agreement is twice the overlap
+    by the number of documents that are there in both rankings; "a", each is at each rank with
     the same probability, and the overlap is the expected one; "b", as "a", but divided by how much
     each ranking agrees with itself, so that a ranking with ties, too, has 1 with itself. Without
     ties all three are the same.
@@ -130,7 +130,7 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     takes each document that the shorter one lacks to be one of the other's that it has not yet met,
     as often as the two agree at the shorter one's end. Two empty rankings have ext 0.
 
-    Raises InputError if a document stands twice or nothing is shared, OptionError for p or ties.
+    Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
 
     >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
     0.5
@@ -181,7 +181,7 @@ class _Places:
 
     @classmethod
     def at_once(cls, first: Ints) -> "_Places":
-        """Return places where all documents of a tie stand at its first rank."""
+        """Return places where all documents of a tie are at its first rank."""
         return cls(first, first, np.zeros(0))
 
     def take(self, rows: Any) -> "_Places":

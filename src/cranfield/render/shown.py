@@ -175,14 +175,13 @@ class Shown(ABC):
         HTML is a whole document here.
         """
         if form in ("csv", "tsv"):
-            return (self.to_csv if form == "csv" else self.to_tsv)(formulas, **how)
-        if form in ("json", "jsonl"):
-            return (self.to_json if form == "json" else self.to_jsonl)(**how)
-        how |= of_tables or {}
+            how["formulas"] = formulas
+        elif form not in ("json", "jsonl"):
+            how |= of_tables or {}
         if form == "html":
-            return self.to_html(whole=True, **how)
-        pages = {"table": self.to_text, "markdown": self.to_markdown, "latex": self.to_latex}
-        return pages[form](**how)
+            how["whole"] = True
+        shown: str = getattr(self, "to_text" if form == "table" else f"to_{form}")(**how)
+        return shown
 
 
 def as_json(content: Any, indent: int | None = None) -> str:
@@ -209,23 +208,21 @@ def arrow_column(values: Sequence[Any]) -> "pa.Array":
 
     known = [one for one in values if one is not None]
     n_null = len(values) - len(known)
-    there = pa.py_buffer(_bits([one is not None for one in values])) if n_null else None
+    buffers = [pa.py_buffer(_bits([one is not None for one in values])) if n_null else None]
+    data: Any
     if known and all(isinstance(one, bool) for one in known):
-        truths = pa.py_buffer(_bits(list(map(bool, values))))
-        return pa.Array.from_buffers(pa.bool_(), len(values), [there, truths], n_null)
-    if known and all(isinstance(one, int) for one in known):
-        integers = pa.py_buffer(array("q", [one or 0 for one in values]))
-        return pa.Array.from_buffers(pa.int64(), len(values), [there, integers], n_null)
-    if known and all(isinstance(one, int | float) for one in known):
-        numbers = pa.py_buffer(array("d", [one or 0.0 for one in values]))
-        return pa.Array.from_buffers(pa.float64(), len(values), [there, numbers], n_null)
-    texts = ["" if one is None else str(one) for one in values]
-    data = [
-        one.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode() for one in texts
-    ]
-    bounds = array("q", accumulate(map(len, data), initial=0))
-    buffers = [there, pa.py_buffer(bounds), pa.py_buffer(b"".join(data))]
-    return pa.Array.from_buffers(pa.large_string(), len(values), buffers, n_null)
+        kind, data = pa.bool_(), _bits(list(map(bool, values)))
+    elif known and all(isinstance(one, int) for one in known):
+        kind, data = pa.int64(), array("q", [one or 0 for one in values])
+    elif known and all(isinstance(one, int | float) for one in known):
+        kind, data = pa.float64(), array("d", [one or 0.0 for one in values])
+    else:
+        texts = ["" if one is None else str(one) for one in values]
+        encoded = [one.encode("utf-8", "surrogateescape") for one in texts]
+        parts = [one.decode("utf-8", "replace").encode() for one in encoded]
+        kind, data = pa.large_string(), b"".join(parts)
+        buffers.append(pa.py_buffer(array("q", accumulate(map(len, parts), initial=0))))
+    return pa.Array.from_buffers(kind, len(values), [*buffers, pa.py_buffer(data)], n_null)
 
 
 def _bits(values: Sequence[bool]) -> bytes:

@@ -17,7 +17,7 @@ class Table:
     """A header, rows of texts, lines to say below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the others numbers, set flush right. `strong` are the
-    (row, column) of cells to stand out, `rules` the rows with a line above them.
+    (row, column) of cells to be shown bold, `rules` the rows with a line above them.
     """
 
     header: Sequence[str]
@@ -45,9 +45,9 @@ class Table:
 class Column:
     """A column of a table: its heading, how it shows an item, and the sentence that explains it.
 
-    `cell` returns the text for an item; what an item is, is the table's. `meaning` stands below the
-    table, in one line or several; with `goes_on`, on the line of the sentence before it. A column
-    that is not `wanted` is left out, with its sentence.
+    `cell` returns the text for an item; what an item is, is the table's. `meaning` is shown below
+    the table, in one line or several; with `goes_on`, on the line of the sentence before it. A
+    column that is not `wanted` is left out, with its sentence.
     """
 
     heading: str
@@ -125,12 +125,11 @@ def to_html(table: Table) -> str:
     import html
 
     def cell(tag: str, content: str, row: int, column: int) -> str:
-        style = (
-            f"text-align: {'left' if column < table.n_labels else 'right'}; padding: 0.2em 0.7em"
-        )
-        style += "; border-top: 1px solid" if row in table.rules else ""
+        side = "left" if column < table.n_labels else "right"
+        rule = "; border-top: 1px solid" if row in table.rules else ""
         shown = html.escape(printable(content))
         shown = f"<strong>{shown}</strong>" if (row, column) in table.strong else shown
+        style = f"text-align: {side}; padding: 0.2em 0.7em{rule}"
         return f'<{tag} style="{style}">{shown}</{tag}>'
 
     head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
