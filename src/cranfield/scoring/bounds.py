@@ -138,7 +138,7 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
     seen = queries_of(judged) if alike else []
     for way, columns in alike.items():
         plan = Plan([measures[i] for i in columns])
-        tried = Tried(way, measures[columns[0]], seen, top_grade)
+        tried = Tried(way, seen, top_grade)
 
         def values(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan
