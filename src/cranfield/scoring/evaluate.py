@@ -13,7 +13,6 @@ from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.scoring.arguments import check_judged
-from cranfield.scoring.bounds import bounds_of, check_bounded
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
@@ -121,6 +120,8 @@ def score_runs(
     wanted = tuple(measures)
     plan = Plan(wanted)
     if checked("bounds", bounds, flag):
+        from cranfield.scoring.bounds import bounds_of, check_bounded
+
         check_bounded(wanted, judging.judged_only, judging.ties)
     ideals = ideals_of(wanted, qrels)
     costs = any(one.definition.takes_cost for one in wanted)
