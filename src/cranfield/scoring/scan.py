@@ -20,6 +20,10 @@ from cranfield.data.run_notes import are_ranks, contradicted, varied
 from cranfield.formats.block import LeftOut, Load, Progress
 
 _MANY = 10_000
+_ADDED = (
+    *("rows", "apart", "left_out", "tied", "tied_top", "several", "level", "like_ranks"),
+    *("infinite", "against"),
+)
 Where = Callable[[], tuple[int | None, str | None]]
 
 
@@ -50,24 +54,17 @@ class Scan:
 
     def add(self, other: "Scan") -> None:
         """Take what was seen of more rows."""
-        self.rows += other.rows
-        self.apart += other.apart + len(self.queries.keys() & other.queries.keys())
+        self.apart += len(self.queries.keys() & other.queries.keys())
+        for name in _ADDED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.queries |= other.queries
-        self.left_out += other.left_out
-        self.tied += other.tied
-        self.tied_top += other.tied_top
         if self.tied_row is None:
             self.tied_row, self.tied_at = other.tied_row, other.tied_at
-        self.several += other.several
-        self.level += other.level
-        self.like_ranks += other.like_ranks
         self.longest = max(self.longest, other.longest)
         self.has_ranks = self.has_ranks or other.has_ranks
-        self.infinite += other.infinite
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.whole = self.whole and other.whole
         self.against_at = self.against_at or other.against_at
-        self.against += other.against
         if len(self.odd) < _MANY:
             self.odd |= other.odd
 
