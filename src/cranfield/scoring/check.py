@@ -367,7 +367,7 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         text = f"{scan.infinite:,} scores are infinite"
         yield _finding("warning", "infinite-scores", text, scan.infinite)
     if scan.apart:
-        text = "the rows of a query stand apart: to be evaluated, the run is read into memory whole"
+        text = "a query's rows are not together: to be evaluated, the run is read whole into memory"
         yield _finding("info", "interleaved", text, scan.apart)
     yield from _odd_ids(scan.odd)
 
@@ -402,7 +402,7 @@ def _about_both(
     possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
     if n_hits / possible < _FEW_RETURNED:
         text = (
-            f"of the judged documents that could stand in the lists, {n_hits / possible:.1%} do "
+            f"of the judged documents that could be in the lists, {n_hits / possible:.1%} do "
             f"({n_hits:,} of {possible:,}): were documents cut or numbered anew since they were "
             "judged?"
         )

@@ -42,8 +42,9 @@ class Way:
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
             known = method in ("extremes", "split") and isinstance(gain, str)
             return cls("split" if known else "attained", None, gain)
-        in_all = method in ("extremes", "attained") or not isinstance(cutoff, Depth)
-        ranks = None if in_all else cutoff.ranks
+        ranks = cutoff.ranks if isinstance(cutoff, Depth) else None
+        if method in ("extremes", "attained"):
+            ranks = None
         return cls(method, ranks, gain, dcg_of(measure) if method == "ratio" else None)
 
 
@@ -279,7 +280,7 @@ def grades_between(
     """Return these grades, and those that may be worth the most or the least, ascending.
 
     A grade that a mapping of gains does not name is worth itself: the least and the greatest of
-    these stand beside one that it names.
+    these are next to one that it names.
     """
     wanted = set(grades)
     if isinstance(gain, Mapping):
