@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from cranfield import (
     OptionError,
     Qrels,
     Run,
+    Systems,
     Traits,
     compare,
     definitions,
@@ -128,6 +129,11 @@ def small(seed: int, top: int) -> Collection:
     return {"q": grades}, runs[0], runs[1]
 
 
+def shared(systems: Systems) -> Sequence[str]:
+    """Return the ids of all queries, which every system has."""
+    return next(iter(systems.values())).query_ids
+
+
 def together(cases: list[Collection], top: int) -> tuple[Qrels, Run, Run]:
     """Return the cases as queries, and one more with the collection's top grade."""
     qrels = {f"q{i:06}": case[0]["q"] for i, case in enumerate(cases)}
@@ -220,7 +226,7 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     pair = np.array([0]), np.array([1])
     measures = list(dict.fromkeys(SEPARATE))
     systems = evaluate(qrels, runs, measures)
-    found = pair_bounds(qrels, runs, systems, *pair, per_query=True)
+    found = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     kept = [i for i, one in enumerate(found) if one is not None]
     every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
     owner = np.array([i for i, _ in every] + [len(cases)])
@@ -230,8 +236,7 @@ def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
         one = found[i]
         assert one is not None
         assert one.method == "separate"
-        assert one.of_queries is not None
-        low, high = (end[owner, 0] for end in one.of_queries)
+        low, high = (end[owner, 0] for end in (one.query_low, one.query_high))
         assert (low - 1e-12 <= column).all(), measure
         assert (column <= high + 1e-12).all(), measure
     names = {str(one) for one in wanted}
@@ -320,17 +325,16 @@ def test_many_pairs_at_once_are_the_pairs_one_by_one() -> None:
     runs = {"left": left, "right": right, "third": third}
     systems = evaluate(qrels, runs, SOME)
     first, second = np.array([0, 2, 1, 1]), np.array([1, 0, 2, 0])
-    found = pair_bounds(qrels, runs, systems, first, second, per_query=True)
+    found = pair_bounds(qrels, runs, systems, first, second, shared(systems))
     for pair in range(4):
         names = [list(runs)[n] for n in (first[pair], second[pair])]
         alone = joint_bounds(qrels, [runs[names[0]], runs[names[1]]], SOME)
         for i, one in enumerate(found):
             assert one is not None
-            assert one.of_queries is not None
             assert (one.low[pair], one.high[pair]) == (alone.low[i], alone.high[i])
-            assert one.of_queries[0][:, pair].tolist() == alone.query_low[:, i].tolist()
+            assert one.query_low[:, pair].tolist() == alone.query_low[:, i].tolist()
             assert one.robust[pair] == alone.robust[i]
-    linear = pair_bounds(qrels, runs, systems, first, second, separate=False)
+    linear = pair_bounds(qrels, runs, systems, first, second, shared(systems), separate=False)
     without = [name for name, one in zip(SOME.split(), linear, strict=True) if one is None]
     assert without == ["ERR", "RR"]
 
@@ -341,8 +345,8 @@ def test_some_queries_only() -> None:
     systems = evaluate(qrels, runs, SOME)
     ids = systems["left"].query_ids[3:11]
     pair = np.array([0]), np.array([1])
-    some = pair_bounds(qrels, runs, systems, *pair, query_ids=ids)
-    every = pair_bounds(qrels, runs, systems, *pair, per_query=True)
+    some = pair_bounds(qrels, runs, systems, *pair, ids)
+    every = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     whole = joint_bounds(qrels, [left, right], SOME)
     rows = np.arange(21)
     for i, (one, of_all) in enumerate(zip(some, every, strict=True)):
@@ -358,7 +362,7 @@ def test_some_queries_only() -> None:
 
 def test_the_sign_is_robust_if_nothing_can_make_it_0() -> None:
     low, high = np.array([[0.1, -0.3, -0.1, 0, 1e-17]]), np.array([[0.2, -0.2, 0.2, 0.1, 0.1]])
-    found = PairBounds.of("exact", low, high)
+    found = PairBounds("exact", low, high)
     assert found.robust.tolist() == [True, True, False, False, False]
 
 
@@ -378,7 +382,7 @@ def test_a_robust_sign_is_that_of_the_mean_in_every_completion(top: int) -> None
     runs = {"left": left, "right": right}
     systems = evaluate(qrels, runs, measures)
     pair = np.array([0]), np.array([1])
-    found = pair_bounds(qrels, runs, systems, *pair, per_query=True)
+    found = pair_bounds(qrels, runs, systems, *pair, shared(systems))
     chance = np.random.default_rng(top)
     for m, one in enumerate(found):
         assert one is not None
@@ -493,15 +497,14 @@ def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
     given = {name: Run(run, name) for name, run in runs.items()}
     systems = evaluate(qrels, given, ALL)
     left, right = np.triu_indices(len(runs), 1)
-    found = pair_bounds(qrels, given, systems, left, right, per_query=True)
+    found = pair_bounds(qrels, given, systems, left, right, shared(systems))
     values = np.stack([one.values for one in systems.values()], axis=1).astype(np.float64)
     known = 0
     for m, (measure, bounds) in enumerate(zip(ALL, found, strict=True)):
         if bounds is None:
             continue
         known += 1
-        assert bounds.of_queries is not None
-        low, high = bounds.of_queries
+        low, high = bounds.query_low, bounds.query_high
         assert (low <= high).all(), measure
         least, most = measure.definition.range
         difference = values[:, left, m] - values[:, right, m]
@@ -586,15 +589,6 @@ def test_a_difference_is_within_what_either_run_may_have(seed: int) -> None:
             )
             assert (found.query_low[:, m] >= low - 1e-12).all(), (a, b, measure)
             assert (found.query_high[:, m] <= high + 1e-12).all(), (a, b, measure)
-
-
-def test_bounds_of_some_queries_are_of_those_that_were_kept() -> None:
-    qrels, left, right = together([small(1, 1)], 1)
-    runs = {"left": left, "right": right}
-    [one] = pair_bounds(qrels, runs, evaluate(qrels, runs, "P@2"), np.array([0]), np.array([1]))
-    assert one is not None
-    with pytest.raises(ValueError, match="per_query=True"):
-        one.among(np.array([0]))
 
 
 IDS = [f"q{i}" for i in range(4)]
@@ -729,17 +723,17 @@ def test_what_has_no_bounds() -> None:
     pair = np.array([0]), np.array([1])
     for options in ({"judged_only": True}, {"ties": "expected"}, {"ties": "best"}):
         systems = evaluate(JUDGED, runs, "P@3 AP", **options)
-        assert pair_bounds(Qrels(JUDGED), runs, systems, *pair) == [None, None]
+        assert pair_bounds(Qrels(JUDGED), runs, systems, *pair, shared(systems)) == [None, None]
     groups = Qrels({"q": {"ann": {"a": 1}, "bob": {"b": 1}}})
     systems = evaluate(groups, runs, "GroupAP")
-    assert pair_bounds(groups, runs, systems, *pair) == [None]
+    assert pair_bounds(groups, runs, systems, *pair, shared(systems)) == [None]
 
 
 def test_costs_of_a_run_are_not_taken() -> None:
     rows = [{"query_id": "q", "doc_id": "u", "score": 1.0, "cost": 3.0}]
     runs = {"a": Run(rows, "a"), "b": Run(B, "b")}
     systems = evaluate(JUDGED, runs, "CWL('P')@1 P@1")
-    found = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]))
+    found = pair_bounds(Qrels(JUDGED), runs, systems, np.array([0]), np.array([1]), shared(systems))
     assert found[0] is None
     assert found[1] is not None
 
@@ -788,14 +782,13 @@ def test_twelve_systems(data: Path) -> None:
     assert len(runs) == 12
     systems = evaluate(qrels, runs, "P@10 DCG@10 nDCG@10")
     left, right = np.triu_indices(12, 1)
-    found = pair_bounds(qrels, runs, systems, left, right, per_query=True)
+    found = pair_bounds(qrels, runs, systems, left, right, shared(systems))
     values = np.stack([one.values for one in systems.values()], axis=1)
     for i, one in enumerate(found):
         assert one is not None
-        assert one.of_queries is not None
         difference = values[:, left, i] - values[:, right, i]
-        assert (one.of_queries[0] <= difference).all()
-        assert (difference <= one.of_queries[1]).all()
+        assert (one.query_low <= difference).all()
+        assert (difference <= one.query_high).all()
         assert one.robust.sum() < 66
         assert one.robust.any()
         assert one.method == "exact"

@@ -51,6 +51,8 @@ _INK, _GRID = "#333333", "#e4e4e4"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
+_Rows = Sequence[Mapping[str, Any]]  # a dict for each point
+
 
 @dataclass(frozen=True, eq=False)
 class Figure:
@@ -64,7 +66,7 @@ class Figure:
     """
 
     chart: "alt.LayerChart"
-    points: Sequence[Mapping[str, Any]]
+    points: _Rows
     title: str
 
     @cached_property
@@ -95,12 +97,11 @@ class Figure:
         Raises OptionError for another suffix, InputError for a file that cannot be written.
         """
         suffix = suffix_of(path)
-        if suffix == ".svg":
-            content = self.to_svg().encode()
-        elif suffix == ".png":
+        if suffix == ".png":
             content = self.to_png()
         else:
-            content = json.dumps(self.spec, indent=2).encode() + b"\n"
+            text = self.to_svg() if suffix == ".svg" else json.dumps(self.spec, indent=2) + "\n"
+            content = text.encode()
         with written(path) as stream:
             stream.write(content)
 
@@ -127,7 +128,7 @@ def rank_weights(measures: MeasuresLike = WEIGHTED, depth: int = DEPTH) -> Figur
     """Draw how much each measure values a relevant document at each rank, compared with rank 1.
 
     For every rank, the measure scores a ranking of `depth` documents whose only relevant one, of
-    grade 1, stands there. What it gives is divided by what it gives at rank 1, so that the shapes
+    grade 1, is there. What it gives is divided by what it gives at rank 1, so that the shapes
     can be compared: RR falls as 1/rank, DCG as 1/log2(rank + 1), RBP as p^(rank - 1), and P@10
     values the first ten ranks alike and no other. Of a measure in which documents do not count each
     on its own, such as AP, this is the value of one relevant document alone.
@@ -151,8 +152,6 @@ def rank_weights(measures: MeasuresLike = WEIGHTED, depth: int = DEPTH) -> Figur
 
     """
     need(_LIBRARIES, "a picture", "plot")
-    import altair as alt
-
     wanted = measures_of(measures)
     if len(wanted) > len(_COLOURS):
         raise MeasureError(
@@ -165,10 +164,7 @@ def rank_weights(measures: MeasuresLike = WEIGHTED, depth: int = DEPTH) -> Figur
         for name, values in zip(names, _alone(wanted, depth), strict=True)
         for rank, value in enumerate(values, 1)
     ]
-    base = alt.Chart(alt.InlineData(points)).encode(
-        x=_ranks("rank", depth),
-        y=alt.Y("weight:Q", title="weight, relative to rank 1", axis=_shares()),
-    )
+    base = _chart(points, _ranks("rank", depth), "weight:Q", title="weight, relative to rank 1")
     return _figure(
         [_lines(base, "measure", names), _points(base, "measure", names)],
         points,
@@ -199,10 +195,8 @@ def reciprocal_rank(depth: int = DEPTH) -> Figure:
 
     (values,) = _alone((Measure("RR"),), depth)
     points = [{"rank": rank, "value": value} for rank, value in enumerate(values, 1)]
-    base = alt.Chart(alt.InlineData(points)).encode(
-        x=_ranks("rank of the first relevant document", depth),
-        y=alt.Y("value:Q", title="reciprocal rank", axis=_shares()),
-    )
+    x = _ranks("rank of the first relevant document", depth)
+    base = _chart(points, x, "value:Q", title="reciprocal rank")
     layers = [base.mark_bar(color=_COLOURS[0], size=0.6 * _WIDTH / depth)]
     if depth <= DEPTH:
         few = base.transform_filter(alt.datum.rank <= DEPTH / 2)
@@ -230,7 +224,7 @@ def precision_recall(
     One line goes from rank to rank, P@i over R@i, to the last relevant document, with a point at
     every relevant one. The other is interpolated precision: the highest at that recall or beyond,
     with points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (As in trec_eval, these round the
-    number of relevant documents that a recall asks for: a point may stand beside the line.)
+    number of relevant documents that a recall asks for: a point may be beside the line.)
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
@@ -255,6 +249,8 @@ def precision_recall(
     """
     refuse_others(precision_recall, judging)
     need(_LIBRARIES, "a picture", "plot")
+    import altair as alt
+
     check_judged(qrels, run)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
@@ -277,57 +273,41 @@ def precision_recall(
             "there is no curve"
         )
     every = range(1, ranks[-1] + 1)
-    way = [
-        {"recall": recall, "precision": precision, "curve": _WAY, "rank": rank}
-        for recall, precision, rank in zip(
-            values("R", every), values("P", every), every, strict=True
-        )
-    ]
+    way = _curve(_WAY, values("R", every), values("P", every))
+    way = [{**point, "rank": rank} for point, rank in zip(way, every, strict=True)]
     hits = [way[rank - 1] for rank in ranks]
-    steps, eleven = (
-        [
-            {"recall": recall, "precision": precision, "curve": _BEST}
-            for recall, precision in zip(at, values("IPrec", at), strict=True)
-        ]
-        for at in (sorted({0.0, *(hit["recall"] for hit in hits), 1.0}), RECALL_POINTS)
-    )
+    levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
+    steps, eleven = (_curve(_BEST, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
 
-    return _figure(
-        _curves(way, hits, steps, eleven),
-        [*hits, *eleven],
-        f"Precision and recall of query {printable(query, 40)}",
-        f"run {printable(system.name, 40)}: {len(hits)} of {wanted:.0f} relevant documents{grade}"
-        f" found{'; the numbers are their ranks' if len(hits) <= _LABELLED else ''}",
-    )
+    def layer(rows: _Rows) -> "alt.Chart":
+        x = alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1]))
+        return _chart(rows, x, "precision:Q", scale=alt.Scale(domain=[0, 1.04]))
 
-
-_Points = Sequence[Mapping[str, Any]]
-
-
-def _curves(way: _Points, hits: _Points, steps: _Points, eleven: _Points) -> list["alt.Chart"]:
-    """Draw the way down the ranking with its `hits`, and the interpolated one with its `eleven`."""
-    import altair as alt
-
-    def layer(rows: _Points) -> "alt.Chart":
-        return alt.Chart(alt.InlineData(rows)).encode(
-            x=alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("precision:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1.04])),
-        )
-
-    names = (_WAY, _BEST)
     layers = [
-        _lines(layer(steps), "curve", names, interpolate="step-before"),
-        _lines(layer(way).encode(order="rank:Q"), "curve", names),
-        _points(layer(eleven), "curve", names, size=70),
-        _points(layer(hits).encode(detail="rank:Q"), "curve", names),
+        _lines(layer(steps), "curve", (_WAY, _BEST), interpolate="step-before"),
+        _lines(layer(way).encode(order="rank:Q"), "curve", (_WAY, _BEST)),
+        _points(layer(eleven), "curve", (_WAY, _BEST), size=70),
+        _points(layer(hits).encode(detail="rank:Q"), "curve", (_WAY, _BEST)),
     ]
+    found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
     if len(hits) <= _LABELLED:
+        found += "; the numbers are their ranks"
         height = {step["recall"]: step["precision"] for step in steps}
         top = [hit for hit in hits if hit["precision"] == height[hit["recall"]]]
         under = [hit for hit in hits if hit not in top]  # the other line is above them
         for rows, at in (top, {"dy": -12}), (under, {"dx": 6, "dy": 12, "align": "left"}):
             layers.append(layer(rows).mark_text(aria=False, **at).encode(text="rank:Q"))
-    return layers
+    return _figure(
+        layers,
+        [*hits, *eleven],
+        f"Precision and recall of query {printable(query, 40)}",
+        f"run {printable(system.name, 40)}: {found}",
+    )
+
+
+def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
+    pairs = zip(recall, precision, strict=True)
+    return [{"recall": x, "precision": y, "curve": name} for x, y in pairs]
 
 
 def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
@@ -366,6 +346,13 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
         raise InputError(
             f"the run {run.name!r} has nothing for the query {query!r}", source=run.source
         ) from None
+
+
+def _chart(rows: _Rows, x: "alt.X", y: str, **how: Any) -> "alt.Chart":
+    """Return a chart of rows, whose field y is a share."""
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(rows)).encode(x=x, y=alt.Y(y, axis=_shares(), **how))
 
 
 def _ranks(title: str, depth: int) -> "alt.X":
@@ -419,9 +406,7 @@ def _told_apart(field: str, names: Sequence[str], marks: Sequence[str]) -> dict[
     }
 
 
-def _figure(
-    layers: Sequence["alt.Chart"], points: Sequence[Mapping[str, Any]], title: str, subtitle: str
-) -> Figure:
+def _figure(layers: Sequence["alt.Chart"], points: _Rows, title: str, subtitle: str) -> Figure:
     """Put layers together under a title, all in the same dress."""
     import altair as alt
 

@@ -58,9 +58,8 @@ def unjudged_bounds(
         Systems(some),
         left,
         right,
-        query_ids=aligned.query_ids,
+        aligned.query_ids,
         separate=asked,
-        per_query=True,
     )
     by_measure = dict(zip(wanted, bounds, strict=True))
     return [by_measure.get(i) for i in range(len(aligned.measures))]

@@ -41,15 +41,12 @@ measures=... by name.
 
 
 def check_scores(scores: Any) -> None:
-    """Raise InputError, which says what to write, for what cannot stand there without runs."""
+    """Raise InputError, which says what to write, for what is no scores where there are no runs."""
     if isinstance(scores, Qrels | Run):
         what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
         raise InputError(f"qrels are {what}", hint=_ORDER)
-    if (
-        isinstance(scores, tuple)
-        and len(scores) == 2
-        and not isinstance(scores[0], Scores | Systems)
-    ):
+    pair = isinstance(scores, tuple) and len(scores) == 2
+    if pair and not isinstance(scores[0], Scores | Systems):
         raise InputError(
             "qrels are a pair: judgments and runs are two arguments",
             hint="Leave out the inner parentheses: (qrels, runs, measures).",
@@ -60,12 +57,12 @@ def _are_scores(data: Any) -> bool:
     """Tell whether data are several Scores, or the paths of several files of scores."""
     if isinstance(data, dict):
         return isinstance(next(iter(data.values()), None), Scores | Systems)
-    if not isinstance(data, list | tuple) or not data:
-        return False
-    return isinstance(data[0], Scores | Systems | str | os.PathLike)
+    several = isinstance(data, list | tuple) and len(data) > 0
+    return several and isinstance(data[0], Scores | Systems | str | os.PathLike)
 
 
 def _are_measures(runs: Any) -> bool:
+    """Tell whether these, or the first of them, are measures or their names, and no file."""
     first = runs if isinstance(runs, str | Measure) else next(iter(runs), None)
     if not isinstance(first, str) or os.path.exists(first):
         return isinstance(first, Measure)

@@ -55,7 +55,7 @@ from cranfield.scoring.variants import packed
 class Bounds:
     """The lowest and the highest value of each query and measure.
 
-    `low` and `high` are (n_queries, n_measures), NaN for a measure that does not hang on grades.
+    `low` and `high` are (n_queries, n_measures), NaN for a measure that does not depend on grades.
     `proved` says where no completion is lower or higher; elsewhere the values are attained by
     those that were tried.
     """
@@ -74,25 +74,23 @@ class Bounds:
             f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
             f"{self.n_retrieved:,} documents retrieved, from 0 to {self.top_grade}."
         )
-        said = [("bounds", what)]
+        found = [Note("bounds", "info", what)]
         bounds, attained = [], []
         for measure, low, proved in zip(measures, self.low.T, self.proved.T, strict=True):
-            n_open = np.count_nonzero(~proved)
+            n, n_open = len(proved), np.count_nonzero(~proved)
             if np.isnan(low).all():
                 continue
             if n_open == 0:
                 bounds.append(str(measure))
             else:
-                part = (
-                    f" (in {n_open:,} of {len(proved):,} queries)" if n_open < len(proved) else ""
-                )
+                part = f" (in {n_open:,} of {n:,} queries)" if n_open < n else ""
                 attained.append(f"{measure}{part}")
         if bounds:
-            said.append(("bounds-proved", f"Bounds: {', '.join(bounds)}."))
+            found.append(Note("bounds-proved", "info", f"Bounds: {', '.join(bounds)}."))
         if attained:
             text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
-            said.append(("bounds-attained", text))
-        return [Note(code, "info", text) for code, text in said]
+            found.append(Note("bounds-attained", "info", text))
+        return found
 
 
 def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:
@@ -111,7 +109,7 @@ def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) ->
         definition, method = measure.definition, measure.bounds
         why = "it takes more than a grade for each document" if method == "refused" else ""
         if definition.takes_groups and method != "none":
-            why = "it is of judgments in groups or of preferences"
+            why = "it takes judgments in groups or preferences"
         if definition.is_text:
             why = "its value is a text"
         if why:
@@ -138,7 +136,7 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
     seen = queries_of(judged) if alike else []
     for way, columns in alike.items():
         plan = Plan([measures[i] for i in columns])
-        tried = Tried(way, measures[columns[0]], seen, top_grade)
+        tried = Tried(way, seen, top_grade)
 
         def values(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan

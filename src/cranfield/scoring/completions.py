@@ -7,8 +7,7 @@ them have to be tried depends on the measure: see `bounds`.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.registry import Bounded
+from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.scoring.variants import rankings, values_of
 
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
@@ -32,7 +32,7 @@ class Way:
     method: Bounded
     cutoff: int | None  # documents below it only count as far as the ideal has them
     gain: str | Gains  # what a grade is worth
-    given: Any = None  # what else the completions hang on
+    dcg: Measure | None = None  # what a "ratio" divides by that of the ideal ranking
 
     @classmethod
     def of(cls, measure: Measure) -> "Way":
@@ -42,11 +42,10 @@ class Way:
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
             known = method in ("extremes", "split") and isinstance(gain, str)
             return cls("split" if known else "attained", None, gain)
-        if not isinstance(cutoff, Depth) or method in ("extremes", "attained"):
+        ranks = cutoff.ranks if isinstance(cutoff, Depth) else None
+        if method in ("extremes", "attained"):
             ranks = None
-        else:
-            ranks = cutoff.ranks
-        return cls(method, ranks, gain, measure.given if method == "ratio" else None)
+        return cls(method, ranks, gain, dcg_of(measure) if method == "ratio" else None)
 
 
 # ---- what is known of a query -----------------------------------------------------------------
@@ -94,16 +93,10 @@ def _alike(grades: Ints, n: int) -> _Steps:
     return grades, n * np.eye(len(grades), dtype=np.int64)
 
 
-def _highest_ranked(high: int, low: int, n: int, within: int) -> _Steps:
+def _split(upper: int, lower: int, n: int, within: int) -> _Steps:
     """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
     m = np.arange(within + 1)
-    return np.array([high, low]), np.column_stack((m, n - m))
-
-
-def _lowest_ranked(high: int, low: int, n: int, within: int) -> _Steps:
-    """Return: the m lowest-ranked at one grade, m = n - within..n, the others at another."""
-    m = np.arange(within + 1)
-    return np.array([low, high]), np.column_stack((m, n - m))
+    return np.array([upper, lower]), np.column_stack((m, n - m))
 
 
 def _sorted(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
@@ -131,31 +124,26 @@ def _every(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
 class Tried:
     """The completions of every query; whether they are known to be enough is in `proved`."""
 
-    def __init__(
-        self, way: Way, measure: Measure, queries: Sequence[Query], top_grade: int
-    ) -> None:
-        self._way, self._measure, self._queries = way, measure, queries
-        self._top_grade = top_grade
+    def __init__(self, way: Way, queries: Sequence[Query], top_grade: int) -> None:
+        self._way, self._queries, self._top_grade = way, queries, top_grade
         self._gain = dict(way.gain) if isinstance(way.gain, Gains) else way.gain
         self.proved = np.ones(len(queries), np.bool_)
 
     def completions(self) -> Iterator[tuple["Completions", int, int]]:
         """Yield completions, how many these are, and how many rows each has."""
-        method = self._way.method
-        weights = self._weights() if method == "ratio" else np.zeros(0)
+        method, weights = self._way.method, self._weights()
         for i, one in enumerate(self._queries):
             n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
             grades = self._best_first({0, self._top_grade, *one.levels.tolist()})
-            ends = int(grades[0]), int(grades[-1])
-            found = [_alike(np.array(ends) if method == "extremes" else grades, n)]
-            if method != "extremes":
-                found.append(_lowest_ranked(*ends, n, within))
-            if method == "ratio":
-                found.append(self._highest_ratio(one, grades, weights))
-            elif method != "extremes":
-                found.append(_highest_ranked(*ends, n, within))
-            if method in ("sorted", "every", "attained"):
-                found += self._more(i, one, grades, within)
+            high, low = int(grades[0]), int(grades[-1])
+            if method == "extremes":
+                found = [_alike(np.array([high, low]), n)]
+            else:
+                found = [_alike(grades, n), _split(low, high, n, within)]
+                if method == "ratio":
+                    found.append(self._highest_ratio(one, grades, weights))
+                else:
+                    found += [_split(high, low, n, within), *self._more(i, one, grades, within)]
             for given, counts in found:
                 part = Completions(i, one, given, counts, self._way.cutoff)
                 yield part, len(counts), part.n_ranks + one.n_documents + 1
@@ -163,7 +151,7 @@ class Tried:
     def _more(self, i: int, one: Query, grades: Ints, within: int) -> Iterator[_Steps]:
         """Yield the completions that are not split in two, and note if they are not enough."""
         method, n, top_grade = self._way.method, one.n_unjudged, self._top_grade
-        if within == 0 or (top_grade <= 1 and method != "attained"):
+        if method == "split" or within == 0 or (top_grade <= 1 and method != "attained"):
             return  # all were tried that differ
         length = min(len(one.grade), self._way.cutoff or len(one.grade)) + one.n_documents
         n_steps = within * (top_grade + 1)
@@ -177,9 +165,8 @@ class Tried:
             return
         self.proved[i] = False
         if method != "attained":
-            for high, low in combinations(grades[:_MOST_PAIRED].tolist(), 2):
-                yield _highest_ranked(high, low, n, within)
-                yield _lowest_ranked(high, low, n, within)
+            for high, low in permutations(grades[:_MOST_PAIRED].tolist(), 2):
+                yield _split(high, low, n, within)
 
     def _worth(self, grades: Ints) -> Floats:
         """Return what the grades (n,) are worth to the measure: (n,)."""
@@ -189,76 +176,39 @@ class Tried:
     def _best_first(self, grades: Iterable[int]) -> Ints:
         """Return the grades that may be given, one of each worth, worth most first.
 
-        Besides those asked for all that may be worth the most or the least.
+        They include those that may be worth the most or the least.
         """
         some = grades_between(self._gain, self._top_grade, grades)
-        worths = self._worth(some)
-        order = np.argsort(-worths, kind="stable")
-        first = np.append(True, np.diff(worths[order]) != 0)
-        best: Ints = some[order][first]
+        first = np.unique(-self._worth(some), return_index=True)[1]
+        best: Ints = some[first]
         return best
 
-    # ---- the highest ratio of gains to those of the ideal ----------------------------------------
-
     def _weights(self) -> Floats:
-        """Return what one document at rank 1, 2, ... counts in DCG, cut as the measure is."""
+        """Return what one document at rank 1, 2, ... adds to the DCG of a ratio."""
+        if self._way.dcg is None:
+            return np.zeros(0)
         n = max([1, *(max(len(one.grade), one.n_documents) for one in self._queries)])
         best = int(self._best_first({0, self._top_grade})[0])
-        return discounts(dcg_of(self._measure), best, self._top_grade, n)
+        return discounts(self._way.dcg, best, self._top_grade, n)
 
     def _highest_ratio(self, one: Query, grades: Ints, weights: Floats) -> _Steps:
         """Return completions of which the last has the highest nDCG.
 
-        The higher grades stand higher, so that a completion is told by how many unjudged documents
-        have at least the grade g, s_g. Then DCG - t IDCG is a sum of one term for each g, of s_g
-        alone, and s_g does not fall with falling g: a pass over s for each g finds its highest
-        value. t is the ratio found before, until it rises no more (Dinkelbach, Management Science
-        1967). Only grades that some document has, the least and the greatest need be looked at:
-        between two of these the terms differ by a factor.
+        Only grades that some document has, the least and the greatest need be looked at: between
+        two of these the terms of the sum that is maximized differ by a factor.
         """
-        n, worth = one.n_unjudged, self._worth(grades)
-        above = np.concatenate(([0.0], np.cumsum(weights[: len(one.grade)][one.unjudged])))
-        best = np.concatenate(([0.0], np.cumsum(weights[: one.n_documents])))
-        judged = self._worth(one.grade[~one.unjudged])
-        fixed = float(judged @ weights[: len(one.grade)][~one.unjudged]) + worth[-1] * above[n]
-        # The ideal's steps: how much the gain rises, how many judged documents gain so much.
-        known = self._worth(one.levels)
-        rungs = np.array(sorted({g for g in (*known.tolist(), *worth.tolist()) if g > 0}))
-        rises = np.diff(rungs, prepend=0.0)
-        n_judged = ((known >= rungs[:, None]) * one.counts).sum(axis=1)
-        # Which of the grades an unjudged document needs at least to gain so much.
-        owner = np.searchsorted(-worth, -rungs, side="right") - 1
-        s = np.arange(n + 1)
-        numerator = -np.diff(worth)[:, None] * above
-        denominator = np.zeros((len(worth), n + 1))
-        base = 0.0
-        for rise, count, at in zip(rises.tolist(), n_judged.tolist(), owner.tolist(), strict=True):
-            if at < 0:  # no unjudged document can
-                base += rise * best[count]
-            else:
-                denominator[at] += rise * best[count + s]
-        base += denominator[-1, n]  # of the lowest grade, which they all have
-        counts, t = [np.full(len(worth) - 1, n)], -math.inf
-        while True:
-            steps = np.arange(len(worth) - 1), counts[-1]
-            below = base + denominator[steps].sum()
-            found = (fixed + numerator[steps].sum()) / below if below > 0 else 0.0
-            if found <= t:
-                break
-            t = found
-            total, chosen = np.zeros(n + 1), []
-            for of_grade, ideal in zip(numerator, denominator[:-1], strict=True):
-                total = total + of_grade - t * ideal
-                highest = np.maximum.accumulate(total)
-                chosen.append(np.maximum.accumulate(np.where(total == highest, s, 0)))
-                total = highest
-            at_least, last = [], n
-            for choice in reversed(chosen):
-                last = int(choice[last])
-                at_least.append(last)
-            counts.append(np.array(at_least[::-1], np.int64))
-        each = np.diff(np.array(counts), axis=1, prepend=0, append=n)
-        return grades, each
+        worth, known, unjudged = self._worth(grades), self._worth(one.levels), one.unjudged
+        at_ranks, n = weights[: len(unjudged)], np.array([one.n_unjudged])
+        rungs = rungs_of(known, worth)
+        judged = ((known >= rungs[:, None]) * one.counts).sum(axis=1)
+        fixed = self._worth(one.grade[~unjudged]) @ at_ranks[~unjudged]
+        above, best = sums_from_0(at_ranks[unjudged]), sums_from_0(weights[: one.n_documents])
+        taken = np.arange(len(above))[None]
+        _, rounds = highest_ratio(
+            worth, rungs, judged[None], np.array([fixed]), above[None], n, taken, best
+        )
+        at_least = np.array(rounds)[:, :, 0]
+        return grades, np.diff(at_least, axis=1, prepend=0, append=n[0])
 
 
 # ---- their Judged -----------------------------------------------------------------------------
@@ -330,7 +280,7 @@ def grades_between(
     """Return these grades, and those that may be worth the most or the least, ascending.
 
     A grade that a mapping of gains does not name is worth itself: the least and the greatest of
-    these stand beside one that it names.
+    these are next to one that it names.
     """
     wanted = set(grades)
     if isinstance(gain, Mapping):

@@ -13,7 +13,6 @@ from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.scoring.arguments import check_judged
-from cranfield.scoring.bounds import bounds_of, check_bounded
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
@@ -121,6 +120,8 @@ def score_runs(
     wanted = tuple(measures)
     plan = Plan(wanted)
     if checked("bounds", bounds, flag):
+        from cranfield.scoring.bounds import bounds_of, check_bounded
+
         check_bounded(wanted, judging.judged_only, judging.ties)
     ideals = ideals_of(wanted, qrels)
     costs = any(one.definition.takes_cost for one in wanted)
@@ -144,21 +145,22 @@ def score_runs(
 
 
 def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
-    """Say what the ideal ranking is, of judgments that say what they are: of lists of grades."""
+    """Return notes on which ideal ranking each measure has, where the judgments are lists."""
     if not qrels.notes:
         return []
-    said = {
+    meanings = {
         "top": f"has the top grade, {qrels.top_grade}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
-    them = list(measures)
-    kinds = {one: one.parameters.get("ideal") for one in them}
-    found = [
-        Note(f"ideal-{kind}", "info", f"{one}: the ideal ranking {said[kind]}.")
-        for one, kind in kinds.items()
-        if kind in said
-    ]
-    if len(found) < len(them):
+    found, others = [], []
+    for one in measures:
+        kind = one.parameters.get("ideal")
+        if kind in meanings:
+            text = f"{one}: the ideal ranking {meanings[kind]}."
+            found.append(Note(f"ideal-{kind}", "info", text))
+        else:
+            others.append(one)
+    if others:
         which = "another measure" if found else "a measure"
         text = f"The ideal ranking, where {which} has one: these grades, sorted."
         found.append(Note("ideal-sorted", "info", text))

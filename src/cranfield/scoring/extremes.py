@@ -13,6 +13,7 @@ from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth
 from cranfield.scoring.completions import dcg_of, discounts, grades_between, reachable_grade
+from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.scoring.unjudged import Unjudged
 from cranfield.scoring.variants import blocks, rankings, repeated, values_of
 
@@ -65,9 +66,7 @@ class Linear:
             which = np.arange(some.start, some.stop)
             return self._judged(which, rank, n_retrieved, grade, repeated(ideal, len(which)))
 
-        found = values_of(self._measure, 2 * n, len(self._grades) + 1, judged)
-        added: Floats = found[:n] - found[n:]
-        return added
+        return _added(values_of(self._measure, 2 * n, len(self._grades) + 1, judged))
 
     def _judged(
         self, which: Ints, rank: Ints, n_retrieved: Ints, grade: int, ideal: Ranked
@@ -83,8 +82,8 @@ class Linear:
         n = len(n_retrieved)
         first, both = np.ones(n, np.int64), np.arange(2 * n)
         beside = self._judged(both, first, n_retrieved, self.grade, repeated(self._ideal, 2))
-        found = self._measure.values(beside)[:, 0]
-        scale = ratio(found[:n] - found[n:], self._of_places(first, n_retrieved))
+        added = _added(self._measure.values(beside)[:, 0])
+        scale = ratio(added, self._of_places(first, n_retrieved))
         return self._of_places(run.rank, n_retrieved[run.query]) * scale[run.query]
 
     def ends(self, at: Ints, moved: Floats, difference: Floats) -> tuple[Floats, Floats]:
@@ -106,17 +105,20 @@ class Linear:
         return self._alone(places % deepest, places // deepest, self.grade)[which]
 
 
+def _added(values: Floats) -> Floats:
+    """Return what the documents add: the values with them less those without, the second half."""
+    half = len(values) // 2
+    found: Floats = values[:half] - values[half:]
+    return found
+
+
 class Ratio:
     """What unjudged documents may do to a difference of two nDCG: to its gains and to the ideal.
 
     The difference is (D + sum of gain times d_u) / I, where d_u is the discount of an unjudged
-    document u in the one run less that in the other, and I, the ideal ranking's DCG, depends only
-    on how many documents have each gain. So of the completions with so many documents of each gain,
-    the highest has the higher gains where d_u is greater; what matters is how many documents have
-    at least each gain, s_1 <= s_2 <= ... Then D - t I is a sum of terms, each of one s, of which a
-    pass over s for each gain finds the greatest; t is the ratio found before, until it rises no
-    more (Dinkelbach, Management Science 1967), as in `cranfield.scoring.bounds`. Documents of which
-    d_u is 0 are all taken or none: they change the ideal alone.
+    document u in the one run less that in the other, and I the ideal ranking's DCG. Its highest
+    value is found as `highest_ratio` says; its lowest is the highest of the difference the other
+    way round. Documents of which d_u is 0 are all taken or none: they change the ideal alone.
     """
 
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
@@ -125,7 +127,7 @@ class Ratio:
         self._gain = measure.parameters["gain"]
         self._top_grade = reachable_grade(qrels)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
-        # What stands below the cutoff k counts in the ideal ranking, too, which has k documents.
+        # Documents below the cutoff k count in the ideal ranking, too, which has k documents.
         # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
         n_judged = int(np.bincount(ideal.query, minlength=1).max(initial=0))
         cut = isinstance(measure.cutoff, Depth)
@@ -135,9 +137,7 @@ class Ratio:
         grades = grades_between(self._gain, self._top_grade, may_have)
         self._worth = -np.unique(-self._worths(grades))
         judged = self._worths(ideal.grade)
-        rungs = np.unique(np.concatenate((judged, self._worth)))
-        self._rungs = rungs[rungs > 0]
-        self._rises = np.diff(self._rungs, prepend=0.0)
+        self._rungs = rungs_of(judged, self._worth)
         # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
         place = np.searchsorted(self._rungs, judged, side="right")
         cells = ideal.query * (len(self._rungs) + 1) + place
@@ -176,24 +176,21 @@ class Ratio:
         starts = np.cumsum(n) - n
         longest = int((n + n_alike + self._n_judged.max(axis=1, initial=0)).max(initial=0))
         within = min(longest, self._sums.deepest)
-        each = discounts(self._dcg, self._sums.grade, self._top_grade, max(within, 1))
-        best = np.concatenate(([0.0], np.cumsum(each)))
+        best = sums_from_0(discounts(self._dcg, self._sums.grade, self._top_grade, max(within, 1)))
+        rises = np.diff(self._rungs, prepend=0.0)
         for some in blocks(n_queries, int(n.max(initial=0)) + 2):
             rows = order[starts[some.start] : starts[some.stop - 1] + n[some.stop - 1]]
             rising = np.zeros((some.stop - some.start, int(n[some].max())))
             place = np.arange(len(rows)) - np.repeat(starts[some] - starts[some.start], n[some])
             rising[at[rows] - some.start, place] = moved[rows]
             judged, alike = self._n_judged[some], n_alike[some]
-            ideal = (best[np.minimum(judged, within)] * self._rises).sum(axis=1)
-            fixed = difference[some] * ideal
-            # The lowest is the highest of the difference the other way round.
+            fixed = difference[some] * (best[np.minimum(judged, within)] * rises).sum(axis=1)
             low[some] = 0.0 - self._highest(-rising, n[some], alike, 0.0 - fixed, judged, best)
             last = np.arange(rising.shape[1])
             falling = np.take_along_axis(rising, np.maximum(n[some, None] - 1 - last, 0), axis=1)
             high[some] = self._highest(falling, n[some], alike, fixed, judged, best)
-            if self._worth[-1] == 0:  # as it is, is one of the completions
-                np.minimum(low[some], difference[some], out=low[some])
-                np.maximum(high[some], difference[some], out=high[some])
+        if self._worth[-1] == 0:  # as it is, is one of the completions
+            return np.minimum(low, difference), np.maximum(high, difference)
         return low, high
 
     def _highest(
@@ -202,56 +199,15 @@ class Ratio:
         """Return the highest ratio of each query: (n_queries,).
 
         `falling` (n_queries, longest) are discounts, the greatest first, of which a query has the
-        first `n`; the one that is 0 stands for `alike` documents. `fixed` (n_queries,) is what
-        judged documents gain, `judged` (n_queries, n_rungs) how many of them gain at least as much
-        as each rung, `best` what so many documents add to an ideal ranking.
+        first `n`; the one that is 0 is that of `alike` documents. The others are as in
+        `highest_ratio`.
         """
-        n_queries, longest = falling.shape
-        taken = np.arange(longest + 1)
-        beyond = taken > n[:, None]
-        falling = np.where(beyond[:, 1:], 0.0, falling)
+        taken = np.arange(falling.shape[1] + 1)
+        falling = np.where(taken[1:] > n[:, None], 0.0, falling)
         past = taken > np.count_nonzero(falling > 0, axis=1)[:, None]
-        documents = taken + past * (alike[:, None] - 1)  # so many are taken
-        above = np.concatenate((np.zeros((n_queries, 1)), falling.cumsum(axis=1)), axis=1)
-        steps = -np.diff(self._worth)  # what each level gains above the next
-        # Which level an unjudged document has to have, to gain as much as a rung; -1: none does.
-        owner = np.searchsorted(-self._worth, -self._rungs, side="right") - 1
-        ideal = np.zeros((len(self._worth), n_queries, longest + 1))
-        base = np.zeros(n_queries)
-        for rung, level in enumerate(owner.tolist()):
-            count = judged[:, rung, None]
-            if level < 0:
-                base += self._rises[rung] * best[np.minimum(count[:, 0], len(best) - 1)]
-            else:
-                down_to = np.minimum(count + documents, len(best) - 1)
-                ideal[level] += self._rises[rung] * best[down_to]
-        every = np.arange(n_queries)
-        base += ideal[-1, every, n]  # of the lowest level, which they all have
-        fixed = fixed + self._worth[-1] * above[every, n]
-        found = np.full(n_queries, -np.inf)
-        chosen = np.repeat(n[None], len(steps), axis=0)
-        open_ = every
-        while len(open_):
-            gained, shared = fixed[open_], base[open_]
-            for level, count in enumerate(chosen):
-                gained = gained + steps[level] * above[open_, count]
-                shared = shared + ideal[level, open_, count]
-            t = ratio(gained, shared)
-            higher = t > found[open_]
-            found[open_] = np.where(higher, t, found[open_])
-            open_ = open_[higher]
-            if not len(open_) or not len(steps):
-                break
-            total, choices = np.zeros((len(open_), longest + 1)), []
-            for level, step in enumerate(steps.tolist()):
-                total = total + step * above[open_] - found[open_, None] * ideal[level, open_]
-                total[beyond[open_]] = -np.inf
-                greatest = np.maximum.accumulate(total, axis=1)
-                choices.append(np.maximum.accumulate(np.where(total == greatest, taken, 0), axis=1))
-                total = greatest
-            last, chosen = n[open_], np.empty((len(steps), len(open_)), np.int64)
-            for level in range(len(steps) - 1, -1, -1):
-                last = chosen[level] = choices[level][np.arange(len(open_)), last]
+        documents = taken + past * (alike[:, None] - 1)
+        above = np.concatenate((np.zeros((len(n), 1)), falling.cumsum(axis=1)), axis=1)
+        found, _ = highest_ratio(self._worth, self._rungs, judged, fixed, above, n, documents, best)
         # Where nothing that was judged gains anything, nothing may.
         nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
         return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
@@ -261,8 +217,8 @@ def depends_on_the_rest(measure: Measure, top_grade: int) -> bool:
     """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
 
     What only the other run retrieved may be relevant, too, which changes how much there is to be
-    found, and a run's own bounds do not know of it. The measure is asked: some rankings are
-    measured with no other document in the judgments, and with more and more of each grade.
+    found, and a run's own bounds do not know of it. To see it, some rankings are measured with no
+    other document in the judgments, and with more and more of each grade.
     """
     cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
     tried = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]

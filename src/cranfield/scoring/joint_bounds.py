@@ -27,13 +27,14 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, mean, means
+from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, SeveralRuns, several_runs
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, warn_of
@@ -52,60 +53,60 @@ from cranfield.scoring.unjudged import Unjudged, unjudged_of
 Method = Literal["exact", "separate"]
 
 
-@dataclass(frozen=True, eq=False)
-class PairBounds:
-    """The bounds of each pair's mean difference, left - right: `low` and `high` are (n_pairs,).
+class _Ends:
+    """The ends of mean differences, from those of each query, which are columns.
 
-    `method` is "exact" if some way to grade the unjudged reaches each end, or "separate": the
-    difference of the two runs' own bounds, wider than need be.
-
-    `robust` (n_pairs,): whether the sign of the difference is the same however the unjudged are
-    graded.
-
-    `of_queries`, if it was asked for, holds each query's bounds: two (n_queries, n_pairs), rows in
-    the order of the query ids that were asked for. Those of the mean are the means of its columns,
-    added left to right (`ranked.means`). For some of the queries, say a slice, take `among`, which
-    needs no run to be read again.
+    A query's documents are graded apart from another's, so that the lowest mean is the mean of the
+    lowest. The means are added left to right.
     """
 
-    low: Floats
-    high: Floats
+    query_low: Floats
+    query_high: Floats
+
+    @cached_property
+    def low(self) -> Floats:
+        """The lowest mean difference of each column."""
+        return means(self.query_low)
+
+    @cached_property
+    def high(self) -> Floats:
+        """The highest mean difference of each column."""
+        return means(self.query_high)
+
+    @property
+    def robust(self) -> Bools:
+        """Whether the sign of each difference is the same however the unjudged are graded."""
+        return (self.low > ROUNDING) | (self.high < -ROUNDING)
+
+
+@dataclass(frozen=True, eq=False)
+class PairBounds(_Ends):
+    """The bounds of each pair's difference, left - right, for one measure.
+
+    `query_low` and `query_high` are (n_queries, n_pairs), each query's; `low`, `high` and `robust`
+    (n_pairs,), of the means. `method` is "exact" if some way to grade the unjudged reaches each
+    end, or "separate": the difference of the two runs' own bounds, wider than need be.
+    """
+
     method: Method
-    robust: Bools
-    of_queries: tuple[Floats, Floats] | None = None
-
-    @classmethod
-    def of(cls, method: Method, low: Floats, high: Floats) -> "PairBounds":
-        """Return the bounds of means of which each query's are `low` and `high`.
-
-        Both are (n_queries, n_pairs). A query's documents are graded apart from another's, so that
-        the lowest mean is the mean of the lowest.
-        """
-        ends = means(low), means(high)
-        return cls(*ends, method, _apart(*ends), (low, high))
+    query_low: Floats
+    query_high: Floats
 
     def among(self, rows: Bools | Ints) -> "PairBounds":
-        """Return the bounds for some of the queries, of which each query's were asked for.
+        """Return the bounds for some of the queries; no run needs to be read again.
 
         `rows` is a mask (n_queries,), or the numbers of the queries' rows, of one at least.
         """
-        if self.of_queries is None:
-            raise ValueError("these bounds were not kept for each query: ask for per_query=True")
-        low, high = (end[rows] for end in self.of_queries)
-        return PairBounds.of(self.method, low, high)
-
-
-def _apart(low: Floats, high: Floats) -> Bools:
-    """Return whether 0 is neither between the two nor one of them."""
-    return (low > ROUNDING) | (high < -ROUNDING)
+        return PairBounds(self.method, self.query_low[rows], self.query_high[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointBounds(Shown):
+class JointBounds(_Ends, Shown):
     """What the mean difference of two runs may be, over every way to grade the unjudged.
 
-    The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`; and
-    `methods`, which say what these are (see `joint_bounds`). Each query's are (n_queries,
+    The columns are (n_measures,): `difference`, left - right; its bounds `low` and `high`;
+    `robust`, whether its sign is the same in every way; and `methods`, which say what the bounds
+    are (see `joint_bounds`). Each query's, `query_low` and `query_high`, are (n_queries,
     n_measures), the queries in the order of `query_ids`.
 
     >>> found = joint_bounds({"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v"]}], "P@2 RR")
@@ -120,10 +121,7 @@ class JointBounds(Shown):
     measures: tuple[Measure, ...]
     query_ids: Sequence[str]
     difference: Floats
-    low: Floats
-    high: Floats
     methods: tuple[Method, ...]
-    robust: Bools  # whether the sign is the same however the unjudged are graded
     query_low: Floats
     query_high: Floats
     top_grade: int  # the highest grade that an unjudged document may have
@@ -226,36 +224,31 @@ def joint_bounds(
     query_ids = _shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")
-    pair = np.array([0]), np.array([1])
-    found = pair_bounds(judgments, named, systems, *pair, per_query=True)
-    without = [str(one) for one, its in zip(systems.measures, found, strict=True) if its is None]
-    if without:
+    found = pair_bounds(judgments, named, systems, np.array([0]), np.array([1]), query_ids)
+    have = [one for one in found if one is not None]
+    if len(have) < len(found):
+        names = map(str, systems.measures)
+        without = [name for name, one in zip(names, found, strict=True) if one is None]
         raise MeasureError(
             f"{', '.join(without)}: there are no bounds of the difference; there are of P, DCG, "
             "nDCG, RBP, SetP, Success, RR, ERR, and others to which what a run did not retrieve "
             "does not matter"
         )
-    have = [one for one in found if one is not None]
-    each = [one.of_queries for one in have if one.of_queries is not None]
     values = _values(systems, query_ids).astype(np.float64)
-    bounds = JointBounds(
+    warn_of(systems.notes)
+    return JointBounds(
         left,
         right,
         systems.measures,
         query_ids,
         means(values[:, 0] - values[:, 1]),
-        np.concatenate([one.low for one in have]),
-        np.concatenate([one.high for one in have]),
         tuple(one.method for one in have),
-        np.concatenate([one.robust for one in have]),
-        np.hstack([low for low, _ in each]),
-        np.hstack([high for _, high in each]),
+        np.hstack([one.query_low for one in have]),
+        np.hstack([one.query_high for one in have]),
         reachable_grade(judgments),
         {**systems[left].recipe, "run": [one.recipe["run"] for one in systems.values()]},
         systems.notes,
     )
-    warn_of(systems.notes)
-    return bounds
 
 
 def judged_measure(measure: Measure) -> Measure:
@@ -272,18 +265,16 @@ def pair_bounds(
     systems: Systems,
     left: Ints,
     right: Ints,
+    query_ids: Sequence[str],
     *,
-    query_ids: Sequence[str] | None = None,
     separate: bool = True,
-    per_query: bool = False,
 ) -> list[PairBounds | None]:
-    """Return the bounds of many pairs' mean differences, for each measure of `systems`.
+    """Return the bounds of many pairs' differences, for each measure of `systems`.
 
     `systems` is what `evaluate` gave for these `runs`, under the same names and in the same order;
     it says how they were judged. `left` and `right` (n_pairs,) are their numbers. `query_ids` are
-    those to average over, in the order of their bytes, all that every system has unless given.
-    `per_query` keeps each query's bounds, in that order, for `PairBounds.among`: so several subsets
-    of the queries take one reading of the runs, and memory for 2 n_queries n_pairs numbers.
+    those to average over, in the order of their bytes, which every system has. The result takes
+    memory for 2 n_queries n_pairs numbers for each measure.
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
@@ -291,39 +282,33 @@ def pair_bounds(
     false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
     run and unjudged document.
     """
-    recipe = next(iter(systems.values())).recipe
     measures = systems.measures
     found: list[PairBounds | None] = [None] * len(measures)
-    judging = Judging.of(recipe)
+    judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
         return found
-    query_ids = _shared_queries(systems) if query_ids is None else query_ids
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     values = _values(systems, query_ids)
     costly = any("cost" in run.numbers for run in runs.values())
-    usable = [i for i, one in enumerate(measures) if not (costly and one.definition.takes_cost)]
-    adding: dict[int, Linear | Ratio] = {
-        i: Linear(measures[i], some) for i in usable if measures[i].linear == "exact"
-    }
-    adding |= {i: Ratio(measures[i], some) for i in usable if _is_ratio(measures[i])}
+    adding: dict[int, Linear | Ratio] = {}
+    for i, measure in enumerate(measures):
+        if costly and measure.definition.takes_cost:
+            continue
+        if measure.linear == "exact":
+            adding[i] = Linear(measure, some)
+        elif measure.linear == measure.bounds == "ratio" and not _at_relevant(measure):
+            adding[i] = Ratio(measure, some)
+        elif separate and measure.linear == "no":
+            found[i] = _separate(measure, qrels, runs, judging, query_ids, left, right)
     if adding:
         depth = min(max(one.deepest for one in adding.values()), judging.depth or ENDLESS)
         unjudged = unjudged_of(some, list(runs.values()), depth, judging)
         for i, one in adding.items():
-            of_measure = values[:, :, i].astype(np.float64)
             least, most = measures[i].definition.range
             reach = math.inf if most is None else most - least
-            found[i] = _joint(one, unjudged, of_measure, left, right, per_query, reach)
-    for i in usable:
-        if separate and measures[i].linear == "no":
-            found[i] = _separate(measures[i], qrels, runs, judging, query_ids, left, right)
+            of_measure = values[:, :, i].astype(np.float64)
+            found[i] = _joint(one, unjudged, of_measure, left, right, reach)
     return found
-
-
-def _is_ratio(measure: Measure) -> bool:
-    """Return whether a measure is an nDCG of which the ends are known."""
-    known = measure.linear == "ratio" and measure.bounds == "ratio"
-    return known and not _at_relevant(measure)
 
 
 def _at_relevant(measure: Measure) -> bool:
@@ -355,7 +340,6 @@ def _joint(
     values: Floats,
     left: Ints,
     right: Ints,
-    per_query: bool,
     reach: float,
 ) -> PairBounds:
     """Return the bounds of each pair; `values` is (n_queries, n_systems).
@@ -369,8 +353,7 @@ def _joint(
         tables[system] = run.query, run.document, one.weights(run)
     n_documents = 1 + max((int(d.max(initial=0)) for _, d, _ in tables.values()), default=0)
     is_mine, theirs = np.zeros(n_documents, np.bool_), np.zeros(n_documents)
-    ends = np.empty((2, len(left)))
-    queries = np.empty((2, len(left) if per_query else 0, len(values)))
+    ends = np.empty((2, len(left), len(values)))
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
     first, second = np.minimum(left, right), np.maximum(left, right)
     order = np.lexsort((second, first))
@@ -388,14 +371,9 @@ def _joint(
             both = np.stack(one.ends(at, moved, values[:, i] - values[:, j]))
             rounded = np.abs(both) <= reach * (1 + ROUNDING)
             low, high = np.where(rounded, np.clip(both, -reach, reach), both)
-            if left[pair] != i:
-                low, high = 0 - high, 0 - low
-            ends[:, pair] = mean(low), mean(high)
-            if per_query:
-                queries[:, pair] = low, high
+            ends[:, pair] = (low, high) if left[pair] == i else (0 - high, 0 - low)
         is_mine[document] = False
-    of_queries = (queries[0].T, queries[1].T) if per_query else None
-    return PairBounds(ends[0], ends[1], "exact", _apart(*ends), of_queries)
+    return PairBounds("exact", ends[0].T, ends[1].T)
 
 
 # ---- measures that do not add up --------------------------------------------------------------
@@ -428,4 +406,4 @@ def _separate(
     rows = [row[query] for query in query_ids]
     lows, highs = (np.hstack([getattr(one, end)[rows] for one in ends]) for end in ("low", "high"))
     low, high = lows[:, left] - highs[:, right], highs[:, left] - lows[:, right]
-    return PairBounds.of("separate", low, high)
+    return PairBounds("separate", low, high)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode
+from cranfield.arrays.ids import decode
 from cranfield.arrays.threads import in_threads
 from cranfield.data.order import Grouped, grouped, placed, sorting_scores
 from cranfield.data.qrels import Qrels
@@ -20,6 +20,11 @@ from cranfield.data.run_notes import are_ranks, contradicted, varied
 from cranfield.formats.block import LeftOut, Load, Progress
 
 _MANY = 10_000
+_UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}  # kinds of characters, as Unicode has
+_ADDED = (
+    *("rows", "apart", "left_out", "tied", "tied_top", "several", "level", "like_ranks"),
+    *("infinite", "against"),
+)
 Where = Callable[[], tuple[int | None, str | None]]
 
 
@@ -29,7 +34,7 @@ class Scan:
 
     rows: int = 0
     queries: dict[bytes, None] = field(default_factory=dict)
-    apart: int = 0  # queries whose rows stand apart
+    apart: int = 0  # queries whose rows are not together
     left_out: LeftOut = field(default_factory=LeftOut)
     tied: int = 0  # rows whose score another of the query has
     tied_top: int = 0  # queries with such rows in the first k ranks, or across them
@@ -50,24 +55,17 @@ class Scan:
 
     def add(self, other: "Scan") -> None:
         """Take what was seen of more rows."""
-        self.rows += other.rows
-        self.apart += other.apart + len(self.queries.keys() & other.queries.keys())
+        self.apart += len(self.queries.keys() & other.queries.keys())
+        for name in _ADDED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.queries |= other.queries
-        self.left_out += other.left_out
-        self.tied += other.tied
-        self.tied_top += other.tied_top
         if self.tied_row is None:
             self.tied_row, self.tied_at = other.tied_row, other.tied_at
-        self.several += other.several
-        self.level += other.level
-        self.like_ranks += other.like_ranks
         self.longest = max(self.longest, other.longest)
         self.has_ranks = self.has_ranks or other.has_ranks
-        self.infinite += other.infinite
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.whole = self.whole and other.whole
         self.against_at = self.against_at or other.against_at
-        self.against += other.against
         if len(self.odd) < _MANY:
             self.odd |= other.odd
 
@@ -101,7 +99,8 @@ def _scanned(load: Load, k: int) -> Scan:
     scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries), left_out=block.left_out)
     scan.apart = len(whole.queries) - len(scan.queries)
     for ids in (block.query.take(whole.starts[:-1]), block.doc):
-        scan.odd |= dict.fromkeys(filter(is_odd, map(decode, _suspicious(ids))))
+        if not ids.are_visible():  # among their bytes is one that is no visible ASCII
+            scan.odd |= dict.fromkeys(filter(is_odd, map(decode, dict.fromkeys(ids.to_list()))))
     numbers = block.value if block.value is not None else block.rank
     if numbers is not None and len(block):
         scan.low, scan.high = float(numbers.min()), float(numbers.max())
@@ -148,14 +147,11 @@ def _look_for_ties(scan: Scan, whole: Grouped, scores: Any, k: int) -> None:
     )
     scan.tied_at = partial(block.where, int(order[row + 1]))
     scan.tied_row = f"query {query!r}: {first!r} and {second!r} have {ranked[row]:g}"
-    n_equal = np.bincount(whole.group[upper], minlength=len(whole.queries))
-    scan.level = int(np.count_nonzero(n_equal == np.diff(whole.starts) - 1) if len(upper) else 0)
-    scan.level -= int(np.count_nonzero(np.diff(whole.starts) == 1))
-
-
-def _suspicious(ids: Ids) -> Iterable[bytes]:
-    """Return the ids, if among their bytes is one that is no visible character of ASCII."""
-    return () if ids.are_visible() else dict.fromkeys(ids.to_list())
+    n_equal, n = (
+        np.bincount(whole.group[upper], minlength=len(whole.queries)),
+        np.diff(whole.starts),
+    )
+    scan.level = int(np.count_nonzero((n_equal == n - 1) & (n > 1)))
 
 
 def is_odd(text: str) -> bool:
@@ -163,6 +159,3 @@ def is_odd(text: str) -> bool:
     if text.isascii() and text.isprintable() and " " not in text:
         return False
     return any(one.isspace() or unicodedata.category(one) in _UNSEEN for one in text)
-
-
-_UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}

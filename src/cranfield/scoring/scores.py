@@ -1,5 +1,6 @@
 """Scores: what a run scored, query by query, over all, and how it was computed."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,119 @@ from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of, merged
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
-from cranfield.scoring.bounds import Bounds
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEADER = ("run", "measure", "query_id", "value")
+    from cranfield.scoring.bounds import Bounds
+
+
+class _Table(Shown):
+    """The scores of runs as one table: of one run or of several."""
+
+    header = ("run", "measure", "query_id", "value")
+
+    measures: tuple[Measure, ...]
+
+    @property
+    @abstractmethod
+    def _runs(self) -> "Sequence[Scores]":
+        """The scores of each run."""
+
+    def tables(self, *, per_query: bool = False) -> list[Table]:
+        """Return the scores as a table, four decimals each; runs are its rows.
+
+        `per_query` adds a row for each query. The best of several runs is strong.
+        """
+        rows: list[list[str]] = []
+        rules = set()
+        for one in self._runs:
+            *cells, over_all = one.cells()
+            if per_query:
+                rules.add(len(rows))
+                each = zip(one.query_ids, cells, strict=True)
+                rows += [[one.name, query, *row] for query, row in each]
+            rows.append([one.name, *(["all"] if per_query else []), *over_all])
+        labels = ["run", "query_id"] if per_query else ["run"]
+        header = [*labels, *map(str, self.measures)]
+        strong = frozenset() if per_query else self._best()
+        notes = lines_of(self.notes)
+        return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
+
+    def _best(self) -> frozenset[tuple[int, int]]:
+        """Return the cells, (row, column), of the best of several runs."""
+        strong = set()
+        for column, measure in enumerate(self.measures, 1):
+            if measure.definition.is_text or not measure.definition.higher_is_better:
+                continue
+            values = [one[measure] for one in self._runs]
+            if min(values) < max(values):
+                strong |= {(row, column) for row, one in enumerate(values) if one == max(values)}
+        return frozenset(strong)
+
+    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each run and measure, the query_id of which is "all".
+
+        `per_query` adds rows for each query, before those of the run's "all".
+        """
+        return self._dicts(
+            (one.name, name, query, value)
+            for one in self._runs
+            for query, values in [
+                *(one.to_dict().items() if per_query else ()),
+                ("all", one.means()),
+            ]
+            for name, value in one.plain(values).items()
+        )
+
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Return the recipe, and the counts, notes and values of each run."""
+        runs = []
+        for one in self._runs:
+            run: dict[str, Any] = {
+                "run": one.name,
+                "read_as": one.recipe["run"],
+                "counts": vars(one.counts),
+                "notes": [note.to_dict() for note in one.notes],
+                "all": one.plain(one.means()),
+            }
+            if one.bounds is not None:
+                proved = one.bounds.proved.T.tolist()
+                run["bounds"] = {
+                    "highest_grade": one.bounds.top_grade,
+                    "retrieved": one.bounds.n_retrieved,
+                    "judged": one.bounds.n_judged,
+                    "proved": dict(zip(map(str, one.measures), map(all, proved), strict=True)),
+                }
+            if per_query:
+                each = one.to_dict()
+                run["queries"] = {query: one.plain(values) for query, values in each.items()}
+            runs.append(run)
+        recipe = dict(self._runs[0].recipe)
+        del recipe["run"]  # each run has its own
+        return {"recipe": recipe, "runs": runs}
+
+    def to_arrow(self) -> "pa.Table":
+        """Return an Arrow table: a row for each run and query, a column for each measure."""
+        import pyarrow as pa
+
+        every = self._runs
+        columns = {
+            "run": arrow_column([one.name for one in every for _ in one.query_ids]),
+            "query_id": arrow_column([query for one in every for query in one.query_ids]),
+        }
+        for name, (measure, _) in every[0].columns.items():
+            values = np.concatenate([one.columns[name][1] for one in every])
+            if measure.definition.is_text:
+                columns[name] = arrow_column(values.tolist())
+                continue
+            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
+            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
+        return pa.table(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Shown):
+class Scores(_Table):
     """One run's scores: queries x measures, with the recipe that made them.
 
     `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
@@ -39,8 +143,6 @@ class Scores(Shown):
     {'q1': 0.5, 'q2': 0.0}
     """
 
-    header = _HEADER
-
     name: str
     measures: tuple[Measure, ...]
     query_ids: Sequence[str]
@@ -48,7 +150,11 @@ class Scores(Shown):
     counts: Counts
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
-    bounds: Bounds | None = None  # if they were asked for
+    bounds: "Bounds | None" = None  # if they were asked for
+
+    @property
+    def _runs(self) -> "Sequence[Scores]":
+        return [self]
 
     @cached_property
     def columns(self) -> dict[str, tuple[Measure, Floats]]:
@@ -106,46 +212,37 @@ class Scores(Shown):
             for query, row in zip(self.query_ids, rows, strict=True)
         }
 
+    def plain(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of some columns, {name: value}, with every digit; counts are whole."""
+        kinds = {name: of.definition.aggregation for name, (of, _) in self.columns.items()}
+        return {
+            name: int(value) if kinds[name] == "sum" else value for name, value in values.items()
+        }
+
     def cells(self) -> list[list[str]]:
         """Return what a table shows of each query, a cell for each measure; the last row: of all.
 
         With bounds, `0.5058 [0.4312, 0.7120]`.
         """
-        shown_columns = []
-        for measure in self.measures:
-            columns = []
-            for name in (str(measure), f"{measure} low", f"{measure} high"):
-                if name in self.columns:
-                    every = [*self.columns[name][1].tolist(), self._overall.get(name, "-")]
-                    columns.append([shown(measure, value) for value in every])
-            shown_columns.append([_bracketed(*texts) for texts in zip(*columns, strict=True)])
-        return [list(row) for row in zip(*shown_columns, strict=True)]
-
-    def tables(self, *, per_query: bool = False) -> list[Table]:
-        """Return the scores as a table, four decimals each; `per_query` adds each query's."""
-        return Systems([self]).tables(per_query=per_query)
-
-    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each measure, the query_id of which is "all"; before, each query's."""
-        return Systems([self]).rows(per_query=per_query)
-
-    def _document(self, **how: Any) -> dict[str, Any]:
-        return Systems([self])._document(**how)
-
-    def to_arrow(self) -> "pa.Table":
-        """Return an Arrow table: a row for each query, a column for each measure."""
-        return Systems([self]).to_arrow()
-
-    def plain(self, name: str, value: float | str) -> float | int | str:
-        """Return a value of the column of this name with every digit; counts are whole."""
-        return int(value) if self.columns[name][0].definition.aggregation == "sum" else value
+        texts = {
+            name: [shown(measure, one) for one in (*values.tolist(), self._overall.get(name, "-"))]
+            for name, (measure, values) in self.columns.items()
+        }
+        every = []
+        for name in map(str, self.measures):
+            column = texts[name]
+            if f"{name} low" in texts:
+                ends = zip(column, texts[f"{name} low"], texts[f"{name} high"], strict=True)
+                column = [f"{value} [{low}, {high}]" for value, low, high in ends]
+            every.append(column)
+        return [list(row) for row in zip(*every, strict=True)]
 
     def __repr__(self) -> str:
         means = [f"{name}: {value:.4f}" for name, value in self.means().items()]
         return f"Scores({', '.join([repr(self.name), f'{len(self.query_ids):,} queries', *means])})"
 
 
-class Systems(Shown, Mapping[str, Scores]):
+class Systems(_Table, Mapping[str, Scores]):
     """Several runs' scores, by name: one table.
 
     A mapping {name: Scores}, in the order in which the runs were given.
@@ -156,12 +253,14 @@ class Systems(Shown, Mapping[str, Scores]):
     {'bm25': 0.6274, 'dense': 0.845}
     """
 
-    header = _HEADER
-
     def __init__(self, scores: Iterable[Scores]) -> None:
         self._scores = {one.name: one for one in scores}
         if not self._scores:
             raise InputError("no run is given")
+
+    @property
+    def _runs(self) -> Sequence[Scores]:
+        return list(self._scores.values())
 
     def __getitem__(self, name: str) -> Scores:
         return self._scores[name]
@@ -173,9 +272,9 @@ class Systems(Shown, Mapping[str, Scores]):
         return len(self._scores)
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure, ...]:  # type: ignore[override] # the same for every run
         """What was evaluated, the same for every run."""
-        return next(iter(self._scores.values())).measures
+        return self._runs[0].measures
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return {run: {measure: value over all queries}}."""
@@ -188,108 +287,6 @@ class Systems(Shown, Mapping[str, Scores]):
     def to_dict(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return {run: {query_id: {measure: value}}}."""
         return {name: one.to_dict() for name, one in self.items()}
-
-    def tables(self, *, per_query: bool = False) -> list[Table]:
-        """Return the scores as a table, four decimals each; runs are its rows.
-
-        `per_query` adds a row for each query. The best of several runs is strong.
-        """
-        every = list(self.values())
-        names = [str(measure) for measure in self.measures]
-        rows: list[list[str]] = []
-        rules, strong = set(), set()
-        for one in every:
-            *cells, over_all = one.cells()
-            if per_query:
-                rules.add(len(rows))
-                rows += [
-                    [one.name, query, *row] for query, row in zip(one.query_ids, cells, strict=True)
-                ]
-            rows.append([one.name, *(["all"] if per_query else []), *over_all])
-        if len(every) > 1 and not per_query:
-            strong = self._best()
-        labels = ["run", "query_id"] if per_query else ["run"]
-        return [
-            Table(
-                [*labels, *names],
-                rows,
-                lines_of(self.notes),
-                len(labels),
-                frozenset(strong),
-                frozenset(rules - {0}),
-            )
-        ]
-
-    def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each run and measure, the query_id of which is "all".
-
-        `per_query` adds rows for each query, before those of the run's "all".
-        """
-        found: list[tuple[str, str, str, Any]] = []
-        for run, scores in self.items():
-            of_queries = scores.to_dict() if per_query else {}
-            for query, values in [*of_queries.items(), ("all", scores.means())]:
-                for name, value in values.items():
-                    found.append((run, name, query, scores.plain(name, value)))
-        return self._dicts(found)
-
-    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Return the recipe, and the counts, notes and values of each run."""
-        runs = []
-        for name, scores in self.items():
-            run: dict[str, Any] = {
-                "run": name,
-                "read_as": scores.recipe["run"],
-                "counts": vars(scores.counts),
-                "notes": [one.to_dict() for one in scores.notes],
-                "all": {key: scores.plain(key, value) for key, value in scores.means().items()},
-            }
-            if scores.bounds is not None:
-                proved = scores.bounds.proved.T.tolist()
-                run["bounds"] = {
-                    "highest_grade": scores.bounds.top_grade,
-                    "retrieved": scores.bounds.n_retrieved,
-                    "judged": scores.bounds.n_judged,
-                    "proved": dict(zip(map(str, scores.measures), map(all, proved), strict=True)),
-                }
-            if per_query:
-                run["queries"] = {
-                    query: {key: scores.plain(key, value) for key, value in values.items()}
-                    for query, values in scores.to_dict().items()
-                }
-            runs.append(run)
-        recipe = dict(next(iter(self.values())).recipe)
-        del recipe["run"]  # each run says its own
-        return {"recipe": recipe, "runs": runs}
-
-    def to_arrow(self) -> "pa.Table":
-        """Return an Arrow table: a row for each run and query, a column for each measure."""
-        import pyarrow as pa
-
-        every = list(self.values())
-        columns = {
-            "run": arrow_column([one.name for one in every for _ in one.query_ids]),
-            "query_id": arrow_column([query for one in every for query in one.query_ids]),
-        }
-        for name, (measure, _) in every[0].columns.items():
-            values = np.concatenate([one.columns[name][1] for one in every])
-            if measure.definition.is_text:
-                columns[name] = arrow_column(values.tolist())
-                continue
-            column = pa.py_buffer(np.ascontiguousarray(values, np.float64))
-            columns[name] = pa.Array.from_buffers(pa.float64(), len(values), [None, column])
-        return pa.table(columns)
-
-    def _best(self) -> set[tuple[int, int]]:
-        strong = set()
-        for column, measure in enumerate(self.measures):
-            if measure.definition.is_text:
-                continue
-            values = [one[measure] for one in self.values()]
-            if measure.definition.higher_is_better and min(values) < max(values):
-                best = [row for row, value in enumerate(values) if value == max(values)]
-                strong |= {(row, column + 1) for row in best}
-        return strong
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -309,7 +306,3 @@ def shown(measure: Measure, value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
-
-
-def _bracketed(value: str, low: str = "", high: str = "") -> str:
-    return f"{value} [{low}, {high}]" if low else value

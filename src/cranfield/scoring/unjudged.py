@@ -20,16 +20,6 @@ from cranfield.formats.block import Errors, Load
 
 
 @dataclass(frozen=True, eq=False)
-class _Retrieved:
-    """The documents of a run down to a depth, in no order."""
-
-    query: Ints  # (rows,)
-    rank: Ints  # (rows,)
-    docs: Ids  # (rows,)
-    n_retrieved: Ints  # (n_queries,) of the whole run
-
-
-@dataclass(frozen=True, eq=False)
 class Unjudged:
     """A run's unjudged documents, query after query, best rank first.
 
@@ -52,17 +42,17 @@ class Unjudged:
 def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
     every = [_retrieved(qrels, run, depth, judging) for run in runs]
-    query = np.concatenate([qrels.query, *(one.query for one in every)])
-    number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
+    query = np.concatenate([qrels.query, *(query for query, *_ in every)])
+    number = _numbered(query, Ids.joined([qrels.docs, *(docs for _, _, docs, _ in every)]))
     judged = np.zeros(len(number), np.bool_)
     judged[number[: len(qrels)]] = True
     found, begin = [], len(qrels)
-    for one in every:
-        document = number[begin : begin + len(one.rank)]
+    for query, rank, _, n_retrieved in every:
+        document = number[begin : begin + len(rank)]
         rows = np.flatnonzero(~judged[document])
-        rows = rows[np.lexsort((one.rank[rows], one.query[rows]))]
-        found.append(Unjudged(one.query[rows], one.rank[rows], document[rows], one.n_retrieved))
-        begin += len(one.rank)
+        rows = rows[np.lexsort((rank[rows], query[rows]))]
+        found.append(Unjudged(query[rows], rank[rows], document[rows], n_retrieved))
+        begin += len(rank)
     return found
 
 
@@ -86,6 +76,11 @@ def _numbered(query: Ints, docs: Ids) -> Ints:
     return number
 
 
+# Documents of a run down to a depth, in no order: queries (rows,), ranks (rows,), ids (rows,), and
+# how many documents of each query there are in all, (n_queries,).
+_Retrieved = tuple[Ints, Ints, Ids, Ints]
+
+
 def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Retrieved:
     part = partial(_part, qrels.codes, run.errors, depth, judging)
     n_queries = len(qrels.query_ids)
@@ -93,20 +88,18 @@ def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Retriev
     def read(loads: Iterator[Load]) -> _Retrieved | None:
         """Return what the blocks hold; None if a query is in two places."""
         n_retrieved, met = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
-        parts = []
-        for queries, one in in_threads(part, loads):
+        none = np.zeros(0, np.int64)
+        query, rank, docs = [none], [none], []
+        for queries, found in in_threads(part, loads):
             if met[queries].any() or len(set(queries.tolist())) < len(queries):
                 return None
             met[queries] = True
-            n_retrieved += one.n_retrieved
-            parts.append(one)
-        none = np.zeros(0, np.int64)
-        return _Retrieved(
-            np.concatenate([none, *(one.query for one in parts)]),
-            np.concatenate([none, *(one.rank for one in parts)]),
-            Ids.joined([one.docs for one in parts]),
-            np.minimum(n_retrieved, judging.depth or ENDLESS),
-        )
+            query.append(found[0])
+            rank.append(found[1])
+            docs.append(found[2])
+            n_retrieved += found[3]
+        n_retrieved = np.minimum(n_retrieved, judging.depth or ENDLESS)
+        return np.concatenate(query), np.concatenate(rank), Ids.joined(docs), n_retrieved
 
     whole = read(run.blocks(judging.order)) or read(regrouped(run.blocks(judging.order)))
     assert whole is not None  # noqa: S101 - each query's rows were brought together
@@ -126,4 +119,4 @@ def _part(
     queries = code[code >= 0]
     n_retrieved = np.bincount(queries, np.diff(block.starts)[code >= 0], len(codes))
     docs = block.block.doc.take(rows).compact()
-    return queries, _Retrieved(code[block.group[rows]], rank, docs, n_retrieved.astype(np.int64))
+    return queries, (code[block.group[rows]], rank, docs, n_retrieved.astype(np.int64))
