@@ -148,6 +148,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
 
+    __all__: list[str]
+
     def __getattr__(name: str) -> Measure: ...
 
 else:
