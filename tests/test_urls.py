@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs, parquet
 
-from cranfield import CranfieldError, InputError, Run, evaluate, read_qrels, read_run
+from cranfield import CranfieldError, InputError, Qrels, Run, evaluate, read_qrels, read_run
 from cranfield.formats import url
 
 QRELS = {"q1": {"d1": 1}}
@@ -173,6 +173,13 @@ def test_qrels_are_read_by_a_file_url(tmp_path: Path) -> None:
     path = tmp_path / "my qrels.txt"  # a blank, which the URL writes as %20
     path.write_bytes(OBJECTS["qrels.txt"])
     assert read_qrels(path.as_uri()).to_dict() == {"q1": {"d1": 1, "d2": 0}}
+
+
+def test_qrels_are_written_to_a_file_url_compressed_as_its_suffix_says(tmp_path: Path) -> None:
+    data = {"q": {"a": 1}}
+    Qrels(data).write(f"file://{tmp_path}/qrels.csv.gz")
+    assert (tmp_path / "qrels.csv.gz").read_bytes().startswith(b"\x1f\x8b")
+    assert read_qrels(tmp_path / "qrels.csv.gz").to_dict() == data
 
 
 def test_an_error_names_the_line_of_an_object(server: Server) -> None:

@@ -30,7 +30,16 @@ _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of
 
 #: Every format, by its name: in the order in which they are shown, and tried on a file.
 FORMATS: Mapping[str, Format] = {
-    one.name: one for module in (trec, delimited, jsonl, json, columnar) for one in module.FORMATS
+    one.name: one
+    for several in (
+        trec.FORMATS,
+        delimited.FORMATS,
+        jsonl.FORMATS,
+        json.FORMATS,
+        columnar.FORMATS,
+        trec.GROUP_FORMATS,
+    )
+    for one in several
 }
 # What the end of a file's name says that the file holds.
 SUFFIXES = {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}

@@ -235,15 +235,23 @@ def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target:
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _named(name: str, title: str, form: str, names: str, holds: Sequence[Role]) -> Format:
+def _named(
+    name: str,
+    title: str,
+    form: str,
+    names: str,
+    holds: Sequence[Role],
+    more: str = "",
+    aliases: Sequence[str] = (),
+) -> Format:
     """Return a format of judgments in lines of the named columns."""
     return Format(
         name,
         title,
         partial(_write_named, names),
         read=partial(_named_rows, names, form),
-        qrels=Holds(f"`{names}`", holds),
-        aliases=("subtopics",) if name == "qrels_jg" else (),
+        qrels=Holds(f"`{names}`{more}", holds),
+        aliases=aliases,
     )
 
 
@@ -292,12 +300,16 @@ FORMATS = (
         "query_id doc_id grade method probability",
         ("grade", "probability"),
     ),
+)
+GROUP_FORMATS = (
     _named(
         "qrels_jg",
         "judgments by subtopic",
         "judgments by subtopic",
         "query_id subtopic doc_id grade",
         ("group", "grade"),
+        "; or any of the tables above, with a column of subtopics",
+        ("subtopics",),
     ),
     _named(
         "qrels_prefs",
