@@ -1,4 +1,4 @@
-"""trec_eval's measures: which names there are, in which order, and what each stands for here."""
+"""trec_eval's measures: which names there are, in which order, and what each means here."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -119,9 +119,9 @@ _USUAL_LENGTH = 10  # of relstring
 
 
 def usual_values(name: str) -> Sequence[float]:
-    """Return the cutoffs, recall points or multiples that a name without parameters stands for.
+    """Return the cutoffs, recall points or multiples that a name without parameters means.
 
-    Each is a measure of its own. Empty: the name stands for one measure, whatever its parameters.
+    Each is a measure of its own. Empty: the name means one measure, whatever its parameters.
 
     >>> usual_values("success"), usual_values("map")
     ((1, 5, 10), ())
@@ -141,7 +141,7 @@ class Column:
 
 
 def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> list[Column]:
-    """Return what a name with parameters stands for; `settings` go to the measures that know them.
+    """Return what a name with parameters means; `settings` go to the measures that know them.
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """

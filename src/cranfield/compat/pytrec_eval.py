@@ -64,7 +64,7 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     """Parse the lines of a TREC run: `query_id Q0 doc_id rank score tag`.
 
     Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
-    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a score that is no number.
 
     >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
@@ -77,7 +77,7 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     """Parse the lines of a TREC qrels file: `query_id iteration doc_id grade`.
 
     Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
-    AssertionError for a document that stands twice for a query, ValueError for a line of other
+    AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a grade that is no whole number.
 
     >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
@@ -227,7 +227,7 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
 
 
 def _requested(measures: Iterable[str]) -> dict[str, str | None]:
-    """Return the measures that names and nicknames stand for, and their parameters."""
+    """Return the measures that names and nicknames mean, and their parameters."""
     if isinstance(measures, str):
         raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
     given: dict[str, str | None] = {}
@@ -239,12 +239,12 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
             elif usual_values(name):
                 given[name] = f"{before},{values}"
             else:
-                raise ValueError(f"{name} is asked for with {before} and with {values}")
+                raise ValueError(f"{name} is given with {before} and with {values}")
     return given
 
 
 def _read(measure: str) -> list[tuple[str, str | None]]:
-    """Return the names that a text stands for, and the parameters behind a point or underscore."""
+    """Return the names that a text means, and the parameters behind a point or underscore."""
     if not isinstance(measure, str):
         raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})

@@ -96,13 +96,13 @@ def trec_eval(
             else _standardized(column, value, meeting.query_ids, zscores)
             for column, value in zip(columns, values, strict=True)
         ]
-    tag = run_tag(ranking.sources[-1])  # asked for or not: a run without has too few columns
+    tag = run_tag(ranking.sources[-1])  # always read: a run without has too few columns
     first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
     return _lines(first, meeting, columns, values, topics, options)
 
 
 def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]:
-    """Return what is asked for, in trec_eval's order."""
+    """Return the wanted columns, in trec_eval's order."""
     settings = {
         "rel": options.level,
         "collection": options.n_documents,

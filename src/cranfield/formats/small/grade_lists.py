@@ -10,7 +10,7 @@ from cranfield.formats.source import Source
 
 _HINT = (
     "A list is written '5 2 4 - 1', best rank first, - being unjudged; of a query that has a name, "
-    "'q1: 5 2 4 - 1'. In its place may stand several lines of such lists, or a file of them."
+    "'q1: 5 2 4 - 1'. Several lines of such lists, or a file of them, are read, too."
 )
 
 

@@ -31,7 +31,7 @@ NAMES: Mapping[str, Sequence[str]] = {
 SUMMARIES = frozenset({"all", "ALL", "amean", "mean"})
 _TEXTS = ("runid", "relstring")  # a query's value is a text, even where it looks like a number
 GREATEST = 1e100  # beyond, squares would not be numbers any more
-_TRIED = 40  # names of each side, of which it is asked whether they are measures
+_TRIED = 40  # so many names of each side are tried: are they measures?
 _FORM = Form(
     "the scores",
     ("query_id", "measure", "value"),
@@ -57,7 +57,7 @@ class ScoreRows:
 
     `scores` is {(system, measure): {query: value}}; the system is None where nothing names it, the
     measure where the columns are systems. `summaries` counts the values over all queries, by what
-    stands in place of a query; `texts` those that are no numbers, by measure. `missing` counts the
+    is written for the query; `texts` those that are no numbers, by measure. `missing` counts the
     empty cells.
     """
 
