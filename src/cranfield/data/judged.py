@@ -84,7 +84,7 @@ class Judged(Recordable):
 
     @step_of()
     def places(self, values: Numbers, k: Ints | None = None) -> "Places":
-        """Return the places of rank <= k where something of value may stand: see `Places`.
+        """Return the places of rank <= k that a document of value may have: see `Places`.
 
         `values` (rows of hits,) is what each hit is worth. For ties="expected" alone.
         """
@@ -149,10 +149,10 @@ class Judged(Recordable):
 
 @dataclass(eq=False, repr=False)
 class Places(Recordable):
-    """The places of equal scores: wherever a document of value may stand, best rank first.
+    """The places of equal scores: those that a document of value may have, best rank first.
 
     Each order of documents that share their score is as likely as any other, so that each of them
-    stands at each of their places equally often. In `ranked` a row is a place; its grade means
+    has each of their places equally often. In `ranked` a row is a place; its grade means
     nothing. The columns are (rows,): the place is the `nth` of `size` that have its score; `held`
     is what the documents of that score are worth together, `above` what all of higher scores are.
     """
@@ -166,14 +166,14 @@ class Places(Recordable):
     above: Numbers
 
     def so_far(self) -> Floats:
-        """Return what stands down to each cutoff on average: (n_queries, n_cutoffs)."""
+        """Return the worth down to each cutoff, on average: (n_queries, n_cutoffs)."""
         average_so_far = self.above + self.held * self.nth / self.size
         return self.ranked.maximum(average_so_far)
 
     def missed(self) -> tuple[Floats, Floats]:
-        """Return the chances that nothing stands here, and that something does: (rows,).
+        """Return the chances that nothing of value is here, and that something is: (rows,).
 
-        If nothing stood above: then this place and those below it are left for the `held`
+        If nothing is above: then this place and those below it are left for the `held`
         documents, worth 1 each.
         """
         places_left = self.size - self.nth + 1

@@ -39,28 +39,28 @@ def grades(
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = None,
     top: int | None = None,
 ) -> Graded:
-    """Return the judgments and the run that a list of grades stands for, or several lists.
+    """Turn a list of grades, or several lists, into judgments and a run.
 
     The result of `evaluate(*grades([5, 2, 4]), "nDCG")` says what the ideal ranking was: these
     grades, sorted, as if nothing else in the collection were relevant; or those of `collection`.
 
     Args:
         lists: the grades of what was retrieved, best rank first: whole numbers, and None for an
-            unjudged document, or what stands for none in an array or a table's column (NaN, NA,
+            unjudged document, or a missing value in an array or a table's column (NaN, NA,
             null). Or a list of such lists, which are the queries "1", "2", ...; or a
             dict {query_id: list}. An empty list is a query for which nothing was retrieved.
         collection: the grades of all documents that are judged for the query, retrieved or not,
             in any order; of several lists, a list of lists in the same order, or a dict with the
             same queries.
         top: the highest grade of the scale, if no document here has it; for ERR,
-            nDCG(ideal='top') and other measures that hang on it.
+            nDCG(ideal='top') and other measures that depend on it.
 
     Returns:
         Graded, a pair (qrels, run). `qrels.notes` says what was judged.
 
     Raises:
         InputError: a grade that is no whole number, or beyond 2,147,483,647 or the same below 0; a
-            collection that has not the grades that were retrieved, or is of other queries.
+            collection that has not the grades that were retrieved, or has other queries.
         OptionError: a top grade that is none, or below a grade, or above 2,147,483,647.
 
     >>> from cranfield import evaluate

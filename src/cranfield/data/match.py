@@ -44,7 +44,7 @@ class Match:
     n_level: int = 0  # of the queries of several documents: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
     left_out: LeftOut = field(default_factory=LeftOut)
-    regrouped: bool = False  # whether its queries' rows stood apart
+    regrouped: bool = False  # whether its queries came back after others
     costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
 
     @classmethod
@@ -73,7 +73,7 @@ class Match:
         return True
 
     def cost(self) -> Floats | None:
-        """Return the cost of every retrieved document, query after query; None if none is said."""
+        """Return the cost of every retrieved document, query after query, if the run has any."""
         if not self.costs:
             return None
         begins = np.cumsum(self.n_retrieved) - self.n_retrieved
@@ -317,7 +317,7 @@ def _tied_above(
     found: Floats,
     judging: Judging,
 ) -> Ints:
-    """Count, for each hit, the documents of the same score that stand above it.
+    """Count, for each hit, the documents of the same score that are above it.
 
     `every` are the scores of the ranking, `values` the same in order; `docs` and `found` (hits,)
     are the hits and their scores.

@@ -54,7 +54,7 @@ def grouped(block: Block, errors: Errors = "strict") -> Grouped:
 
 
 def _duplicates(block: Block, group: Ints, rows: Ints) -> list[int]:
-    """Return those of `rows` whose query and document stood above."""
+    """Return those of `rows` whose query and document a row above has, too."""
     seen: set[tuple[int, bytes]] = set()
     twice = []
     for row in rows.tolist():
@@ -82,7 +82,7 @@ def without(
 
 
 def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
-    """Return what to sort by, highest first; None if the rows stand in order.
+    """Return what to sort by, highest first; None if the rows are in order.
 
     A run without scores is ranked by its rank column, if it has one.
     """
@@ -122,7 +122,7 @@ def placed(
     position, in_order, n_tied = rows, scores, 0
     n_level = n_unsorted = 0
     if scores is not None:
-        # Most runs stand in order: look for a row that is not below the one above it.
+        # Most runs are in order: look for a row that is not below the one above it.
         suspect = np.flatnonzero(scores[1:] >= scores[:-1])
         suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
         wrong = scores[suspect + 1] > scores[suspect]

@@ -5,7 +5,7 @@ it a higher level; in one query, several groups may agree or contradict each oth
 come in subgroups, each a partial order; what follows from them together is preferred, too.
 
 A preference is *retrieved* if the run has both documents, *implied* if it has one (which then
-stands above the other), and fulfilled if the better document stands above.
+is above the other), and fulfilled if the better document is above.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,7 +65,7 @@ class Preferences(Recordable):
     n_relevant_retrieved: Ints
     n_nonrelevant: Ints
     n_nonrelevant_retrieved: Ints
-    is_ordered: Ints  # by group: 1 if all its documents stand in one order, 0 for subgroups
+    is_ordered: Ints  # by group: 1 if all its documents are in one order, 0 for subgroups
 
     @cached_property
     def _pairs(self) -> Counted:
@@ -292,7 +292,7 @@ def _closed(doc: Ints, subgroup: Ints, level: Floats, n: int) -> Bools:
         docs, levels = doc[own], level[own]
         better[np.ix_(docs, docs)] |= levels[:, None] > levels
     # Warshall, JACM 1962. A subgroup alone is closed: what is new goes by way of documents
-    # that stand in several. Eight documents to the byte.
+    # that are in several. Eight documents to the byte.
     packed = np.packbits(better, axis=1)
     for middle in np.flatnonzero(np.bincount(doc, minlength=n) > 1).tolist():
         above = np.flatnonzero(packed[:, middle // 8] & (128 >> middle % 8))

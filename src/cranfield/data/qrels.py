@@ -41,7 +41,7 @@ class Qrels(Judgments):
     `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
     relevant documents), or a table with the columns `query_id`, `doc_id`, `relevance`: anything
     that hands out Arrow data, as pandas, polars and pyarrow do. Grades are whole numbers; what is
-    absent is unjudged. Ids are texts; whole numbers stand for their decimal text.
+    absent is unjudged. Ids are texts; whole numbers become their decimal text.
 
     Judgments of several users, or of anything else that may contradict each other, are groups:
     `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
@@ -84,7 +84,7 @@ class Qrels(Judgments):
 
         docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
         back, they are the same judgments. Raises InputError for an id
-        that the format cannot hold, OptionError for a suffix that names no format; what stood there
+        that the format cannot hold, OptionError for a suffix that names no format; what was there
         before is then left as it is.
 
         >>> import pathlib, tempfile
@@ -203,7 +203,7 @@ class Qrels(Judgments):
 
     @cached_property
     def doc_lists(self) -> list[list[str]]:
-        """Each query's judged documents, as they stand in the rows."""
+        """Each query's judged documents, in the order of the rows."""
         if not isinstance(self.documents, Ids):
             return self.documents
         docs = [decode(doc) for doc in self.docs.to_list()]
@@ -254,7 +254,7 @@ class Qrels(Judgments):
             rows = np.lexsort((columns["stratum"], self.query))
             stratum = columns["stratum"][rows]
             changes = np.append(False, stratum[1:] != stratum[:-1])[: len(rows)]
-            # A query's first row has the number 0, whatever stood before.
+            # A query's first row has the number 0, whatever was before.
             count = np.cumsum(changes)
             columns["stratum"] = np.empty(len(rows), np.int64)
             columns["stratum"][rows] = count - count[self.starts[self.query]]

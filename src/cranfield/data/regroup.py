@@ -28,7 +28,7 @@ def together(block: Block) -> Block:
 def _fixed_hashes(queries: Ids) -> Words:
     """Return hashes that are the same in every process, as the order of what is given out.
 
-    Queries of one such hash can be made up. They are sorted by their ids then, or stand in one
+    Queries of one such hash can be made up. They are sorted by their ids then, or are in one
     bucket, which costs no more than sorting all rows.
     """
     return spread(queries.hash(FIXED), _FIXED_ODD)
@@ -38,7 +38,7 @@ _FIXED_ODD = np.uint64(0xD1342543DE82EF95)  # of Steele & Vigna (2021)
 
 
 def _by_hash(hashes: Words, n_bits: int = 48) -> Ints:
-    """Return the order of the hashes' first bits; where these are equal, rows stand as before."""
+    """Return the order of the hashes' first bits; where these are equal, rows keep their order."""
     order = np.arange(len(hashes))
     for shift in range(64 - n_bits, 64, 16):  # sixteen bits at a time, which take one pass each
         digits = (hashes >> np.uint64(shift)).astype(np.uint16)

@@ -82,7 +82,7 @@ class Ranking(NamedTuple):
 
 
 class _ApartError(Exception):
-    """The rows of a query stand apart."""
+    """The rows of a query are apart."""
 
 
 class Run:
@@ -211,7 +211,7 @@ class Run:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
         docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
-        back, it is the same run: the rows stand in the same order, scores are the same doubles. A
+        back, it is the same run: the rows are in the same order, scores are the same doubles. A
         TREC file has a rank column, too: the run's own, or the ranks by score; and a score, where
         the run has but an order. JSON keeps scores, or, of a run without, the order.
 
@@ -330,7 +330,7 @@ class Run:
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises InputError for a document that stands twice, unless such rows are left out.
+        Raises InputError for a document that occurs twice, unless such rows are left out.
         """
         found: dict[str, dict[str, float]] = {}
         by = self.ranked_by("score")

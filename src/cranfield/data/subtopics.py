@@ -1,6 +1,6 @@
 """Subtopics: the best ranking of documents that are judged for several subtopics of a query.
 
-The judgments of a subtopic are a judgment group; a document may stand in several groups of its
+The judgments of a subtopic are a judgment group; a document may be in several groups of its
 query. The best ranking belongs to the judgments, not to a run. It is returned as the rank of each
 document: (n_documents,), 0 for a document that it leaves out.
 """
@@ -15,8 +15,8 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: int) -> Ints:
     """Rank greedily: at each rank the document that adds most; (n_documents,).
 
     A document adds the weights of its subtopics (grade >= rel), each times 1 - alpha for every
-    document of that subtopic that stands above. Of documents that add the same, the one with the
-    greater id stands first, as in ndeval. `query` (n_documents,) is the query of each document;
+    document of that subtopic that is above. Of documents that add the same, the one with the
+    greater id comes first, as in ndeval. `query` (n_documents,) is the query of each document;
     documents are numbered in the order of their queries and ids. One step for each rank, of all
     queries together.
     """
@@ -26,7 +26,7 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: int) -> Ints:
     begins = np.flatnonzero(np.append(True, query[docs][1:] != query[docs][:-1])[: len(docs)])
     of = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(docs))))
     weight = _weight(levels)
-    above = np.zeros(len(weight), np.int64)  # documents of the group that stand above
+    above = np.zeros(len(weight), np.int64)  # documents of the group that are above
     ranks = np.zeros(len(query), np.int64)
     left = np.ones(len(docs), np.bool_)
     rank = 0
