@@ -111,7 +111,7 @@ class Sheet:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Line:
     """A number and how it comes of others: in words or symbols, then in numbers."""
 
@@ -119,7 +119,8 @@ class Line:
     words: str
     numbers: str
     value: float | str
-    needs: "Needs" = field(default_factory=dict)  # what it refers to
+    # What it refers to.
+    needs: "Needs" = field(default_factory=dict, compare=False, repr=False)
 
     def text(self, *, digits: bool = False) -> str:
         """Return it as it is shown: A = words = numbers = value, with all `digits` or with six."""
