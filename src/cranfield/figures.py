@@ -249,8 +249,6 @@ def precision_recall(
     """
     refuse_others(precision_recall, judging)
     need(_LIBRARIES, "a picture", "plot")
-    import altair as alt
-
     check_judged(qrels, run)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
@@ -279,30 +277,40 @@ def precision_recall(
     levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
     steps, eleven = (_curve(_BEST, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
 
-    def layer(rows: _Rows) -> "alt.Chart":
-        x = alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1]))
-        return _chart(rows, x, "precision:Q", scale=alt.Scale(domain=[0, 1.04]))
-
     layers = [
-        _lines(layer(steps), "curve", (_WAY, _BEST), interpolate="step-before"),
-        _lines(layer(way).encode(order="rank:Q"), "curve", (_WAY, _BEST)),
-        _points(layer(eleven), "curve", (_WAY, _BEST), size=70),
-        _points(layer(hits).encode(detail="rank:Q"), "curve", (_WAY, _BEST)),
+        _lines(_plane(steps), "curve", (_WAY, _BEST), interpolate="step-before"),
+        _lines(_plane(way).encode(order="rank:Q"), "curve", (_WAY, _BEST)),
+        _points(_plane(eleven), "curve", (_WAY, _BEST), size=70),
+        _points(_plane(hits).encode(detail="rank:Q"), "curve", (_WAY, _BEST)),
     ]
     found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
     if len(hits) <= _LABELLED:
         found += "; the numbers are their ranks"
-        height = {step["recall"]: step["precision"] for step in steps}
-        top = [hit for hit in hits if hit["precision"] == height[hit["recall"]]]
-        under = [hit for hit in hits if hit not in top]  # the other line is above them
-        for rows, at in (top, {"dy": -12}), (under, {"dx": 6, "dy": 12, "align": "left"}):
-            layers.append(layer(rows).mark_text(aria=False, **at).encode(text="rank:Q"))
+        top, under = _beside(hits, steps)
+        layers.append(_plane(top).mark_text(aria=False, dy=-12).encode(text="rank:Q"))
+        text = _plane(under).mark_text(aria=False, dx=6, dy=12, align="left")
+        layers.append(text.encode(text="rank:Q"))
     return _figure(
         layers,
         [*hits, *eleven],
         f"Precision and recall of query {printable(query, 40)}",
         f"run {printable(system.name, 40)}: {found}",
     )
+
+
+def _plane(rows: _Rows) -> "alt.Chart":
+    """Return a chart of precision against recall."""
+    import altair as alt
+
+    x = alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1]))
+    return _chart(rows, x, "precision:Q", scale=alt.Scale(domain=[0, 1.04]))
+
+
+def _beside(hits: _Rows, steps: _Rows) -> tuple[_Rows, _Rows]:
+    """Return the hits on the interpolated line, labelled above it, and those below it."""
+    height = {step["recall"]: step["precision"] for step in steps}
+    top = [hit for hit in hits if hit["precision"] == height[hit["recall"]]]
+    return top, [hit for hit in hits if hit not in top]
 
 
 def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
