@@ -272,8 +272,7 @@ class Ranked(Recordable):
 
     def _column(self, name: str, default: bool | float) -> Numbers:
         """Return a column of that name, (rows,), the default in every row if there is none."""
-        found = self.columns.get(name)
-        return np.full(len(self.query), default) if found is None else found
+        return self.columns[name] if name in self.columns else np.full(len(self.query), default)
 
     @step_of()
     def steps(self, values: Numbers) -> Bools:
