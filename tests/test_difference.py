@@ -9,16 +9,7 @@ from typing import Any
 import pytest
 from helpers.explained import Judgments, Write, cranfield, last_line, pair, ranked, said, same
 
-from cranfield import (
-    Measure,
-    MeasureError,
-    Qrels,
-    Run,
-    definitions,
-    evaluate,
-    read_qrels,
-    read_run,
-)
+from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, read_qrels, read_run
 from cranfield import measure as measure_of
 from cranfield.data.judged import Judged
 from cranfield.measures import example_of

@@ -173,7 +173,7 @@ def test_the_best_ranking_is_reckoned_once_for_all_runs(monkeypatch: pytest.Monk
         calls.append(arguments)
         return novel_first(*arguments)
 
-    monkeypatch.setattr("cranfield.data.qrels.novel_first", counted)
+    monkeypatch.setattr("cranfield.data.subtopics.novel_first", counted)
     judged = Qrels({"q": JUDGED})
     runs = [Run({"q": FOUND}, name="a"), Run({"q": ["c"]}, name="b")]
     evaluate(judged, runs, "alpha_nDCG@1 alpha_nDCG@2 nERR_IA nNRBP alpha_nDCG(alpha=0.2)")

@@ -13,15 +13,7 @@ from helpers.systems import SYSTEMS
 from helpers.variants import variants
 
 import cranfield
-from cranfield import (
-    Measure,
-    Qrels,
-    definitions,
-    evaluate,
-    parse,
-    parse_all,
-    read_run,
-)
+from cranfield import Measure, Qrels, definitions, evaluate, parse, parse_all, read_run
 from cranfield.data.run import as_run
 from cranfield.measures import Definition, example_of
 from cranfield.measures.parameters import Depth

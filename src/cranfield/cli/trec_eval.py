@@ -8,14 +8,7 @@ from cranfield.cli import Refused, quoted
 from cranfield.cli.flags import Decorator
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import Reading, refuse, say
-from cranfield.compat.names import (
-    CALCULATION,
-    FILE,
-    RELATIONS,
-    USAGE,
-    TrecEvalError,
-    requested,
-)
+from cranfield.compat.names import CALCULATION, FILE, RELATIONS, USAGE, TrecEvalError, requested
 from cranfield.compat.trec_eval import Options, trec_eval
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
 from cranfield.formats.block import LARGEST_GRADE

@@ -21,12 +21,7 @@ from cranfield.comparison.corrections import (
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    Settings,
-    SettingsOptions,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.errors import InputError, printable
 from cranfield.formats.small.labels import label_rows

@@ -23,13 +23,7 @@ from cranfield.comparison.alignment import align, hash_of
 from cranfield.comparison.betting import BETS
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.margins import (
-    Contrast,
-    Margin,
-    contrast_of,
-    exceeds,
-    over_all,
-)
+from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
 from cranfield.comparison.noninferiority import (
     Held,
     hold,

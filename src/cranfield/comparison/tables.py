@@ -20,14 +20,7 @@ from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, merged
-from cranfield.render.numbers import (
-    interval,
-    number,
-    percent,
-    probability,
-    signed,
-    some,
-)
+from cranfield.render.numbers import interval, number, percent, probability, signed, some
 from cranfield.render.table import Column, Table, legend, wanted
 
 _MARKS = {"better": "^", "worse": "v", None: " "}

@@ -19,13 +19,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import floored_log
-from cranfield.compat.names import (
-    NICKNAMES,
-    TrecEvalError,
-    columns_of,
-    measure_names,
-    usual_values,
-)
+from cranfield.compat.names import NICKNAMES, TrecEvalError, columns_of, measure_names, usual_values
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels

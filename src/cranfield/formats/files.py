@@ -14,13 +14,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of, stat
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
 from cranfield.formats.source import Path, Source, written
-from cranfield.formats.text import (
-    LONGEST_LINE,
-    NO_DATA,
-    data_begin,
-    is_data,
-    refuse_binary,
-)
+from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
 
