@@ -117,6 +117,13 @@ def test_what_cannot_stand_alone(verb: Callable[..., Any], wrong: Any, said: str
             verb(wrong, measures=measures)
 
 
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_pair_in_the_place_of_the_qrels(verb: Callable[..., Any]) -> None:
+    for pair in ((QRELS, RUNS), ("qrels.txt", ["old.run", "new.run"])):
+        with pytest.raises(InputError, match="Leave out the inner parentheses"):
+            verb(pair, "AP")
+
+
 def test_files_of_qrels_and_runs_alone_are_no_scores(write: Callable[[str, str], str]) -> None:
     qrels, run = write("qrels.txt", "q1 0 d1 1\n"), write("a.run", "q1 Q0 d1 1 2.0 t\n")
     for path in (qrels, run):

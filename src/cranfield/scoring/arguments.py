@@ -28,6 +28,7 @@ measures=... by name.
     """
     if type(runs) in _RUNS and type(qrels) in _QRELS:
         return  # what is given most often, and must cost least
+    _refuse_pair(qrels)
     if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
         raise InputError("qrels are scores, and runs are given, too", hint=_SCORES_ALONE)
     if isinstance(runs, Scores | Systems):
@@ -45,8 +46,12 @@ def check_scores(scores: Any) -> None:
     if isinstance(scores, Qrels | Run):
         what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
         raise InputError(f"qrels are {what}", hint=_ORDER)
-    pair = isinstance(scores, tuple) and len(scores) == 2
-    if pair and not isinstance(scores[0], Scores | Systems):
+    _refuse_pair(scores)
+
+
+def _refuse_pair(data: Any) -> None:
+    pair = isinstance(data, tuple) and len(data) == 2
+    if pair and not isinstance(data[0], Scores | Systems):
         raise InputError(
             "qrels are a pair: judgments and runs are two arguments",
             hint="Leave out the inner parentheses: (qrels, runs, measures).",
