@@ -9,6 +9,7 @@ import os
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from cranfield import (
 from cranfield.arrays.ids import Ids
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
+from cranfield.formats.columns import What
 from cranfield.formats.compression import Heard
 from cranfield.formats.files import FORMATS, SUFFIXES
 from cranfield.formats.source import Source
@@ -1503,3 +1505,13 @@ def test_every_format_is_known_by_its_name_and_suffixes_alone() -> None:
         assert one.name == name
         assert one.qrels is not None or one.runs is not None
         assert [SUFFIXES[suffix] for suffix in one.suffixes] == [name] * len(one.suffixes)
+
+
+def test_a_format_of_runs_alone_is_not_tried_for_judgments(write: Any, monkeypatch: Any) -> None:
+    asked: list[What] = []
+    sniff = lambda file: asked.append(file.what)  # noqa: E731
+    other = replace(FORMATS["csv"], name="other", qrels=None, sniff=sniff)
+    monkeypatch.setattr("cranfield.formats.files.FORMATS", {"other": other, **FORMATS})
+    read_qrels(write("qrels", "q1 0 d1 1\n"))
+    assert read_run(write("run", "q1 Q0 d1 1 2.0 t\n")).to_dict() == {"q1": {"d1": 2.0}}
+    assert asked == [What.RUN]

@@ -18,7 +18,6 @@ from cranfield.errors import InputError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
-from cranfield.formats.small.grade_lists import grade_lists
 from cranfield.formats.source import Source
 from cranfield.options import Options, option, options_of
 
@@ -155,6 +154,7 @@ def read_inputs(
     )
     refuse_two_inputs(*listed.grades, *listed.collection)
     from cranfield.data.lists import grades
+    from cranfield.formats.small.grade_lists import grade_lists
 
     lists = grade_lists(listed.grades, "--grades")
     collection = grade_lists(listed.collection, "--collection", [*lists])

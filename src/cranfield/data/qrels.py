@@ -104,7 +104,8 @@ class Qrels(Judgments):
             return
         form = format_to_write(path, format)
         if form.is_for_groups or form.qrels is None:
-            raise OptionError(f"format={format!r} is for judgments in groups")
+            what = "judgments in groups" if form.is_for_groups else "runs"
+            raise OptionError(f"format={form.name!r} is for {what}")
         lost = sorted(self.columns.keys() - form.qrels.kept(self.columns))
         if lost:
             raise OptionError(

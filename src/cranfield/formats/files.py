@@ -206,13 +206,14 @@ def _recognised(
     """Return a file's rows, in the format that is stated, or else found from content and name."""
     file = Beginning(source, what, _sample(source), columns)
     if form is None:
-        found = _sniffed(file, [one for one in FORMATS.values() if one.magic])
+        able = [one for one in FORMATS.values() if one.holds(what)]
+        found = _sniffed(file, [one for one in able if one.magic])
         if found is not None:
             return found
         _refuse_no_text(source, file.sample)
         form = FORMATS.get(SUFFIXES.get(source.suffix, ""))
-        if form is None or not form.is_named:
-            found = _sniffed(file, [one for one in FORMATS.values() if not one.magic])
+        if form is None or not form.is_named or not form.holds(what):
+            found = _sniffed(file, [one for one in able if not one.magic])
             if found is not None:
                 return found
             form = FORMATS["trec"]
