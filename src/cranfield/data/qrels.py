@@ -105,7 +105,7 @@ class Qrels(Judgments):
         form = format_to_write(path, format)
         if form.is_for_groups or form.qrels is None:
             what = "judgments in groups" if form.is_for_groups else "runs"
-            raise OptionError(f"format={form.name!r} is for {what}")
+            raise OptionError(f"format={format or form.name!r} is for {what}")
         lost = sorted(self.columns.keys() - form.qrels.kept(self.columns))
         if lost:
             raise OptionError(
