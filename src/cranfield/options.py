@@ -30,7 +30,7 @@ Check = Callable[[Any], Any]
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is of a type of whole numbers, and no truth value."""
+    """Tell whether the type of a value is one of whole numbers, and not bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -12,7 +12,7 @@ from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
@@ -85,20 +85,12 @@ def agreement(
     if runs is not None:
         check_judged(qrels_a, runs)
     first = as_qrels(qrels_a)
-    several = None if runs is None else _several(runs)
+    several = None if runs is None else runs_of(runs, "strict")
     recipe = {"cranfield": __version__, **settings.to_dict(), "confusion": None}
     if qrels_b is not None:
         return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
     return _of_rates(first, confusion, several, measures, recipe)
-
-
-def _several(runs: RunLike | SeveralRuns) -> dict[str, Run]:
-    several = several_runs(runs, "strict")
-    if several is None:
-        one = as_run(runs, "strict")  # type: ignore[arg-type] # of one
-        return {one.name: one}
-    return several
 
 
 def _of_two(

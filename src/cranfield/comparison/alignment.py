@@ -23,7 +23,7 @@ from cranfield.comparison.score_columns import (
 from cranfield.comparison.settings import Alignment, Missing
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, as_run, several_runs
+from cranfield.data.run import Run, runs_of
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
@@ -137,10 +137,7 @@ def _evaluated(
 ) -> Aligned:
     how = replace(judging, queries="both" if missing == "drop" else "judged")
     judgments = as_qrels(qrels, "strict")
-    named = several_runs(runs, "strict")
-    if named is None:
-        one = as_run(runs, "strict")
-        named = {one.name: one}
+    named = runs_of(runs, "strict")
     wanted = [one for one in measures_of(measures) if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")

@@ -67,7 +67,7 @@ class Counts:
 class Meeting:
     """What judge returns: the judged run, the queries by name, and how many there are.
 
-    `whole`: whether it is all that there is of the run, and not one of its queries.
+    `whole`: whether these are all queries of the run, and not one of them.
     """
 
     judged: Judged

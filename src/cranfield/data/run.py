@@ -413,6 +413,15 @@ def _holds_any(one: object) -> bool:
     return bool(getattr(one, "__len__", lambda: 1)())
 
 
+def runs_of(runs: Any, errors: Errors) -> dict[str, Run]:
+    """Return one run, or several, by name."""
+    several = several_runs(runs, errors)
+    if several is not None:
+        return several
+    one = as_run(runs, errors)
+    return {one.name: one}
+
+
 def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):

@@ -1,10 +1,10 @@
 """explain: why a number is what it is."""
 
-from typing import Unpack, cast, get_args
+from typing import Unpack, get_args
 
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import QrelsLike, as_qrels
-from cranfield.data.run import RunLike, SeveralRuns, as_run, several_runs
+from cranfield.data.run import RunLike, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.explanation.difference import Difference, differing
 from cranfield.explanation.mean import MeanExplanation
@@ -89,16 +89,16 @@ recip_rank)
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     one, judgments = wanted[0], as_qrels(qrels, errors)
-    several = several_runs(run, errors)
-    runs = [as_run(cast(RunLike, run), errors)] if several is None else [*several.values()]
+    named = runs_of(run, errors)
+    runs = [*named.values()]
     if len(runs) > 2:
         raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
     if len(runs) == 2 and one.definition.is_text:
         raise MeasureError(f"{one} is a text: two of them have no difference")
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    if query is None and several is not None and len(runs) == 2:
-        worst = differing(judgments, several, one, how)
+    if query is None and len(runs) == 2:
+        worst = differing(judgments, named, one, how)
         apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
         raise OptionError(
             f"the difference of two runs is explained query by query: name one. {apart}"
@@ -112,8 +112,8 @@ recip_rank)
             Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
             for its in runs
         )
-        if several is not None and other:
-            found = Difference.of(scene, other[0], tuple(several), one)
+        if other:
+            found = Difference.of(scene, other[0], tuple(named), one)
         else:
             found = Explanation.of(scene, one)
     warn_of(found.notes)

@@ -189,7 +189,7 @@ def joined(parts: Sequence[Block]) -> Block:
 
     def source(row: int) -> str | None:
         name = names[part_of(row)]
-        return None if callable(name) else name  # a part is of one file
+        return None if callable(name) else name  # each part comes from one file
 
     wheres = [part.where for part in parts]  # and no more of the parts
     names = [part.source for part in parts]

@@ -158,7 +158,7 @@ def _each(
 ) -> list[Any]:
     """Return what is read of each row; `none` where that is refused and errors are skipped.
 
-    An error names the row, and is of that kind.
+    An InputError names the row; `kind` is its sort of fault.
     """
     found = []
     for i, row in enumerate(rows):

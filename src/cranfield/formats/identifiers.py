@@ -10,7 +10,7 @@ from cranfield.errors import InputError
 
 
 def is_id(key: object) -> bool:
-    """Tell whether it is of a kind that ids are: a text or a whole number."""
+    """Tell whether it may be an id: a text or a whole number."""
     return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
 
 

@@ -24,7 +24,8 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
-from cranfield.formats.values import grades_of, is_whole, scores_of, values_of
+from cranfield.formats.values import grades_of, scores_of, values_of
+from cranfield.options import is_whole
 
 Nested = dict[str, dict[str, Any]]
 

@@ -26,11 +26,6 @@ def whole(field: bytes) -> int | None:
     return number if abs(number) <= LARGEST_GRADE else None
 
 
-def is_whole(value: object) -> bool:
-    """Tell whether the value is a whole number, and no truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def is_number(value: Any) -> bool:
     """Tell whether the value is a number that a score may be."""
     try:

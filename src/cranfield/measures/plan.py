@@ -17,7 +17,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
 from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
-from cranfield.formats.values import is_whole
 from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
@@ -30,7 +29,7 @@ from cranfield.measures.registry import (
     nearest,
     unknown_measure,
 )
-from cranfield.options import finite
+from cranfield.options import finite, is_whole
 
 
 @dataclass(frozen=True, repr=False)

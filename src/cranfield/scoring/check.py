@@ -11,7 +11,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import Meeting, judge
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
 from cranfield.data.run_notes import (
     against_ranks,
     level_scores,
@@ -199,11 +199,8 @@ def _name_of(sources: Sequence[Source], name: str) -> str:
 
 def _opened(runs: Any) -> list[Run]:
     """Return runs as they are to be looked at: rows with a fault are left out, and counted."""
-    several = several_runs(runs, "skip")
-    if several is None:
-        return [as_run(runs, "skip").skipping()]
     found = []
-    for name, run in several.items():
+    for name, run in runs_of(runs, "skip").items():
         found.append(run.skipping())
         found[-1].name = name
     return found

@@ -31,7 +31,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, SeveralRuns, several_runs
+from cranfield.data.run import Run, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors
 from cranfield.lazy import cached_property
@@ -214,10 +214,9 @@ def joint_bounds(
     how = Judging.of(judging)
     check_judged(qrels, runs)
     judgments = as_qrels(qrels, errors)
-    named = several_runs(runs, errors)
-    if named is None or len(named) != 2:
-        n = 1 if named is None else len(named)
-        raise OptionError(f"the difference of two runs has bounds: runs are {n}")
+    named = runs_of(runs, errors)
+    if len(named) != 2:
+        raise OptionError(f"the difference of two runs has bounds: runs are {len(named)}")
     left, right = named
     one_of("ties", how.ties, ("document", "ascending"))
     systems = score_runs(judgments, named, measures_of(measures), how)
