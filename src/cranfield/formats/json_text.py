@@ -89,7 +89,7 @@ class Window:
         self._at += 1
 
     def members(self, brackets: str) -> Iterator[int]:
-        """Yield the line of each member of an object, "{}", or a list, "[]", which is to be taken."""
+        """Yield the line of each member of an object, "{}", or of a list, "[]": take it then."""
         self.take(brackets[0])
         more = self.next() != brackets[1]
         while more:
