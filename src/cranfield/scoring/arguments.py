@@ -59,7 +59,6 @@ def _refuse_pair(data: Any) -> None:
 
 
 def _are_scores(data: Any) -> bool:
-    """Tell whether data are several Scores, or the paths of several files of scores."""
     if isinstance(data, dict):
         return isinstance(next(iter(data.values()), None), Scores | Systems)
     several = isinstance(data, list | tuple) and len(data) > 0

@@ -53,10 +53,9 @@ class NuggetScores(Shown):
 
     def per_query(self, score: str) -> dict[str, dict[str, float]]:
         """Return {answer: {query_id: value}} of one score."""
-        of_score = self.values[:, :, SCORES.index(score)].tolist()
         return {
-            answer: dict(zip(self.query_ids, values, strict=True))
-            for answer, values in zip(self.answers, of_score, strict=True)
+            answer: {query: scores[score] for query, scores in of_queries.items()}
+            for answer, of_queries in self.to_dict().items()
         }
 
     def to_dict(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -93,7 +92,6 @@ class NuggetScores(Shown):
         )
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Return the means and notes, and each query's scores if wanted."""
         queries = {"queries": self.to_dict()} if per_query else {}
         return {"means": self.means(), **queries, "notes": [one.to_dict() for one in self.notes]}
 

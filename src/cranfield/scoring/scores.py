@@ -55,7 +55,6 @@ class _Table(Shown):
         return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
 
     def _best(self) -> frozenset[tuple[int, int]]:
-        """Return the cells, (row, column), of the best of several runs."""
         strong = set()
         for column, measure in enumerate(self.measures, 1):
             if measure.definition.is_text or not measure.definition.higher_is_better:
@@ -81,7 +80,6 @@ class _Table(Shown):
         )
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Return the recipe, and the counts, notes and values of each run."""
         runs = []
         for one in self._runs:
             run: dict[str, Any] = {
@@ -181,23 +179,16 @@ class Scores(_Table):
         return wanted
 
     def __getitem__(self, measure: Measure | str) -> float:
-        name = self._column(measure)
-        if name in self._overall:
-            return self._overall[name]
-        of, values = self.columns[name]
-        return of.aggregate(values)  # which says why not
+        of, values = self.columns[self._column(measure)]
+        return of.aggregate(values)
 
-    @cached_property
-    def _overall(self) -> dict[str, float]:
+    def means(self) -> dict[str, float]:
+        """Return {measure: value over all queries}, of those that have one."""
         return {
             name: measure.aggregate(values)
             for name, (measure, values) in self.columns.items()
             if not measure.definition.is_text
         }
-
-    def means(self) -> dict[str, float]:
-        """Return {measure: value over all queries}, of those that have one."""
-        return dict(self._overall)
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
@@ -224,8 +215,9 @@ class Scores(_Table):
 
         With bounds, `0.5058 [0.4312, 0.7120]`.
         """
+        means = self.means()
         texts = {
-            name: [shown(measure, one) for one in (*values.tolist(), self._overall.get(name, "-"))]
+            name: [shown(measure, one) for one in (*values.tolist(), means.get(name, "-"))]
             for name, (measure, values) in self.columns.items()
         }
         every = []
