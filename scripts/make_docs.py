@@ -59,7 +59,7 @@ def entry(definition: Definition) -> str:
         f"- Example: `{one}` is {value if isinstance(value, str) else f'{value:.4f}'}",
         f"- Source: {definition.source}",
     ]
-    if not definition.is_text and not definition.takes_groups:
+    if not definition.is_text and not definition.traits.takes_groups:
         facts.append(f"- Bounds: {BOUNDS.get(Measure(definition.name).bounds, 'proved')}")
     if definition.aliases:
         facts.append(f"- Other names: {', '.join(f'`{name}`' for name in definition.aliases)}")

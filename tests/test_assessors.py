@@ -362,7 +362,7 @@ def test_generated_qrels_are_evaluated_as_any_qrels_are() -> None:
     measures = [
         example_of(one)[0]
         for one in definitions()
-        if not one.takes_groups and one.aggregation in ("mean", "sum")
+        if not one.traits.takes_groups and one.aggregation in ("mean", "sum")
     ]
     rates: dict[int, dict[int, float]] = {
         0: {0: 6, 2: 4},

@@ -86,7 +86,8 @@ def of_all(measures: list[Measure], top: int) -> tuple[Floats, Floats, Bounds]:
 def bounded() -> Iterator[Measure]:
     for definition in definitions():
         for one in variants(definition.name):
-            if not definition.is_text and not definition.takes_groups and one.bounds != "none":
+            refuses = definition.is_text or definition.traits.takes_groups
+            if not refuses and one.bounds != "none":
                 yield one
 
 

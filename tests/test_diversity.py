@@ -26,7 +26,7 @@ from cranfield.data.subtopics import novel_first
 from cranfield.measures.parameters import Depth
 
 Write = Callable[[str, str], str]
-NAMES = [one.name for one in definitions() if one.takes_groups == "subtopics"]
+NAMES = [one.name for one in definitions() if one.traits.takes_groups == "subtopics"]
 SEEDS = range(20)
 
 # Subtopic 1 wants a or b, subtopic 2 b or c; nothing was found for subtopic 3. The run has a first,

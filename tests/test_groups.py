@@ -24,7 +24,7 @@ SEEDS = range(60)
 OF_GROUPS = [
     definition.name
     for definition in definitions()
-    if definition.takes_groups is True and definition.name not in {"NumQ", "NumRet"}
+    if definition.traits.takes_groups is True and definition.name not in {"NumQ", "NumRet"}
 ]
 
 

@@ -1,7 +1,6 @@
 """Ties: the mean and the extremes over all orders of equal scores, against every one of them."""
 
 import contextlib
-import inspect
 import itertools
 import json
 import math
@@ -135,7 +134,7 @@ def takes(one: Measure, ties: str) -> bool:
     """Tell whether a measure takes these ties whatever the data."""
     definition = one.definition
     if ties == "expected":  # an ideal of what was retrieved depends on what a depth keeps
-        return definition.expected is not None and "ideal" not in dict(one.given)
+        return definition.traits.averages_ties and "ideal" not in dict(one.given)
     return definition.traits.by_grade is True
 
 
@@ -197,7 +196,8 @@ def test_the_expected_value_is_the_mean_over_all_orders(option: int) -> None:
             size = math.fsum(abs(every)) / len(every)
             assert abs(value - mean) <= 1e-15 * size, (one, levels)
             taken.add(one.name)
-    assert taken == WITH_A_FORMULA == {each.name for each in definitions() if each.expected}
+    assert taken == WITH_A_FORMULA
+    assert taken == {each.name for each in definitions() if each.traits.averages_ties}
 
 
 def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
@@ -289,7 +289,7 @@ def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
 
 def test_a_query_alone_and_many_cutoffs_have_the_same_bits() -> None:
     cases = {f"q{seed}": case(seed) for seed in range(40)}
-    several = [one for one in measures() if one.definition.expected]
+    several = [one for one in measures() if one.definition.traits.averages_ties]
     qrels = {query: grades for query, (grades, _) in cases.items()}
     run = {query: scores for query, (_, scores) in cases.items()}
     top = {"top": {"d": 10}}  # the highest grade belongs to the collection
@@ -429,13 +429,6 @@ def test_options_that_have_no_meaning_together_are_refused() -> None:
             evaluate({"q": {"ann": {"a": 1}, "bob": {"a": 0}}}, DATA[1], "GroupAP", ties=ties)
     with pytest.raises(OptionError, match="expected"):
         evaluate(*DATA, "AP", ties="random")  # type: ignore[call-overload] # on purpose
-
-
-def test_the_mean_takes_what_the_measure_takes() -> None:
-    for definition in definitions():
-        if definition.expected:
-            theirs, ours = map(inspect.signature, (definition.expected, definition.kernel))
-            assert theirs.parameters == ours.parameters, definition.name
 
 
 def test_a_single_list_is_ranked_as_ever() -> None:

@@ -211,7 +211,7 @@ SEPARATE = [
         one
         for definition in definitions()
         for one in variants(definition.name)
-        if one.linear == "no" and not (definition.is_text or definition.takes_groups)
+        if one.linear == "no" and not (definition.is_text or definition.traits.takes_groups)
         if one.bounds not in ("none", "refused")
     ),
 ]
@@ -485,7 +485,7 @@ ALL = list(
         one
         for definition in definitions()
         for one in variants(definition.name)
-        if not (definition.is_text or definition.takes_groups)
+        if not (definition.is_text or definition.traits.takes_groups)
     )
 )
 

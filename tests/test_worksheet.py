@@ -54,7 +54,7 @@ Data = tuple[Qrels, Run]
 
 def explained(one: Measure, data: Data, query: str, options: JudgingOptions) -> Worksheet:
     return of_scene(
-        one, Scene.of(*data, query, Judging.of(options), costs=one.definition.takes_cost)
+        one, Scene.of(*data, query, Judging.of(options), costs=one.definition.traits.takes_cost)
     )
 
 
@@ -136,16 +136,16 @@ def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], JudgingOptions]
         every += users()
     chance = random.Random(name)
     for i, one in enumerate(every):
-        data = costly() if definition.takes_cost else plain()
+        data = costly() if definition.traits.takes_cost else plain()
         picked = ["full0", chance.choice([q for q in data[0].query_ids if q != "full0"])]
         key = list(OPTIONS)[i % 3]
         yield one, data, picked if i < 8 else picked[:1], OPTIONS[key]
-        if definition.expected is not None and i % 2 == 0:
+        if definition.traits.averages_ties and i % 2 == 0:
             yield one, data, picked[:1], OPTIONS["expected"]
-        if definition.takes_groups and i % 2 == 0:
+        if definition.traits.takes_groups and i % 2 == 0:
             yield (
                 one,
-                grouped(i % 4 == 0 and definition.takes_groups == "subtopics"),
+                grouped(i % 4 == 0 and definition.traits.takes_groups == "subtopics"),
                 (["full0", "full1", "q2"]),
                 OPTIONS[key],
             )

@@ -43,6 +43,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "0 without results": "it is a text, and empty",
     },
     "CWL": {
+        "perfect is 1": "users also look at ranks where the judgments have nothing more to gain",
         "best first is best": "a user who stops at what it finds may gain more, and spends less",
         "cutoff beyond the depth": "it is divided by k, whatever was retrieved; "
         "and the parameter depth says how many ranks there are",
@@ -76,6 +77,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "perfect is 1 with ideal='top'": "there are fewer documents of the top grade",
     },
     "DCG": {
+        "perfect is 1": "it is not normalized: its maximum depends on the judgments",
         **DISCOUNTS,
         "range with own gains": "a grade may cost something, and then the sum may be below 0",
         "0 without relevant documents with own gains": ZERO_GAINS,
@@ -137,6 +139,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "perfect is 1 with multiple given": "fewer or more ranks than relevant documents",
     },
     "YAAP": {
+        "perfect is 1": "it is a log odds: a perfect ranking has ln(1 + R)",
         "0 without results": "it is ln(1 / (1 + R)) there",
     },
     "AUC": {
@@ -168,6 +171,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "unjudged documents at the end": "they raise the number that could be relevant",
     },
     "Utility": {
+        "perfect is 1": "it has no maximum",
         "unjudged documents at the end": "they are retrieved, too, and may cost",
         "0 without relevant documents": "what was retrieved all the same may cost",
         "0 without results with weights given": "what was missed may cost",
@@ -207,6 +211,8 @@ def reasons(measure: Measure) -> dict[str, str]:
     """Return what does not hold of a measure, whatever its parameters, and why."""
     found = dict(EXEMPT.get(measure.name, {}))
     definition = measure.definition
+    if definition.higher_is_better is not True or definition.aggregation in ("sum", "none"):
+        found["perfect is 1"] = "it is a count or a text, or not the higher the better"
     if definition.perfect:
         found["perfect is 1"] = definition.perfect
     if definition.perfect_cut:

@@ -36,7 +36,7 @@ def relabelled(
     They are (n_qrels, n_queries, n_systems, n_measures). The runs are ranked once.
     """
     for one in measures:
-        if one.definition.takes_groups:
+        if one.definition.traits.takes_groups:
             raise MeasureError(
                 f"{one} takes judgments in groups, too, or preferences: not with confusion=..."
             )
@@ -45,7 +45,7 @@ def relabelled(
     numbered.grade = np.arange(len(qrels))
     for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
         vars(numbered).pop(name, None)
-    costs = any(one.definition.takes_cost for one in measures)
+    costs = any(one.definition.traits.takes_cost for one in measures)
     systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
     plan, source, true = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
 

@@ -107,7 +107,7 @@ recip_rank)
     if query is None:
         found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
     else:
-        costs = one.definition.takes_cost
+        costs = one.definition.traits.takes_cost
         scene, *other = (
             Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
             for its in runs

@@ -42,9 +42,8 @@ _share = partial(
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.
 
-    A group without relevant documents counts as 0. With plain judgments it is AP.
-
-    Unjudged documents count as not relevant.
+    A group without relevant documents counts as 0. With plain judgments it is AP. Unjudged
+    documents count as not relevant.
 
     Formula: mean over judgment groups of AP
     Source: trec_eval map_avgjg
@@ -133,9 +132,8 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
 def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The number of preferences fulfilled: the better document stands above the other.
 
-    A document that was not retrieved stands below all that were.
-
-    Unjudged documents are in no preference, and are passed over.
+    A document that was not retrieved stands below all that were. Unjudged documents are in no
+    preference, and are passed over.
 
     Formula: preferences that the run fulfils
     Source: trec_eval prefs_num_prefs_ful, prefs_num_prefs_ful_ret
@@ -149,9 +147,7 @@ def preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences that the run fulfils, all groups' together.
 
     With plain judgments every grade is preferred to every lower one. 0 for a query without
-    preferences.
-
-    Unjudged documents are in no preference, and are passed over.
+    preferences. Unjudged documents are in no preference, and are passed over.
 
     Formula: preferences fulfilled / preferences, of all groups together
     Source: Carterette & Bennett, SIGIR 2008; trec_eval prefs_simp, prefs_simp_imp,
@@ -169,9 +165,7 @@ def preferences_by_pair(judged: Judged, *, over: _Over = "all") -> Floats:
     """The share of preferences fulfilled, pair by pair: groups that disagree share a pair.
 
     The mean over all pairs of documents of which any group prefers one. 0 for a query without
-    preferences.
-
-    Unjudged documents are in no preference, and are passed over.
+    preferences. Unjudged documents are in no preference, and are passed over.
 
     Formula: mean over pairs of documents of the share of groups' preferences that are
         fulfilled
@@ -216,12 +210,11 @@ def preferences_balanced(
 ) -> Floats:
     """The share of preferences fulfilled with R nonrelevant documents, averaged over the groups.
 
-    R is the number of relevant documents, those with a level above 0. Of more nonrelevant ones,
-    the first R by rank are kept; if there are fewer, every relevant document retrieved fulfils a
+    R is the number of relevant documents, those with a level above 0. Of more nonrelevant ones, the
+    first R by rank are kept; if there are fewer, every relevant document retrieved fulfils a
     preference to each that is missing. Where nonrelevant ones were left out of a group without
     subgroups, trec_eval also counts each of the kept as if every nonrelevant one were preferred to
     it, and so does this measure: it has trec_eval's value, not the one that its description gives.
-
     Unjudged documents are in no preference, and are passed over.
 
     Formula: mean over judgment groups of preferences fulfilled / preferences, with as many

@@ -46,7 +46,6 @@ Stop = Annotated[
 def _chance(
     judged: Judged, stop: str | Mapping[int, float], top: int | None
 ) -> Callable[[Ranked], Numbers]:
-    """Return what gives each row the probability that the user stops there."""
     top = max(judged.top_grade, 1) if top is None else top
     if isinstance(stop, str) and judged.top_grade > top:
         raise MeasureError(
@@ -76,7 +75,6 @@ def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
 
 
 def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> str:
-    """Tell why grades do not rank ties from best to worst."""
     return "what is stated need not rise with the grade" if isinstance(stop, Mapping) else ""
 
 
@@ -90,7 +88,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
 @measure(
     "ERR",
     names=Names(variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}}),
-    traits=Traits(bounds=_bounded("extremes"), by_grade=_by_grade),
+    traits=Traits(bounds=_bounded("retrieved"), by_grade=_by_grade),
     perfect="its maximum depends on the judgments: see nERR",
 )
 def expected_reciprocal_rank(

@@ -1,20 +1,16 @@
 """What of a ranking is judged, and how."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Texts, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff
-from cranfield.measures.registry import NOT_OF_GRADES, Names, expected, measure
+from cranfield.measures.registry import NOT_OF_GRADES, Names, measure
 
 
-@expected("Judged")
-@measure(
-    "Judged",
-    traits=NOT_OF_GRADES,
-    higher_is_better=None,
-    perfect="it measures the judgments: any ranking of judged documents has 1",
-)
+@measure("Judged", traits=replace(NOT_OF_GRADES, averages_ties=True), higher_is_better=None)
 def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
 
@@ -37,7 +33,6 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     names=Names(("unj",), families={"unj": (5, 10, 20)}),
     traits=NOT_OF_GRADES,
     higher_is_better=False,
-    perfect="it measures the judgments: any ranking of judged documents has 0",
 )
 def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
     """Unjudged: the share of the first k ranks that hold a document without a judgment.
@@ -53,10 +48,7 @@ def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
 
 
 @measure(
-    "RelString",
-    names=Names(("relstring",), families={"relstring": (10,)}),
-    aggregation="none",
-    perfect="it is a text",
+    "RelString", names=Names(("relstring",), families={"relstring": (10,)}), aggregation="none"
 )
 def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     """The grades of the ranking as a text: a character for each document, best rank first.

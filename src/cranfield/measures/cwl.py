@@ -76,14 +76,6 @@ def _check_model(value: Any) -> str:
 _LONGEST = 1000
 QUANTITIES = ("EU", "ETU", "EC", "ETC", "ED")
 
-
-_one_quantity = choice(*QUANTITIES)
-
-
-def _check_quantity(value: Any) -> Any:
-    return _one_quantity(value.upper() if isinstance(value, str) else value)
-
-
 _check_gain = for_grades(
     ("linear", "exp2"),
     between(0, 1),
@@ -158,7 +150,6 @@ def _linear(parameters: Parameters) -> Linear:
     ),
     traits=Traits(linear=_linear, takes_cost=True, fits=_fits),
     range=(0, None),
-    perfect="users also look at ranks where the judgments have nothing more to gain",
 )
 def cwl(
     judged: Judged,
@@ -167,7 +158,9 @@ def cwl(
     model: Annotated[
         str, Parameter("a user model with its own parameters, as 'INST(T=2)'", _check_model)
     ] = "RBP",
-    value: Annotated[str, Parameter("'EU', 'ETU', 'EC', 'ETC' or 'ED'", _check_quantity)] = "EU",
+    value: Annotated[
+        str, Parameter("'EU', 'ETU', 'EC', 'ETC' or 'ED'", choice(*QUANTITIES))
+    ] = "EU",
     gain: Annotated[
         str | Mapping[int, float],
         Parameter(
@@ -256,7 +249,6 @@ def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, 
 
 
 def _gains(ranked: Ranked, gain: str | Mapping[int, float], top: int) -> Floats:
-    """Return each row's gain, from 0 to 1: (rows,)."""
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
     most = worth(np.full(len(ranked.grade), top), kind, top)

@@ -62,7 +62,6 @@ def _rank_biased(alpha: float, beta: float) -> Worth:
 
 
 def _gained(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: int, worth: Worth) -> Floats:
-    """Return what a ranking of relevant documents is worth, over all subtopics."""
     found = ranked.top(groups.spread(k))
     return groups.expected(found.total(worth(found)), rel)
 
@@ -199,7 +198,7 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Re
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
-    """Intent-aware average precision: AP for each subtopic by itself, averaged over them.
+    """Intent-aware average precision: AP for each subtopic alone, averaged over them.
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
 
@@ -218,7 +217,7 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     perfect="with fewer than k documents relevant to all, even a perfect ranking has others",
 )
 def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Intent-aware precision: P@k for each subtopic by itself, averaged over them.
+    """Intent-aware precision: P@k for each subtopic alone, averaged over them.
 
     Unjudged documents count as not relevant. 0 for a query without relevant documents.
 
@@ -260,7 +259,7 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
 
     The ideal ranking holds all judged documents, retrieved or not, the highest global gain first.
     Grades below 0 and unjudged documents gain nothing. 0 for a query without relevant documents.
-    It does not reward diversity by itself: see Dsharp_nDCG.
+    It does not reward diversity: see Dsharp_nDCG.
 
     Formula: nDCG@k with the gain of a document = sum over subtopics s of Pr(s) grade for s
     Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG

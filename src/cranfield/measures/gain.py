@@ -21,12 +21,11 @@ from cranfield.measures.parameters import (
     stated,
 )
 from cranfield.measures.registry import (
-    EXTREMES,
+    EXTREMES_AVERAGED,
     Bounded,
     Linear,
     Names,
     Traits,
-    expected,
     if_whole,
     measure,
 )
@@ -59,7 +58,6 @@ Gain = Annotated[
 
 
 def _check_discount(value: Any) -> str | tuple[str, float]:
-    """Return the discount in its one form; ValueError if it is none."""
     if isinstance(value, str) and value.lower() in _DISCOUNTS:
         return value.lower()
     if isinstance(value, list | tuple) and len(value) == 2:
@@ -96,13 +94,13 @@ Ideal = Annotated[
 ]
 
 
-def gains(ranked: Ranked, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
+def gains(ranked: Ranked, gain: Gain, top_grade: int) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
     gain_ = worth(ranked.grade, gain, top_grade)
     return gain_
 
 
-def worth(grades: Ints, gain: str | Mapping[int, float], top_grade: int) -> Numbers:
+def worth(grades: Ints, gain: Gain, top_grade: int) -> Numbers:
     """Return what grades are worth: as grades."""
     if gain == "exp2":
         if top_grade > _LARGEST_EXP2:
@@ -118,11 +116,7 @@ def worth(grades: Ints, gain: str | Mapping[int, float], top_grade: int) -> Numb
 
 
 def _discounted(
-    judged: Judged,
-    ranked: Ranked,
-    k: Cutoff | None,
-    gain: str | Mapping[int, float],
-    discount: str | tuple[str, float],
+    judged: Judged, ranked: Ranked, k: Cutoff | None, gain: Gain, discount: Discount
 ) -> Floats:
     """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
     end = judged.down_to(k) if discount == "linear" else k
@@ -130,17 +124,14 @@ def _discounted(
     return _added(ranked, gains(ranked, gain, judged.top_grade), end, discount)
 
 
-def _added(
-    ranked: Ranked, gained: Numbers, end: Ints | None, discount: str | tuple[str, float]
-) -> Floats:
+def _added(ranked: Ranked, gained: Numbers, end: Ints | None, discount: Discount) -> Floats:
     """Add up gains, discounted; `end`, which only 'linear' needs, is where the ranking ends."""
     if discount == "linear" and end is not None:
         return ratio((end + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), end)
     return ranked.total(gained / _divisors(ranked.rank, discount))
 
 
-def _divisors(rank: Ints, discount: str | tuple[str, float]) -> Numbers:
-    """Return what a gain is divided by at each rank."""
+def _divisors(rank: Ints, discount: Discount) -> Numbers:
     name, number = discount if isinstance(discount, tuple) else (discount, _BASE)
     if name == "jk":
         discount_ = np.where(rank < number, 1, log2(rank) / math.log2(number))
@@ -155,8 +146,7 @@ def _divisors(rank: Ints, discount: str | tuple[str, float]) -> Numbers:
     return discount_
 
 
-def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], ideal: str) -> Ranked:
-    """Return the ideal ranking."""
+def _ideal(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
     if ideal == "top":
         return judged.filled(judged.down_to(k))
     if ideal == "judged":
@@ -167,7 +157,7 @@ def _ideal(judged: Judged, k: Cutoff | None, gain: str | Mapping[int, float], id
     return found.where(gains(found, gain, judged.top_grade) > 0)
 
 
-def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
+def best_first(judged: Judged, gain: Gain) -> Ranked:
     """Return the judged documents that gain something, the highest gain first: the ideal."""
     if isinstance(gain, str):
         return judged.ideal.relevant(1)
@@ -179,8 +169,8 @@ def best_first(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
 def by_gain(
     judged: Judged,
     *,
-    gain: str | Mapping[int, float] | None,
-    discount: str | tuple[str, float] = "log2",
+    gain: Gain | None,
+    discount: Discount = "log2",
     ideal: str = "judged",
     **_: Any,
 ) -> str:
@@ -227,7 +217,6 @@ def _linear(parameters: Parameters) -> Linear:
     return ways.get(parameters["ideal"], "no")
 
 
-@expected("nDCG")
 @measure(
     "nDCG",
     names=Names(
@@ -241,7 +230,7 @@ def _linear(parameters: Parameters) -> Linear:
         families={"ndcg_cut": CUTOFFS},
         translate=_translate,
     ),
-    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain),
+    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True),
 )
 def ndcg(
     judged: Judged,
@@ -272,7 +261,6 @@ def ndcg(
     return ratio(dcg(judged, k, gain=gain, discount=discount), best)
 
 
-@expected("DCG")
 @measure(
     "DCG",
     names=Names(
@@ -284,9 +272,8 @@ def ndcg(
         },
         translate=_translate,
     ),
-    traits=Traits(bounds="extremes", linear="exact", by_grade=by_gain),
+    traits=Traits(bounds="extremes", linear="exact", by_grade=by_gain, averages_ties=True),
     range=(0, None),
-    perfect="it is not normalized: its maximum depends on the judgments",
 )
 def dcg(
     judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear", discount: Discount = "log2"
@@ -310,14 +297,12 @@ def dcg(
     return _added(places.ranked, average_gain, end, discount)
 
 
-@expected("IDCG")
 @measure(
     "IDCG",
     names=Names(("ideal_dcg",), translate=_translate),
-    traits=EXTREMES,
+    traits=EXTREMES_AVERAGED,
     range=(0, None),
     higher_is_better=None,
-    perfect="it is the maximum of DCG, which depends on the judgments",
 )
 def ideal_dcg(
     judged: Judged,
@@ -329,17 +314,16 @@ def ideal_dcg(
 ) -> Floats:
     """Ideal discounted cumulated gain: the DCG of the best possible ranking, cut at k.
 
-    That ranking holds all judged documents that gain something, retrieved or not, the highest
-    gain first. The same for every run: it says how much there was to gain.
-
-    Unjudged documents play no part.
+    That ranking holds all judged documents that gain something, retrieved or not, the highest gain
+    first. The same for every run: it says how much there was to gain. Unjudged documents play no
+    part.
 
     Formula: DCG@k of the ideal ranking
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
     best = _ideal(judged, k, gain, ideal)
     k = judged.down_to(k) if ideal == "top" else k
-    if discount == "linear":  # which asks how much was retrieved
+    if discount == "linear":  # which depends on how much was retrieved
         return _discounted(judged, best, k, gain, discount)
     return best.top(k).once(  # the same for every run
         f"ideal DCG, {gain}, {discount}", lambda: _discounted(judged, best, k, gain, discount)
@@ -350,12 +334,10 @@ def ideal_dcg(
     "nDCG_rel", names=Names(("ndcg_rel",), translate=_translate), traits=Traits(by_grade=by_gain)
 )
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
-    """Mean nDCG of the documents that gain something, each at the rank where it stands.
+    """Mean nDCG of the documents that gain something, each at its rank.
 
-    For documents that were not retrieved it is the DCG of the whole ranking as a share of the
-    best possible. 0 for a query whose judged documents gain nothing.
-
-    Unjudged documents gain nothing.
+    For documents that were not retrieved it is the DCG of the whole ranking as a share of the best
+    possible. 0 for a query whose judged documents gain nothing. Unjudged documents gain nothing.
 
     Formula: mean over the documents that gain something of DCG@i / DCG@i of the ideal ranking,
         i = the document's rank; of the last rank where it was not retrieved
@@ -370,8 +352,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     return ratio(hits.total(np.where(gaining, ndcg_here, 0)) + missing, ideal.count())
 
 
-def _discounted_gain(judged: Judged, ranked: Ranked, gain: str | Mapping[int, float]) -> Floats:
-    """Return what each row adds to the DCG of a ranking: (rows,)."""
+def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     discounted_gain = gains(ranked, gain, judged.top_grade) / _divisors(ranked.rank, "log2")
     return discounted_gain
 
@@ -382,9 +363,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
 
     With 5 documents of gain 3 and 8 of gain 1: after ranks 5 and 13. If two documents more than
     that were retrieved, nDCG of the whole ranking counts as one point more (trec_eval's rule). 0
-    for a query without a document of grade `rel`.
-
-    Unjudged documents gain nothing.
+    for a query without a document of grade `rel`. Unjudged documents gain nothing.
 
     Formula: mean of nDCG@p over the ranks p where the gain of the ideal ranking changes
     Source: trec_eval Rndcg
@@ -403,10 +382,8 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
 def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Normalized gain: gain, discounted by how much less was gained so far than could have been.
 
-    Unlike DCG, what a document is worth depends on what stands above it. 0 for a query whose
-    judged documents gain nothing.
-
-    Unjudged documents gain nothing, and take up a rank.
+    Unlike DCG, what a document is worth depends on what stands above it. 0 for a query whose judged
+    documents gain nothing. Unjudged documents gain nothing, and take up a rank.
 
     Formula: sum of gain_i / log2(2 + cost_i - gain so far), divided by all there is to gain;
         cost_i = sum of max(1, gain) down to rank i of the ideal ranking

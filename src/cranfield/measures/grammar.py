@@ -30,10 +30,8 @@ _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
 _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
-# P_5, ndcg_cut_10, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10
-_OUTPUT_NAME = rf"(?P<name>.+?)_(?:at_)?(?P<values>{_NUMBERS}|{_PAIRS})"
-# P.5,10, ndcg_cut.10, ndcg.1=3,2=9, set_F.2
-_WITH_VALUES = rf"(?P<name>[^.]+)\.(?P<values>{_NUMBERS}|{_PAIRS})"
+# P_5, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10; P.5,10, ndcg.1=3,2=9, set_F.2
+_WITH_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
 
 
 def parse(text: str, rel: int | None = None) -> Measure:
@@ -100,9 +98,9 @@ def _named(word: str) -> _Found:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
     found = _as_call(word)
-    for pattern in (_OUTPUT_NAME, _WITH_VALUES):
-        parts = None if found else re.fullmatch(pattern, word)
-        found = _with_values(parts["name"], parts["values"]) if parts else found
+    parts = None if found else re.fullmatch(_WITH_VALUES, word)
+    if parts:
+        found = _with_values(parts["name"], parts["values"])
     if not found:
         call = re.fullmatch(_CALL, word)
         raise unknown_measure(call["name"] if call else word, word)

@@ -18,12 +18,12 @@ Beta = Annotated[
 ]
 
 
-def _relevant(judged: Judged, gain: str | Mapping[int, float]) -> Ranked:
+def _relevant(judged: Judged, gain: Gain) -> Ranked:
     """Return the hits that gain something: what is relevant here."""
     return judged.hits.where(gains(judged.hits, gain, judged.top_grade) > 0)
 
 
-def _blended(judged: Judged, hits: Ranked, gain: str | Mapping[int, float], beta: float) -> Floats:
+def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
     """Return the blended ratio at each of the hits that gain something: (rows,)."""
     ideal = best_first(judged, gain)
     mine, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
@@ -72,8 +72,7 @@ def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     return hits.first(_blended(judged, hits, gain, beta))
 
 
-def _first_best(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
-    """Return the rank of the first of the best documents retrieved: (n_queries, 1)."""
+def _first_best(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     gained = gains(hits, gain, judged.top_grade)
     best = hits.where(gained == hits.spread(hits.maximum(gained)))
     return best.first(best.rank)

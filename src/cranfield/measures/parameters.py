@@ -42,16 +42,21 @@ def or_none(check: Check) -> Check:
 
 
 def choice(*choices: str | int) -> Check:
-    """Return a check for one of a few values."""
+    """Return a check for one of a few values; of texts, in upper or lower case."""
     *others, last = map(repr, choices)
     expected = f"{', '.join(others)} or {last}"
+    known = [_lower(one) for one in choices]
 
     def check(value: Any) -> str | int:
-        if isinstance(value, bool) or value not in choices:
+        if isinstance(value, bool) or _lower(value) not in known:
             raise ValueError(expected)
-        return choices[choices.index(value)]
+        return choices[known.index(_lower(value))]
 
     return check
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
 
 
 between = options.number

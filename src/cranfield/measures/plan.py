@@ -23,7 +23,6 @@ from cranfield.measures.registry import (
     DEFINITIONS,
     Bounded,
     Definition,
-    Kernel,
     Linear,
     definitions,
     nearest,
@@ -155,35 +154,30 @@ class Measure:
         truth, ranking = lists
         graded = truth if isinstance(truth, Mapping) else graded_one(truth)
         scored = ranking if isinstance(ranking, Mapping) else by_position("the list", ranking)
-        self._refuse_swapped(truth, ranking)
-        self._refuse_other_kinds(graded, scored)
+        self._refuse_mistaken(truth, ranking, list(graded), list(scored))
         self.check_complete()
         # The run has the query even if nothing was retrieved for it.
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
 
-    def _refuse_swapped(self, truth: Any, ranking: Any) -> None:
-        """Raise InputError for a list and a dict of whole numbers: these may well be grades."""
-        whole = (
-            isinstance(ranking, Mapping) and ranking and all(map(_may_be_grade, ranking.values()))
-        )
-        if whole and is_list(truth):
+    def _refuse_mistaken(
+        self, truth: Any, ranking: Any, judged: list[Any], found: list[Any]
+    ) -> None:
+        """Raise InputError for what looks like a ranking first, or like grades without documents.
+
+        `judged` and `found` are the ids of the documents.
+        """
+        scores = ranking.values() if isinstance(ranking, Mapping) else ()
+        if scores and is_list(truth) and all(map(_may_be_grade, scores)):
             raise InputError(
                 f"{self}(truth, ranking) got a list, and then a dict of whole numbers: is that the "
                 "truth?",
                 hint=f"The truth comes first: {self}({{document: grade}}, [document, ...]). If the "
                 "list has the relevant documents and the dict scores, make a set of the list.",
             )
-
-    def _refuse_other_kinds(self, graded: Iterable[Any], scored: Iterable[Any]) -> None:
-        """Raise InputError if only one side has whole numbers as ids, and no id is shared.
-
-        A list of grades, given as the truth, looks so.
-        """
-        truth, ranking = list(graded), list(scored)
-        differ = all(map(_is_numeric_id, truth)) != all(map(_is_numeric_id, ranking))
-        if truth and ranking and differ and {*map(str, truth)}.isdisjoint(map(str, ranking)):
+        differ = all(map(_is_numeric_id, judged)) != all(map(_is_numeric_id, found))
+        if judged and found and differ and {*map(str, judged)}.isdisjoint(map(str, found)):
             raise InputError(
                 f"{self}(truth, ranking): the ids of one are whole numbers, those of the other are "
                 "not, and they share none",
@@ -247,12 +241,10 @@ class Measure:
 
 
 def _may_be_grade(value: object) -> bool:
-    """Tell whether a number is whole, of whatever type."""
     return isinstance(value, Real | np.bool_) and float(value).is_integer()
 
 
 def _is_numeric_id(doc: object) -> bool:
-    """Tell whether an id is a whole number, or the decimal text of one."""
     return is_whole(doc) or (isinstance(doc, str) and doc.isdecimal())
 
 
@@ -274,15 +266,19 @@ class Alike:
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of each, as they come: shapes that broadcast to that."""
-        kernel, parameters = _of_ties(self._first, judged), self._parameters
+        kernel, parameters = self._definition.kernel, self._parameters
         columns: Floats
-        if judged.in_groups and not self._definition.takes_groups:
+        if judged.ties not in ("document", "ascending"):
+            _check_ties(self._first, judged)
+        if judged.in_groups and not self._definition.traits.takes_groups:
             raise _not_of_groups(self._first)
         if self.k is not None:
             columns = kernel(judged, self.k, **parameters)
         elif self._depths:
             # Of judgments in groups, each group has its own number of relevant documents.
-            counted = judged.groups.judged if self._definition.takes_groups is True else judged
+            counted = (
+                judged.groups.judged if self._definition.traits.takes_groups is True else judged
+            )
             depths = [depth.of(counted, parameters.get("rel", 1)) for depth in self._depths]
             n_rows = max(map(len, depths))
             k = np.hstack([np.broadcast_to(depth, (n_rows, 1)) for depth in depths])
@@ -326,27 +322,24 @@ def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
 
 
 def _those(wanted: Callable[[Definition], Any]) -> str:
-    """Return the names of the measures for which something is true."""
     return ", ".join(each.name for each in definitions() if wanted(each))
 
 
 def _not_of_groups(one: Measure) -> MeasureError:
     return MeasureError(
         f"{one} takes one grade for each document, and these judgments are in groups; measures of "
-        f"groups, subtopics and preferences are {_those(lambda each: each.takes_groups)}"
+        f"groups, subtopics and preferences are {_those(lambda each: each.traits.takes_groups)}"
     )
 
 
-def _of_ties(one: Measure, judged: Judged) -> Kernel:
-    """Return what computes the measure of a run whose equal scores were ranked so."""
-    definition = one.definition
-    by_grade = definition.traits.by_grade
-    if judged.ties == "expected":
-        if definition.expected is not None:
-            return definition.expected
+def _check_ties(one: Measure, judged: Judged) -> None:
+    """Raise MeasureError unless the measure takes equal scores as they were ranked."""
+    traits = one.definition.traits
+    by_grade = traits.by_grade
+    if judged.ties == "expected" and not traits.averages_ties:
         raise MeasureError(
             f"{one} has no formula for ties='expected'; "
-            f"these have: {_those(lambda each: each.expected)}"
+            f"these have: {_those(lambda each: each.traits.averages_ties)}"
         )
     if judged.ties in ("best", "worst") and by_grade is not True:
         why = "a higher grade is not always the better one to have first"
@@ -358,7 +351,6 @@ def _of_ties(one: Measure, judged: Judged) -> Kernel:
                 f"that is not the {judged.ties} order: {why}; it is for "
                 f"{_those(lambda each: each.traits.by_grade)}"
             )
-    return definition.kernel
 
 
 class Plan:

@@ -1,6 +1,7 @@
 """Measures of binary relevance over a ranking: a document is relevant from a grade on (`rel`)."""
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +20,15 @@ from cranfield.measures.parameters import (
     choice,
     several,
 )
-from cranfield.measures.registry import BY_GRADE, EXTREMES, LINEAR, SPLIT, Names, expected, measure
+from cranfield.measures.registry import (
+    BY_GRADE,
+    LINEAR,
+    RETRIEVED_AVERAGED,
+    SPLIT,
+    SPLIT_AVERAGED,
+    Names,
+    measure,
+)
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -46,11 +55,10 @@ def _n_found(judged: Judged, k: Cutoff, rel: int) -> Floats:
     return judged.hits.relevant(rel).top(k).count()
 
 
-@expected("P")
 @measure(
     "P",
     names=("Precision",),
-    traits=LINEAR,
+    traits=replace(LINEAR, averages_ties=True),
     perfect="with fewer than k relevant documents, even a perfect ranking has others",
 )
 def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
@@ -64,19 +72,17 @@ def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(_n_found(judged, k, rel), k)
 
 
-@expected("R")
 @measure(
     "R",
     names=Names(("Recall",), families={"recall": CUTOFFS}),
-    traits=SPLIT,
+    traits=SPLIT_AVERAGED,
     perfect="k ranks may be too few for all relevant documents",
 )
 def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
 
-    Relevant are those of the judgments, retrieved or not. 0 for a query without any.
-
-    Unjudged documents count as not relevant.
+    Relevant are those of the judgments, retrieved or not. 0 for a query without any. Unjudged
+    documents count as not relevant.
 
     Formula: relevant documents in the first k / relevant documents
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
@@ -84,14 +90,17 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(_n_found(judged, k, rel), judged.n_relevant(rel))
 
 
-@expected("F")
-@measure("F", names=("f1",), traits=SPLIT, perfect="where P@k or R@k cannot be 1, neither can this")
+@measure(
+    "F",
+    names=("f1",),
+    traits=SPLIT_AVERAGED,
+    perfect="where P@k or R@k cannot be 1, neither can this",
+)
 def f_measure(judged: Judged, k: Cutoff, *, beta: Beta = 1.0, rel: Rel = 1) -> Floats:
     """F: the weighted harmonic mean of precision and recall in the first k ranks.
 
-    Recall counts beta times as much as precision. 0 where both are 0.
-
-    Unjudged documents count as not relevant.
+    Recall counts beta times as much as precision. 0 where both are 0. Unjudged documents count as
+    not relevant.
 
     Formula: (1 + beta^2) P R / (beta^2 P + R), of P@k and R@k
     Source: van Rijsbergen, Information Retrieval, 1979
@@ -105,14 +114,12 @@ def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
-@expected("RelP")
-@measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT)
+@measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT_AVERAGED)
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
 
-    Also known as capped recall. 0 for a query without relevant documents.
-
-    Unjudged documents count as not relevant.
+    Also known as capped recall. 0 for a query without relevant documents. Unjudged documents count
+    as not relevant.
 
     Formula: relevant documents in the first k / min(k, relevant documents)
     Source: trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)
@@ -120,7 +127,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(_n_found(judged, k, rel), np.minimum(k, judged.n_relevant(rel)))
 
 
-@measure("Success", names=("hit_rate", "hitrate", "hit"), traits=EXTREMES)
+@measure("Success", names=("hit_rate", "hitrate", "hit"), traits=RETRIEVED_AVERAGED)
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all.
 
@@ -129,19 +136,15 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     Formula: 1 if a relevant document is in the first k, else 0
     Source: trec_eval success; also known as hit rate, hit@k, and recall@k with one answer
     """
-    return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
-
-
-@expected("Success")
-def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
-    """Success over the orders of ties: 1 less the chance to miss all, place after place."""
+    if judged.ties != "expected":
+        return np.minimum(judged.hits.relevant(rel).top(k).count(), 1)
+    # Over the orders of ties it is 1 less the chance to miss all, place after place.
     places = judged.places(judged.hits.grade >= rel, k)
     missed, _ = places.missed()
     found_so_far = 1 - places.ranked.before(missed) * missed
     return places.ranked.maximum(found_so_far)
 
 
-@expected("Rprec")
 @measure(
     "Rprec",
     names=Names(
@@ -149,15 +152,14 @@ def expected_success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         families={"Rprec_mult": MULTIPLES},
         parameter={"rprec_mult": "multiple"},
     ),
-    traits=SPLIT,
+    traits=SPLIT_AVERAGED,
 )
 def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Floats:
     """R-precision: precision at the rank where a perfect ranking has all relevant documents.
 
     The same as P@R. With a multiple, precision after multiple * R ranks, rounded up unless less
-    than a tenth of a rank is over. 0 for a query without relevant documents.
-
-    Unjudged documents count as not relevant.
+    than a tenth of a rank is over. 0 for a query without relevant documents. Unjudged documents
+    count as not relevant.
 
     Formula: relevant documents in the first R / R, R = the number of relevant documents (or
         multiple R, where it is not 1)
@@ -168,7 +170,7 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     return precision(judged, ranks, rel=rel)
 
 
-@measure("RR", names=("recip_rank", "MRR"), traits=EXTREMES)
+@measure("RR", names=("recip_rank", "MRR"), traits=RETRIEVED_AVERAGED)
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k).
 
@@ -177,13 +179,10 @@ def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     Formula: 1 / rank of the first relevant document
     Source: Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank
     """
-    hits = judged.hits.relevant(rel).top(k)
-    return hits.first(1 / hits.rank)
-
-
-@expected("RR")
-def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
-    """RR over the orders of ties: 1 / rank of each place, if the first relevant one is there."""
+    if judged.ties != "expected":
+        hits = judged.hits.relevant(rel).top(k)
+        return hits.first(1 / hits.rank)
+    # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
     places = judged.places(judged.hits.grade >= rel, k)
     missed, met = places.missed()
     first_here = places.ranked.before(missed) * met
@@ -193,7 +192,7 @@ def expected_reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Re
 @measure(
     "AP",
     names=Names(("map", "LRAP"), families={"map_cut": CUTOFFS}),
-    traits=SPLIT,
+    traits=SPLIT_AVERAGED,
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
@@ -202,24 +201,18 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
     label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
-
     Unjudged documents count as not relevant.
 
     Formula: sum of the precision at each relevant document (of rank <= k) / relevant documents
     Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
     """
-    hits = judged.hits.relevant(rel).top(k)
-    precision_ = hits.ordinal / hits.rank
-    return ratio(hits.total(precision_), judged.n_relevant(rel))
-
-
-@expected("AP")
-def expected_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
-    """AP over the orders of ties: McSherry & Najork, ECIR 2008.
-
-    A place is as likely to hold a relevant document as any other of its score. If it does, the
-    remaining ones are spread evenly over the remaining places.
-    """
+    if judged.ties != "expected":
+        hits = judged.hits.relevant(rel).top(k)
+        precision_ = hits.ordinal / hits.rank
+        return ratio(hits.total(precision_), judged.n_relevant(rel))
+    # Over the orders of ties (McSherry & Najork, ECIR 2008), a place is as likely to hold a
+    # relevant document as any other of its score. If it does, the remaining ones are spread evenly
+    # over the remaining places.
     places = judged.places(judged.hits.grade >= rel, k)
     relevant_here = places.held / places.size
     tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
@@ -232,7 +225,6 @@ def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean average precision: a query's value is its AP, the mean is geometric.
 
     It rewards improving the worst queries. Values below 0.00001 count as 0.00001 in the mean.
-
     Unjudged documents count as not relevant.
 
     Formula: exp(mean over queries of ln max(AP, 0.00001))
@@ -266,9 +258,8 @@ def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
 def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
 
-    Values below 0.00001 count as 0.00001 in the mean.
-
-    Unjudged documents are passed over, as in Bpref.
+    Values below 0.00001 count as 0.00001 in the mean. Unjudged documents are passed over, as in
+    Bpref.
 
     Formula: exp(mean over queries of ln max(Bpref, 0.00001))
     Source: trec_eval gm_bpref; after Robertson, CIKM 2006
@@ -280,11 +271,10 @@ def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
 def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Inferred average precision: AP estimated where only a sample of the pool was judged.
 
-    Documents of the pool that nobody judged carry a negative grade in the judgments; they are
-    taken to be relevant as often as the judged ones above the same rank. Documents without any
-    entry were not pooled and count as not relevant. 0 for a query without relevant documents.
-
-    Unjudged documents are those without an entry.
+    Documents of the pool that nobody judged carry a negative grade in the judgments; they are taken
+    to be relevant as often as the judged ones above the same rank. Documents without any entry were
+    not pooled and count as not relevant. 0 for a query without relevant documents. Unjudged
+    documents are those without an entry.
 
     Formula: mean over relevant documents of 1/i + (i-1)/i * (pool above / (i-1)) * (relevant
         above + e) / (judged above + 2 e), i = its rank, e = 0.00001
@@ -320,9 +310,7 @@ def inferred_precision(above: Floats, pooled: Ints, relevant: Ints, judged: Ints
 def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
 
-    0 for a query without relevant documents.
-
-    Unjudged documents count as not relevant.
+    0 for a query without relevant documents. Unjudged documents count as not relevant.
 
     Formula: sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R
     Source: trec_eval binG
@@ -332,20 +320,12 @@ def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(hits.total(1 / discount), judged.n_relevant(rel))
 
 
-@measure(
-    "YAAP",
-    names=("yaap",),
-    traits=BY_GRADE,
-    range=(-math.inf, None),
-    perfect="it is a log odds: a perfect ranking has ln(1 + R)",
-)
+@measure("YAAP", names=("yaap",), traits=BY_GRADE, range=(-math.inf, None))
 def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Yet another average precision: the log odds of AP, smoothed, so that it averages better.
 
     It orders rankings of one query as AP does, but extremes count more. It may be negative: where
-    nothing relevant was retrieved, it is ln(1 / (1 + R)).
-
-    Unjudged documents count as not relevant.
+    nothing relevant was retrieved, it is ln(1 / (1 + R)). Unjudged documents count as not relevant.
 
     Formula: ln((1 + S) / (1 + R - S)), S = sum of the precision at each relevant document
     Source: Robertson, ECIR 2012; trec_eval yaap
@@ -369,10 +349,8 @@ def interpolated_precision(
 ) -> Floats:
     """Interpolated precision at recall x: the best precision from that recall on.
 
-    Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in
-    trec_eval 10; in its version 9 (and pytrec_eval) it is floor(x R + 0.9). 0 if the run never
-    gets there.
-
+    Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in trec_eval
+    10; in its version 9 (and pytrec_eval) it is floor(x R + 0.9). 0 if the run never gets there.
     Unjudged documents count as not relevant.
 
     Formula: highest precision at any rank that has recall x or more, that is round(x R) of the

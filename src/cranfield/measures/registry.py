@@ -10,7 +10,7 @@ import keyword
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
@@ -23,7 +23,9 @@ from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, wr
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 TakesGroups = bool | Literal["subtopics"]
-Bounded = Literal["extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"]
+Bounded = Literal[
+    "retrieved", "extremes", "split", "ratio", "sorted", "every", "attained", "none", "refused"
+]
 Linear = Literal["no", "exact", "ratio"]
 Kernel = Callable[..., Any]
 ByGrade = bool | Callable[..., str]
@@ -46,7 +48,7 @@ class Traits:
     refuses judgments in groups. `takes_cost`: it reads what the run says each document costs.
 
     `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
-    proved to be enough: "extremes", "split", "ratio", "sorted" or "every" (see
+    proved to be enough: "retrieved", "extremes", "split", "ratio", "sorted" or "every" (see
     `cranfield.scoring.bounds`). By default they are "attained", not proved. "none": the value does
     not depend on grades; "refused": it depends on more than grades.
 
@@ -58,7 +60,8 @@ class Traits:
     `by_grade`: of all orders of tied documents, the one by falling grade has the best value and
     the one by rising grade the worst (unjudged documents last, or first), so that ties="best" and
     "worst" apply. It may be a function of the Judged and the parameters that returns why that is
-    not so, or an empty text.
+    not so, or an empty text. `averages_ties`: where `judged.ties` is "expected", the function
+    returns the mean over all orders of tied documents (see `Judged.places`).
 
     `bounds` and `linear` may be functions of the parameters. `fits` is given a Measure, and raises
     MeasureError if its cutoff and parameters do not go together.
@@ -72,6 +75,7 @@ class Traits:
     bounds: Bounded | Callable[[Parameters], Bounded] = "attained"
     linear: Linear | Callable[[Parameters], Linear] = "no"
     by_grade: ByGrade = False
+    averages_ties: bool = False
     fits: Callable[[Any], None] | None = None
 
 
@@ -79,6 +83,9 @@ BY_GRADE = Traits(by_grade=True)
 EXTREMES = Traits(bounds="extremes", by_grade=True)
 SPLIT = Traits(bounds="split", by_grade=True)
 LINEAR = Traits(bounds="extremes", linear="exact", by_grade=True)
+RETRIEVED_AVERAGED = Traits(bounds="retrieved", by_grade=True, averages_ties=True)
+EXTREMES_AVERAGED = replace(EXTREMES, averages_ties=True)
+SPLIT_AVERAGED = replace(SPLIT, averages_ties=True)
 NOT_OF_GRADES = Traits(bounds="none", by_grade=True)
 
 
@@ -123,23 +130,12 @@ class Definition(Declaration):
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
     perfect: str  # why a perfect ranking may have less than 1; empty: it has 1
     perfect_cut: str  # the same where the measure is cut
-    expected: Kernel | None = None  # the mean over all orders of equal scores
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """Every other name."""
         its = self.names
         return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
-
-    @property
-    def takes_groups(self) -> TakesGroups:
-        """Whether it takes judgments in groups, and how: see Traits."""
-        return self.traits.takes_groups
-
-    @property
-    def takes_cost(self) -> bool:
-        """Whether it reads what the run says each document costs."""
-        return self.traits.takes_cost
 
     @cached_property
     def _second(self) -> inspect.Parameter | None:
@@ -233,13 +229,12 @@ def measure(
     `names` are other names: some, or `Names`. `traits` tell what is known of the measure beside
     its value: see `Traits`. `aggregation` makes one value of all queries' ("none": the value is a
     text), `range` is that of a query's value, `higher_is_better` says which of two systems wins
-    (None: neither). `perfect` says why a perfect ranking may have less than 1, `perfect_cut` why
-    one that is cut may.
+    (None: neither). Of a measure that has no value above 1, `perfect` says why a perfect ranking
+    may have less, `perfect_cut` why one that is cut may.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
-    and for a declaration that lacks something. What is averaged over all orders of tied documents
-    is registered by `expected`.
+    and for a declaration that lacks something.
 
     >>> import numpy as np
     >>> from cranfield import Measure, ratio
@@ -315,20 +310,6 @@ def _check_own(definition: Definition) -> None:
                 f"the parameter {option.name!r} needs a default and a meaning: "
                 f"{option.name}: Annotated[int, Parameter('what it means', check)] = 1"
             )
-
-
-def expected(name: str) -> Callable[[Kernel], Kernel]:
-    """Register the mean of a measure over all orders of equal scores, for ties="expected".
-
-    The function takes what the measure's own takes, and reads `Judged.places`. It may be the same
-    function, which then asks for `Judged.ties`, or has the same value in any order.
-    """
-
-    def register(kernel: Kernel) -> Kernel:
-        DEFINITIONS[name].expected = kernel
-        return kernel
-
-    return register
 
 
 def if_whole(judged: Judged, **_: Any) -> str:

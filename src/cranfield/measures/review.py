@@ -47,7 +47,6 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
     names=("fall-out", "fall_out", "false_positive_rate"),
     traits=Traits(by_grade=if_whole),
     higher_is_better=False,
-    perfect="it measures what is read in vain: the less the better",
 )
 def fall_out(
     judged: Judged, k: Cutoff | None = None, *, collection: Collection = 0, rel: Rel = 1
@@ -96,16 +95,14 @@ def work_saved(
 @measure(
     "LastRel",
     names=("last_rel",),
-    traits=Traits(bounds="extremes", by_grade=if_whole),
+    traits=Traits(bounds="retrieved", by_grade=if_whole),
     range=(0, None),
     higher_is_better=False,
-    perfect="it is a rank: the number of relevant documents at best",
 )
 def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The rank of the last relevant document retrieved: how far down one has to read for all.
 
     For all that were retrieved, that is: ask for recall, too. 0 where nothing relevant was.
-
     Unjudged documents count as not relevant.
 
     Formula: rank of the last relevant document retrieved
@@ -121,7 +118,6 @@ def last_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     traits=BY_GRADE,
     range=(0, None),
     higher_is_better=False,
-    perfect="it measures what is read in vain: the less the better",
 )
 def search_length(
     judged: Judged,

@@ -21,13 +21,12 @@ from cranfield.measures.registry import Traits, measure
 def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Extended inferred average precision: AP estimated from a sample of each of several strata.
 
-    Which stratum a document is of says the column `stratum` of the judgments; without it, all are
-    of one, and this is infAP. Documents of a stratum that nobody judged carry a negative grade:
+    The column `stratum` of the judgments gives the stratum of a document; without it, all are in
+    one, and this is infAP. Documents of a stratum that nobody judged carry a negative grade:
     they are taken to be relevant as often as the judged ones of their stratum above the same rank.
-    Documents without any entry are of no stratum and count as not relevant. A stratum of which
-    nothing was judged counts nothing. 0 for a query without relevant documents.
-
-    Unjudged documents, which are in no stratum, count as not relevant.
+    Documents without any entry are in no stratum and count as not relevant. A stratum of which
+    nothing was judged counts nothing. 0 for a query without relevant documents. Unjudged documents,
+    which are in no stratum, count as not relevant.
 
     Formula: sum over strata of R_s / R times the mean, over the relevant documents judged in
         the stratum, of 1/i + (i-1)/i * sum over strata t of (documents of t above / (i-1)) *
@@ -99,6 +98,5 @@ def statistical_ap(
 
 
 def _weight(ranked: Ranked) -> Floats:
-    """Return how many documents each row represents: (rows,)."""
     weight = 1 / ranked.probability
     return weight

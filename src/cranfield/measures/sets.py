@@ -20,11 +20,19 @@ from cranfield.measures.parameters import (
     whole,
 )
 from cranfield.measures.precision import Beta, weighted_mean
-from cranfield.measures.registry import EXTREMES, LINEAR, Names, Traits, expected, if_whole, measure
+from cranfield.measures.registry import (
+    EXTREMES,
+    EXTREMES_AVERAGED,
+    LINEAR,
+    Names,
+    Traits,
+    if_whole,
+    measure,
+)
 from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
-_WHATEVER_IS_JUDGED = Traits(takes_groups=True, bounds="none", by_grade=True)
+_WHATEVER_IS_JUDGED = Traits(takes_groups=True, bounds="none", by_grade=True, averages_ties=True)
 
 
 def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
@@ -103,10 +111,8 @@ def set_f(
 ) -> Floats:
     """F of everything retrieved: the weighted harmonic mean of SetP and SetR.
 
-    Recall counts beta times as much as precision. trec_eval's set_F.2 and ir_measures'
-    SetF(beta=2) mean beta^2 = 2: SetF(x=2) here. 0 where both are 0.
-
-    Unjudged documents count as not relevant.
+    Recall counts beta times as much as precision. trec_eval's set_F.2 and ir_measures' SetF(beta=2)
+    mean beta^2 = 2: SetF(x=2) here. 0 where both are 0. Unjudged documents count as not relevant.
 
     Formula: (1 + x) P R / (x P + R), of SetP and SetR; x = beta^2
     Source: van Rijsbergen, Information Retrieval, 1979; trec_eval set_F
@@ -152,7 +158,6 @@ def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) ->
     names=Names(("utility",), parameter={"utility": "weights"}),
     traits=Traits(by_grade=_if_finding_pays),
     range=(-math.inf, None),
-    perfect="it has no maximum",
 )
 def utility(
     judged: Judged,
@@ -188,12 +193,9 @@ def utility(
     )
 
 
-count = partial(
-    measure, aggregation="sum", range=(0, None), perfect="it is a count: it has no maximum"
-)
+count = partial(measure, aggregation="sum", range=(0, None))
 
 
-@expected("NumQ")
 @count("NumQ", names=("num_q",), traits=_WHATEVER_IS_JUDGED, range=(1, 1), higher_is_better=None)
 def n_queries(judged: Judged) -> Floats:
     """The number of queries that the means are taken over.
@@ -206,7 +208,6 @@ def n_queries(judged: Judged) -> Floats:
     return np.ones_like(judged.n_retrieved) * 1.0
 
 
-@expected("NumRet")
 @count(
     "NumRet",
     names=Names(("num_ret",), translate=_with_level),
@@ -224,8 +225,7 @@ def n_retrieved(judged: Judged) -> Floats:
     return judged.n_retrieved * 1.0
 
 
-@expected("NumRel")
-@count("NumRel", names=("num_rel",), traits=EXTREMES, higher_is_better=None)
+@count("NumRel", names=("num_rel",), traits=EXTREMES_AVERAGED, higher_is_better=None)
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries.
 
@@ -258,9 +258,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of documents retrieved that were judged not relevant; the sum over queries.
 
-    Documents of a negative grade are not counted.
-
-    Unjudged documents do not count.
+    Documents of a negative grade are not counted. Unjudged documents do not count.
 
     Formula: judged documents retrieved that are not relevant
     Source: trec_eval num_nonrel_judged_ret

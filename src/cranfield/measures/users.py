@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import by_gain, check_gain, gains
+from cranfield.measures.gain import Gain, by_gain, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel, choice, or_none
 from cranfield.measures.registry import (
     BY_GRADE,
@@ -71,7 +71,7 @@ def rank_biased_precision(
     return hits.total(gained * weight) * (1 - p)
 
 
-def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Floats:
+def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     """Return the gains of hits, brought to 0..1 query by query where a gain is beyond."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
         gain = {grade: value for grade, value in gain.items() if grade >= 0}
@@ -83,9 +83,7 @@ def _scaled(judged: Judged, hits: Ranked, gain: str | Mapping[int, float]) -> Fl
     return scaled_gain
 
 
-def _extremes(
-    pool: Ranked, gain: str | Mapping[int, float], top_grade: int
-) -> tuple[Floats, Floats]:
+def _extremes(pool: Ranked, gain: Gain, top_grade: int) -> tuple[Floats, Floats]:
     """Return the lowest and highest gain of each query: (n_queries, 1).
 
     Of the grades from 0 to its highest, in use or not, and of all that a mapping names.
@@ -110,7 +108,6 @@ def _extremes(
     names=Names(variants={"rbp_resid": {"p": 0.9, "tail": "if unjudged"}}),
     traits=NOT_OF_GRADES,
     higher_is_better=False,
-    perfect="it measures what is not known: the less the better",
 )
 def rbp_residual(
     judged: Judged,
@@ -142,14 +139,7 @@ def rbp_residual(
     return beyond + (1 - p) * unjudged.total(weight)
 
 
-@measure(
-    "EEL",
-    names=("EE_L", "EE-L"),
-    traits=BY_GRADE,
-    range=(0, None),
-    higher_is_better=False,
-    perfect="it measures what is unfair: the less the better",
-)
+@measure("EEL", names=("EE_L", "EE-L"), traits=BY_GRADE, range=(0, None), higher_is_better=False)
 def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
 

@@ -9,7 +9,8 @@ such (see `variants`). Which completions are tried is declared with the measure
 (`@measure(bounds=...)`):
 
 - "extremes": all at the lowest grade, all at the highest. Enough where no grade of a document can
-  lower the value: P, Success, RR, DCG, ERR.
+  lower the value: P, DCG, SetR. "retrieved": the same, and documents that the run did not retrieve
+  change nothing: Success, RR, ERR.
 - "split": the m highest-ranked, or the m lowest-ranked, at the highest grade, the others at the
   lowest, for every m; and all at one grade. Enough where a document is relevant or is not, and
   for the low end of ratios of gains: R, F, Rprec, AP, bpref.
@@ -108,7 +109,7 @@ def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) ->
     for measure in measures:
         definition, method = measure.definition, measure.bounds
         why = "it takes more than a grade for each document" if method == "refused" else ""
-        if definition.takes_groups and method != "none":
+        if definition.traits.takes_groups and method != "none":
             why = "it takes judgments in groups or preferences"
         if definition.is_text:
             why = "its value is a text"
@@ -119,7 +120,7 @@ def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) ->
 def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
     """Return the bounds of each query's value of each measure."""
     if judged.cost is not None:
-        costly = [str(one) for one in measures if one.definition.takes_cost]
+        costly = [str(one) for one in measures if one.definition.traits.takes_cost]
         raise OptionError(
             f"bounds=True takes no costs, and {', '.join(costly)} takes those of the run's "
             "column cost: leave one of them out"

@@ -38,6 +38,8 @@ class Way:
     def of(cls, measure: Measure) -> "Way":
         """Return how the bounds of this measure are sought."""
         method, cutoff = measure.bounds, measure.cutoff
+        if method == "retrieved":
+            method = "extremes"
         gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
             known = method in ("extremes", "split") and isinstance(gain, str)
@@ -63,20 +65,20 @@ class Query:
     n_documents: int  # judged or retrieved: of a completion's ideal ranking
 
 
+def _slices(ranked: Ranked) -> list[slice]:
+    return list(map(slice, ranked.starts[:-1].tolist(), ranked.starts[1:].tolist()))
+
+
 def queries_of(judged: Judged) -> list[Query]:
     """Return every query of a Judged."""
     every, ideal = judged.every(), judged.ideal
-    ends = np.flatnonzero(ideal.steps(ideal.grade))  # of the ideal's runs of one grade
-    lengths = np.diff(ends, prepend=-1)
-    runs, rows = np.searchsorted(ends, ideal.starts).tolist(), every.starts.tolist()
-    n_judged = np.diff(ideal.starts).tolist()
     found = []
-    for i, n in enumerate(n_judged):
-        row, run = slice(rows[i], rows[i + 1]), slice(runs[i], runs[i + 1])
+    for row, graded in zip(_slices(every), _slices(ideal), strict=True):
         unjudged = ~every.judged[row]
-        u = int(np.count_nonzero(unjudged))
-        levels = ideal.grade[ends[run]]
-        found.append(Query(every.grade[row], unjudged, levels, lengths[run], u, n + u))
+        n = int(np.count_nonzero(unjudged))
+        levels, counts = np.unique(-ideal.grade[graded], return_counts=True)
+        n_documents = n + graded.stop - graded.start
+        found.append(Query(every.grade[row], unjudged, -levels, counts, n, n_documents))
     return found
 
 
@@ -126,7 +128,8 @@ class Tried:
 
     def __init__(self, way: Way, queries: Sequence[Query], top_grade: int) -> None:
         self._way, self._queries, self._top_grade = way, queries, top_grade
-        self._gain = dict(way.gain) if isinstance(way.gain, Gains) else way.gain
+        gain = dict(way.gain) if isinstance(way.gain, Gains) else way.gain
+        self._worths = Worths(gain, top_grade)
         self.proved = np.ones(len(queries), np.bool_)
 
     def completions(self) -> Iterator[tuple["Completions", int, int]]:
@@ -134,7 +137,7 @@ class Tried:
         method, weights = self._way.method, self._weights()
         for i, one in enumerate(self._queries):
             n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
-            grades = self._best_first({0, self._top_grade, *one.levels.tolist()})
+            grades = self._worths.best_first({0, self._top_grade, *one.levels.tolist()})
             high, low = int(grades[0]), int(grades[-1])
             if method == "extremes":
                 found = [_alike(np.array([high, low]), n)]
@@ -161,34 +164,19 @@ class Tried:
             return
         if method != "attained" and math.log2(math.comb(within + top_grade, within)) <= most:
             self.proved[i] = method == "sorted"
-            yield from _sorted(self._best_first(range(top_grade + 1)), n, within)
+            yield from _sorted(self._worths.best_first(range(top_grade + 1)), n, within)
             return
         self.proved[i] = False
         if method != "attained":
             for high, low in permutations(grades[:_MOST_PAIRED].tolist(), 2):
                 yield _split(high, low, n, within)
 
-    def _worth(self, grades: Ints) -> Floats:
-        """Return what the grades (n,) are worth to the measure: (n,)."""
-        found: Floats = worth(grades, self._gain, self._top_grade) * 1.0
-        return found
-
-    def _best_first(self, grades: Iterable[int]) -> Ints:
-        """Return the grades that may be given, one of each worth, worth most first.
-
-        They include those that may be worth the most or the least.
-        """
-        some = grades_between(self._gain, self._top_grade, grades)
-        first = np.unique(-self._worth(some), return_index=True)[1]
-        best: Ints = some[first]
-        return best
-
     def _weights(self) -> Floats:
         """Return what one document at rank 1, 2, ... adds to the DCG of a ratio."""
         if self._way.dcg is None:
             return np.zeros(0)
         n = max([1, *(max(len(one.grade), one.n_documents) for one in self._queries)])
-        best = int(self._best_first({0, self._top_grade})[0])
+        best = int(self._worths.best_first({0, self._top_grade})[0])
         return discounts(self._way.dcg, best, self._top_grade, n)
 
     def _highest_ratio(self, one: Query, grades: Ints, weights: Floats) -> _Steps:
@@ -197,11 +185,11 @@ class Tried:
         Only grades that some document has, the least and the greatest need be looked at: between
         two of these the terms of the sum that is maximized differ by a factor.
         """
-        worth, known, unjudged = self._worth(grades), self._worth(one.levels), one.unjudged
+        worth, known, unjudged = self._worths.of(grades), self._worths.of(one.levels), one.unjudged
         at_ranks, n = weights[: len(unjudged)], np.array([one.n_unjudged])
         rungs = rungs_of(known, worth)
         judged = ((known >= rungs[:, None]) * one.counts).sum(axis=1)
-        fixed = self._worth(one.grade[~unjudged]) @ at_ranks[~unjudged]
+        fixed = self._worths.of(one.grade[~unjudged]) @ at_ranks[~unjudged]
         above, best = sums_from_0(at_ranks[unjudged]), sums_from_0(weights[: one.n_documents])
         taken = np.arange(len(above))[None]
         _, rounds = highest_ratio(
@@ -286,6 +274,25 @@ def grades_between(
     if isinstance(gain, Mapping):
         wanted |= {near for g in gain for near in (g - 1, g, g + 1)}
     return np.array(sorted(g for g in wanted if 0 <= g <= top_grade))
+
+
+@dataclass(frozen=True)
+class Worths:
+    """What grades are worth to a measure with these gains."""
+
+    gain: str | Mapping[int, float]
+    top_grade: int
+
+    def of(self, grades: Ints) -> Floats:
+        """Return what the grades (n,) are worth: (n,)."""
+        found: Floats = worth(grades, self.gain, self.top_grade) * 1.0
+        return found
+
+    def best_first(self, grades: Iterable[int]) -> Ints:
+        """Return these grades, and the extremes, one of each worth, worth most first."""
+        some = grades_between(self.gain, self.top_grade, grades)
+        best: Ints = some[np.unique(-self.of(some), return_index=True)[1]]
+        return best
 
 
 def dcg_of(measure: Measure) -> Measure:

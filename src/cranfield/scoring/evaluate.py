@@ -124,7 +124,7 @@ def score_runs(
 
         check_bounded(wanted, judging.judged_only, judging.ties)
     ideals = ideals_of(wanted, qrels)
-    costs = any(one.definition.takes_cost for one in wanted)
+    costs = any(one.definition.traits.takes_cost for one in wanted)
     meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)
     unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
     options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []

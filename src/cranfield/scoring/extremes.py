@@ -10,17 +10,14 @@ from cranfield.arrays.ranked import Floats, Ints, Ranked, ratio
 from cranfield.data.judged import ENDLESS, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
-from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth
-from cranfield.scoring.completions import dcg_of, discounts, grades_between, reachable_grade
+from cranfield.scoring.completions import Worths, dcg_of, discounts, grades_between, reachable_grade
 from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.scoring.unjudged import Unjudged
 from cranfield.scoring.variants import blocks, rankings, repeated, values_of
 
 ROUNDING = 1e-12  # a bound so near to 0 may be 0
 _PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end
-_SOME_GRADES = 20
-_MORE = (1, 2, 5, 20, 100)  # documents that were not retrieved, to see whether they matter
 _NEGLIGIBLE = 1e-17  # of all weights: less than the last bit of a sum
 
 
@@ -78,7 +75,7 @@ class Linear:
 
     def weights(self, run: Unjudged) -> Floats:
         """Return what each of a run's unjudged documents adds: (rows,)."""
-        n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document asks for the scale
+        n_retrieved = np.maximum(run.n_retrieved, 1)  # 0: no document needs the scale
         n = len(n_retrieved)
         first, both = np.ones(n, np.int64), np.arange(2 * n)
         beside = self._judged(both, first, n_retrieved, self.grade, repeated(self._ideal, 2))
@@ -124,8 +121,8 @@ class Ratio:
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
         self._dcg = dcg_of(measure)
         self._sums = Linear(self._dcg, qrels)
-        self._gain = measure.parameters["gain"]
         self._top_grade = reachable_grade(qrels)
+        worths = Worths(measure.parameters["gain"], self._top_grade)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)
         # Documents below the cutoff k count in the ideal ranking, too, which has k documents.
         # Among 2 k more than are judged, k are neither judged nor in the other run's first k.
@@ -134,9 +131,8 @@ class Ratio:
         self.deepest = 3 * self._sums.deepest + n_judged if cut else ENDLESS
         # What an unjudged document may gain, most first; and all that any document may.
         may_have = {0, self._top_grade, *np.unique(ideal.grade).tolist()}
-        grades = grades_between(self._gain, self._top_grade, may_have)
-        self._worth = -np.unique(-self._worths(grades))
-        judged = self._worths(ideal.grade)
+        self._worth = worths.of(worths.best_first(may_have))
+        judged = worths.of(ideal.grade)
         self._rungs = rungs_of(judged, self._worth)
         # How many judged documents of each query gain at least so much: (n_queries, n_rungs).
         place = np.searchsorted(self._rungs, judged, side="right")
@@ -144,10 +140,6 @@ class Ratio:
         counts = np.bincount(cells, minlength=n_queries * (len(self._rungs) + 1))
         counts = counts.reshape(n_queries, -1)[:, ::-1].cumsum(axis=1)[:, ::-1]
         self._n_judged = counts[:, 1:]
-
-    def _worths(self, grades: Ints) -> Floats:
-        found: Floats = worth(grades, self._gain, self._top_grade) * 1.0
-        return found
 
     def weights(self, run: Unjudged) -> Floats:
         """Return the discount of each of a run's unjudged documents: (rows,).
@@ -211,25 +203,3 @@ class Ratio:
         # Where nothing that was judged gains anything, nothing may.
         nothing = (judged.max(axis=1, initial=0) == 0) & (self._worth[-1] == 0)
         return np.where(nothing, np.maximum(found, 0.0), found) + 0.0
-
-
-def depends_on_the_rest(measure: Measure, top_grade: int) -> bool:
-    """Return whether documents that a run did not retrieve change its value: SetR, NumRel, P@R.
-
-    What only the other run retrieved may be relevant, too, which changes how much there is to be
-    found, and a run's own bounds do not know of it. To see it, some rankings are measured with no
-    other document in the judgments, and with more and more of each grade.
-    """
-    cycle = np.array([top_grade, 0, 1, -1, top_grade, -1, 0, top_grade])
-    tried = [np.roll(cycle, i)[:n] for n in (1, 3, 8) for i in range(n)]
-    tried += [np.full(n, grade) for n in (1, 3, 8) for grade in (0, 1, top_grade)]
-    tried += [np.append(np.full(n, grade), top_grade) for n in (1, 3, 8) for grade in (-1, 0)]
-    grades = {*range(-1, min(top_grade, _SOME_GRADES) + 1), top_grade}
-    others = [np.zeros(0, np.int64)]
-    others += [np.full(n, grade) for grade in sorted(grades) for n in _MORE]
-    hits = [ranking[None] for ranking in tried for _ in others]
-    ideal = [-np.sort(-np.append(ranking, more))[None] for ranking in tried for more in others]
-    n_retrieved = np.array([[one.size] for one in hits])
-    values = measure.values(Judged(rankings(hits), rankings(ideal), n_retrieved, top_grade))
-    values = values[:, 0].reshape(len(tried), len(others))
-    return bool((np.abs(values - values[:, :1]) > ROUNDING).any())

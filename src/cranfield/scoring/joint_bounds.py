@@ -43,10 +43,9 @@ from cranfield.render.numbers import queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import check_judged
-from cranfield.scoring.bounds import check_bounded
 from cranfield.scoring.completions import reachable_grade
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
-from cranfield.scoring.extremes import ROUNDING, Linear, Ratio, depends_on_the_rest
+from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.scores import Systems
 from cranfield.scoring.unjudged import Unjudged, unjudged_of
 
@@ -291,11 +290,11 @@ def pair_bounds(
     costly = any("cost" in run.numbers for run in runs.values())
     adding: dict[int, Linear | Ratio] = {}
     for i, measure in enumerate(measures):
-        if costly and measure.definition.takes_cost:
+        if costly and measure.definition.traits.takes_cost:
             continue
         if measure.linear == "exact":
             adding[i] = Linear(measure, some)
-        elif measure.linear == measure.bounds == "ratio" and not _at_relevant(measure):
+        elif measure.linear == measure.bounds == "ratio":
             adding[i] = Ratio(measure, some)
         elif separate and measure.linear == "no":
             found[i] = _separate(measure, qrels, runs, judging, query_ids, left, right)
@@ -310,19 +309,12 @@ def pair_bounds(
     return found
 
 
-def _at_relevant(measure: Measure) -> bool:
-    """Return whether a measure is cut at the number of relevant documents, as P@R is."""
-    return isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
-
-
 def _shared_queries(systems: Systems) -> list[str]:
-    """Return the queries that every system has, in the order of their bytes."""
     every = [set(one.query_ids) for one in systems.values()]
     return [q for q in next(iter(systems.values())).query_ids if all(q in one for one in every)]
 
 
 def _values(systems: Systems, query_ids: Sequence[str]) -> Floats:
-    """Return the values of these queries: (n_queries, n_systems, n_measures)."""
     columns = []
     for one in systems.values():
         row = {query: i for i, query in enumerate(one.query_ids)}
@@ -388,13 +380,8 @@ def _separate(
     right: Ints,
 ) -> PairBounds | None:
     """Return the differences of the runs' own bounds; None if these are not proved."""
-    try:
-        check_bounded([measure], judging.judged_only, judging.ties)
-    except MeasureError:
-        return None
-    if measure.bounds != "extremes" or _at_relevant(measure):
-        return None
-    if depends_on_the_rest(measure, reachable_grade(qrels)):
+    at_relevant = isinstance(measure.cutoff, Depth) and measure.cutoff.at_relevant
+    if measure.bounds != "retrieved" or at_relevant or measure.definition.traits.takes_groups:
         return None
     judging = replace(judging, queries="judged")
     systems = score_runs(qrels, runs, [measure], judging, bounds=True)
