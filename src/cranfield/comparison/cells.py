@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
 from cranfield.comparison.effects import FEW, cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.judged_share import judged_shares, little_judged
+from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
 from cranfield.comparison.randomization import inverted
@@ -71,7 +71,7 @@ class Cell:
     @cached_property
     def rising(self) -> bool:
         """Whether more is better."""
-        return self.aligned.rising[self.aligned.measures.index(self.measure)]
+        return self.aligned.rising(self.measure)
 
     @cached_property
     def query_ids(self) -> Sequence[str]:
@@ -327,10 +327,7 @@ def _systems(cell: Cell) -> list[System]:
     low, high = cut(low, high, least, most)
     if is_geometric(cell.known):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
-    n = len(cell.means)
-    shares = judged_shares(cell.aligned, cell.aligned.measures.index(cell.measure), cell.rows)
-    judged: _Column = shares or [None] * n
-    little = little_judged(shares) or [False] * n
+    judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.rows), strict=True)
     columns = cell.aligned.names, cell.means, _listed(low), _listed(high), judged, little
     return [System(*row) for row in zip(*columns, strict=True)]
 

@@ -23,7 +23,7 @@ from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.errors import InputError, printable
+from cranfield.errors import InputError
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
@@ -95,7 +95,8 @@ def compare(
     settings = Settings.of(options)
     aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
     if not settings.all_pairs:
-        settings = replace(settings, baseline=_baseline(aligned.names, settings.baseline))
+        named = aligned.names[0] if settings.baseline is None else settings.baseline
+        settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
     slicing: list[tuple[str | None, str | None, Bools]]
@@ -114,17 +115,6 @@ def compare(
     found = Comparison(aligned, settings, tuple(results), tuple(notes))
     warn_of(found.notes)
     return found
-
-
-def _baseline(names: Sequence[str], baseline: str | None) -> str:
-    if baseline is None:
-        return names[0]
-    if baseline not in names:
-        raise InputError(
-            f"there is no system {baseline!r} to be the baseline",
-            hint=f"There are {', '.join(map(printable, names))}.",
-        )
-    return baseline
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:

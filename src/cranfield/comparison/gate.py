@@ -13,7 +13,6 @@ exist, takes those of new - 0.98 * old.
 """
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
@@ -116,9 +115,7 @@ def gate(
     refuse_others(gate, options)
     settings, stated = GateSettings.of(options), Margin.of(margin)
     aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
-    if baseline not in aligned.names:
-        raise _no_baseline(baseline, aligned.names)
-    others = [name for name in aligned.names if name != baseline]
+    others = [name for name in aligned.names if name != aligned.baseline(baseline)]
     if not others:
         raise InputError(f"there is no system but the baseline, {baseline}")
     contrasts = [
@@ -150,17 +147,6 @@ def gate(
         **aligned.recipe,
     }
     return Gate(tuple(verdicts), baseline, settings, notes, recipe)
-
-
-def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:
-    """Return the error of a baseline that is not among the systems."""
-    hint = f"The systems are {', '.join(names)}."
-    name = str(baseline)
-    if os.path.splitext(name)[1] or os.path.dirname(name):  # a file's name
-        return InputError(
-            "cannot be read: no such file, and no system of this name", source=name, hint=hint
-        )
-    return InputError(f"there is no system {name!r:.80} to be the baseline", hint=hint)
 
 
 def _verdict(

@@ -118,7 +118,7 @@ def contrast_of(
     """
     at = aligned.names.index(baseline)
     values, known = aligned.column(measure), aligned.known(measure)
-    rising = aligned.rising[aligned.measures.index(measure)]
+    rising = aligned.rising(measure)
     ends = _ends(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
