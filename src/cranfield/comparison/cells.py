@@ -167,7 +167,7 @@ def result_of(
         pairs,
         family.n,
         _letters(cell, pairs) if settings.all_pairs else None,
-        remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising),
+        tuple(remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising)),
     )
 
 

@@ -47,7 +47,7 @@ class Comparison(Shown):
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
-        return self._find(measure, None, None)
+        return self.slice(measure, None)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -62,11 +62,11 @@ class Comparison(Shown):
         )
         return (*found, *self.data_notes)
 
-    def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
-        """Return the result of one measure on the queries of one slice, of one label."""
-        return self._find(measure, name, label)
+    def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
+        """Return the result of one measure on the queries of one slice, of one label.
 
-    def _find(self, measure: str | Measure, name: str | None, label: str | None) -> Result:
+        Without a name, on all queries.
+        """
         wanted = str(measure)
         if isinstance(measure, str) and measure not in self.aligned.measures:
             wanted = str(parse(measure))
