@@ -12,12 +12,7 @@ from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, result_of
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.corrections import (
-    benjamini_hochberg,
-    benjamini_yekutieli,
-    bonferroni,
-    holm,
-)
+from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
@@ -28,13 +23,6 @@ from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.evaluate import MeasuresLike
-
-_CORRECTIONS = {
-    "holm": holm,
-    "bonferroni": bonferroni,
-    "bh": benjamini_hochberg,
-    "by": benjamini_yekutieli,
-}
 
 
 class CompareOptions(SettingsOptions, AlignmentOptions, JudgingOptions, total=False):
@@ -169,7 +157,7 @@ def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:
         case "none":
             corrected = p
         case correction:  # a pair that has no p-value counts as a comparison, too
-            corrected = _CORRECTIONS[correction](np.where(absent, 1.0, p))
+            corrected = CORRECTIONS[correction](np.where(absent, 1.0, p))
     corrected = np.where(absent, np.nan, corrected)
     told = int(np.count_nonzero(corrected <= settings.alpha))
     return [(of_cell, Comparisons(n, told)) for of_cell in np.split(corrected, len(family))]

@@ -115,7 +115,8 @@ def gate(
     refuse_others(gate, options)
     settings, stated = GateSettings.of(options), Margin.of(margin)
     aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
-    others = [name for name in aligned.names if name != aligned.baseline(baseline)]
+    baseline = aligned.baseline(baseline)
+    others = [name for name in aligned.names if name != baseline]
     if not others:
         raise InputError(f"there is no system but the baseline, {baseline}")
     contrasts = [
@@ -137,7 +138,7 @@ def gate(
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
-        "flips": (drawn.looked_at if drawn.exact else settings.flips) if drawn else None,
+        "flips": drawn.looked_at if drawn else None,
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
         "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
