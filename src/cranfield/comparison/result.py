@@ -93,17 +93,17 @@ class Pair:
     cliff: float  # Cliff's delta, of all scores of either, however they are paired
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
-    rank_biserial: float | None  # of Wilcoxon's ranks, with that test
-    probability_better: float | None  # with a rope, or test="bayes"
-    probability_same: float | None
-    probability_worse: float | None
+    rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
+    probability_better: float | None = None  # with a rope, or test="bayes"
+    probability_same: float | None = None
+    probability_worse: float | None = None
     # The difference that so many queries find with 80 % power by a t-test, at the level that Holm's
     # or Bonferroni's correction leaves the pair; with others, before correction.
-    detectable: float | None
-    unjudged_low: float | None  # the difference, whatever the unjudged documents are
-    unjudged_high: float | None
-    unjudged_method: str | None
-    unjudged_robust: bool | None  # whether its sign is the same however they are graded
+    detectable: float | None = None
+    unjudged_low: float | None = None  # the difference, whatever the unjudged documents are
+    unjudged_high: float | None = None
+    unjudged_method: str | None = None
+    unjudged_robust: bool | None = None  # whether its sign is the same however they are graded
 
 
 @dataclass(frozen=True, eq=False)
