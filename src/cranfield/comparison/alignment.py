@@ -257,14 +257,16 @@ def _queries(columns: Columns, missing: Missing) -> tuple[tuple[str, ...], list[
     every, shared = frozenset[str]().union(*sets), sets[0].intersection(*sets)
     if not every:
         raise InputError("there is no query")
-    if missing == "drop" and every != shared:
+    if every == shared:
+        return tuple(sorted(every, key=encode)), []
+    if missing == "drop":
         if not shared:
             raise NothingSharedError("no query has a score of every system", hint=_MISSING_HINT)
         n = len(every - shared)
         text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
         return tuple(sorted(shared, key=encode)), [Note("dropped", "info", text, n)]
     lacks: dict[str, int] = {}
-    for (measure, name), (ids, _) in columns.items() if every != shared else ():
+    for (measure, name), (ids, _) in columns.items():
         lacking = every.difference(ids)
         if lacking and missing == "error":
             shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
@@ -274,10 +276,9 @@ def _queries(columns: Columns, missing: Missing) -> tuple[tuple[str, ...], list[
                 hint=_MISSING_HINT,
             )
         lacks[name] = max(lacks.get(name, 0), len(lacking))
-    said = {
-        name: f"{n:,} of {len(every):,} queries without a score: counted as 0."
-        for name, n in lacks.items()
-        if n
-    }
-    notes = [Note("without-score", "info", text, lacks[name], name) for name, text in said.items()]
+    notes = []
+    for name, n in lacks.items():
+        if n:
+            text = f"{n:,} of {len(every):,} queries without a score: counted as 0."
+            notes.append(Note("without-score", "info", text, n, name))
     return tuple(sorted(every, key=encode)), notes

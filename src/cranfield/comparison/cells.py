@@ -16,7 +16,7 @@ from cranfield.comparison.power import detectable
 from cranfield.comparison.randomization import inverted
 from cranfield.comparison.remarks import DRAWN, remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
-from cranfield.comparison.scale import cut, is_geometric, logs, range_of
+from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     TIE,
@@ -149,7 +149,8 @@ def _listed(column: Any, n: int = 0) -> list[Any]:
     """Return a column's values, None where a number does not exist; n times a value of all."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n
-    return list(map(or_none, column)) if column.dtype == np.float64 else column.tolist()
+    values: list[Any] = column.tolist()
+    return list(map(or_none, values)) if column.dtype == np.float64 else values
 
 
 def _differences(cell: Cell) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def _differences(cell: Cell) -> dict[str, Any]:
     left, right = cell.paired.left.tolist(), cell.paired.right.tolist()
     names, means = cell.aligned.names, cell.means
     by_ratio = is_geometric(cell.known)
-    least, most = logs(cell.known, np.array(range_of(cell.known, cell.scores)))
+    least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
     low, high = map(_listed, cut(cell.tested.low, cell.tested.high, least - most, most - least))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
@@ -225,7 +226,9 @@ def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, Any]
         "exact": exact,
         "verdict": [
             ("better" if is_better else "worse") if one and differs else None
-            for is_better, differs, one in zip(better, way != 0, told, strict=True)
+            for is_better, differs, one in zip(
+                better.tolist(), (way != 0).tolist(), told, strict=True
+            )
         ],
         "sd": sd,
         **shown,
@@ -291,8 +294,7 @@ def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, cell.settings.alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    least, most = logs(cell.known, np.array(range_of(cell.known, cell.scores))).tolist()
-    low, high = cut(low, high, least, most)
+    low, high = cut(low, high, *ends_of(cell.known, *range_of(cell.known, cell.scores)))
     if is_geometric(cell.known):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
     judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.rows), strict=True)

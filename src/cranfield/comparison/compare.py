@@ -24,6 +24,8 @@ from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.evaluate import MeasuresLike
 
+_Slice = tuple[str | None, str | None, Bools]  # what is labelled, label, which queries have it
+
 
 class CompareOptions(SettingsOptions, AlignmentOptions, JudgingOptions, total=False):
     """The options of `compare`, as keywords."""
@@ -87,12 +89,7 @@ def compare(
         settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
-    slicing: list[tuple[str | None, str | None, Bools]]
-    slicing, notes = [(None, None, np.ones(len(aligned.query_ids), np.bool_))], [*aligned.notes]
-    if slices is not None:
-        labelled, said = _labelled(slices, aligned.query_ids)
-        slicing += labelled
-        notes += said
+    slicing, notes = _sliced(slices, aligned.query_ids)
     results = []
     for one in slicing:
         cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
@@ -100,7 +97,7 @@ def compare(
         corrected = [found for family in families for found in _corrected(family)]
         for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
             results.append(result_of(cell, p, comparisons, bounds))
-    found = Comparison(aligned, settings, tuple(results), tuple(notes))
+    found = Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
     warn_of(found.notes)
     return found
 
@@ -115,12 +112,13 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     return others, np.full(len(others), base)
 
 
-def _labelled(
-    slices: Any, query_ids: Sequence[str]
-) -> tuple[list[tuple[str, str, Bools]], list[Note]]:
-    """Return (what is labelled, label, which queries have it), and what to know of the labels."""
+def _sliced(slices: Any, query_ids: Sequence[str]) -> tuple[list[_Slice], list[Note]]:
+    """Return all queries, and those of each label; and what to know of the labels."""
+    found: list[_Slice] = [(None, None, np.ones(len(query_ids), np.bool_))]
+    if slices is None:
+        return found, []
     given = label_rows(slices)
-    found, said = [], [*given.notes]
+    said = [*given.notes]
     for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
         for name in dict.fromkeys(of_query.values()):

@@ -10,7 +10,7 @@ from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.betting import Reach
 from cranfield.comparison.noninferiority import Question
-from cranfield.comparison.scale import is_geometric, logs, outside, possible
+from cranfield.comparison.scale import ends_of, is_geometric, logs, outside, possible
 from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.lazy import cached_property
@@ -74,8 +74,7 @@ class Contrast(Question):
         """The range as it is compared, of logarithms for one; infinite if that is not known."""
         if self.range is None:
             return -math.inf, math.inf
-        low, high = logs(self.known, np.array(self.range, np.float64)).tolist()
-        return low, high
+        return ends_of(self.known, *self.range)
 
     @property
     def worst(self) -> float:

@@ -323,9 +323,8 @@ def _told_by(result: Result, settings: Settings) -> str:
 def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield which differences so many queries would have missed, of the pairs without a mark."""
     first = results[0]
-    show = math.exp if first.by_ratio else float
     missed = [
-        (pair.system, show(pair.detectable))
+        (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
         for pair in first.pairs
         if pair.verdict is None and pair.detectable
     ]
