@@ -5,8 +5,10 @@ queries.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.score_columns import (
-    ScoreColumn,
+    Columns,
     columns_of,
     given_columns,
     known_measure,
@@ -24,7 +26,7 @@ from cranfield.comparison.settings import Alignment, Missing
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, runs_of
-from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
@@ -42,7 +44,7 @@ class Evaluated:
     """Where scores come from: judgments and runs.
 
     `judged` is, for each score, the share of what the measure looks at that is judged: (n_measures,
-    n_queries, n_systems). The measures of `systems` are the aligned ones.
+    n_queries, n_systems). The first measures of `systems` are the aligned ones.
     """
 
     qrels: Qrels
@@ -72,16 +74,26 @@ class Aligned:
         """Return a measure by its text, None if only its name is known."""
         return known_measure(measure)
 
-    @property
-    def rising(self) -> tuple[bool, ...]:
-        """Whether more is better, for each measure; so it is taken to be if that is not known."""
-        every = map(known_measure, self.measures)
-        return tuple(one is None or one.definition.higher_is_better is not False for one in every)
+    def rising(self, measure: str) -> bool:
+        """Return whether more is better; so it is taken to be if the measure is not known."""
+        known = known_measure(measure)
+        return known is None or known.definition.higher_is_better is not False
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
         found: Floats = self.values[self.measures.index(measure)]
         return found
+
+    def baseline(self, name: str) -> str:
+        """Return the system of this name, which is the baseline; InputError if there is none."""
+        if name in self.names:
+            return name
+        hint = f"The systems are {', '.join(map(printable, self.names))}."
+        named = str(name)
+        if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
+            said = "cannot be read: no such file, and no system of this name"
+            raise InputError(said, source=named, hint=hint)
+        raise InputError(f"there is no system {named!r:.80} to be the baseline", hint=hint)
 
 
 def hash_of(query_ids: Iterable[str]) -> str:
@@ -136,14 +148,17 @@ def _evaluated(
     qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: Judging
 ) -> Aligned:
     how = replace(judging, queries="both" if missing == "drop" else "judged")
-    judgments = as_qrels(qrels, "strict")
-    named = runs_of(runs, "strict")
-    wanted = [one for one in measures_of(measures) if not one.definition.is_text]
+    judgments, named, asked = (
+        as_qrels(qrels, "strict"),
+        runs_of(runs, "strict"),
+        measures_of(measures),
+    )
+    wanted = [one for one in asked if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
     # Judgments in groups do not say how much is judged.
     shares = [] if judgments.in_groups else list(map(judged_measure, wanted))
-    every = dict.fromkeys([*wanted, *shares])
+    every = list(dict.fromkeys([*wanted, *shares]))
     systems = score_runs(judgments, named, every, how)
     for name, scores in systems.items():
         if missing == "error" and scores.counts.without_results:
@@ -155,22 +170,15 @@ def _evaluated(
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
     notes = without_number(systems.notes)
-    texts = [str(one) for one in measures_of(measures) if one.definition.is_text]
+    texts = [str(one) for one in asked if one.definition.is_text]
     if texts:
         said = f"Not compared, since they are texts: {', '.join(texts)}."
         notes.append(Note("texts", "info", said))
-    columns = columns_of(systems)
-    aligned = _aligned(columns, list(map(str, wanted)), missing, notes, recipe)
-    m = len(wanted)  # without the shares
-    compared = [
-        replace(one, measures=one.measures[:m], values=one.values[:, :m])
-        for one in systems.values()
-    ]
-    judged = None
-    if shares:
-        found = _aligned(columns, list(dict.fromkeys(map(str, shares))), missing, [], recipe)
-        judged = np.stack([found.column(str(share)) for share in shares])
-    return replace(aligned, source=Evaluated(judgments, named, Systems(compared), judged))
+    found = _aligned(columns_of(systems), list(map(str, every)), missing, notes, recipe)
+    judged = np.stack([found.column(str(share)) for share in shares]) if shares else None
+    source = Evaluated(judgments, named, systems, judged)
+    n = len(dict.fromkeys(wanted))  # without the shares
+    return replace(found, measures=found.measures[:n], values=found.values[:n], source=source)
 
 
 def _texts_of(measures: MeasuresLike) -> list[str]:
@@ -200,97 +208,77 @@ _MISSING_HINT = (
 
 
 def _aligned(
-    columns: Iterable[ScoreColumn],
+    columns: Columns,
     wanted: Sequence[str] | None,
     missing: Missing,
-    notes: Sequence[Note],
+    notes: Iterable[Note],
     recipe: Mapping[str, Any],
 ) -> Aligned:
-    cells: dict[str, dict[str, ScoreColumn]] = {}  # measure -> system -> its column
-    names: dict[str, None] = {}
-    for column in columns:
-        names[column.system] = None
-        cells.setdefault(column.measure, {})[column.system] = column
+    names = tuple(dict.fromkeys(system for _, system in columns))
+    there = dict.fromkeys(measure for measure, _ in columns)
     if not names:
         raise InputError("there are no scores")
-    measures = list(dict.fromkeys(wanted if wanted is not None else cells))
-    for measure in measures:
-        if measure not in cells:
-            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(cells)}")
-        for name in names:
-            if name not in cells[measure]:
-                raise InputError(
-                    f"{name}: there are no scores of {measure}",
-                    hint="Every system needs a score for every measure; name those to compare.",
-                )
+    measures = tuple(dict.fromkeys(there if wanted is None else wanted))
+    for measure, name in product(measures, names):
+        if measure not in there:
+            raise MeasureError(f"there are no scores of {measure}; there are {', '.join(there)}")
+        if (measure, name) not in columns:
+            raise InputError(
+                f"{name}: there are no scores of {measure}",
+                hint="Every system needs a score for every measure; name those to compare.",
+            )
     if not measures:
         raise MeasureError("no measure is named")
-    chosen = [cells[measure][name] for measure in measures for name in names]
-    query_ids, notes = _queries(chosen, missing, [*notes])
-    row = {query: i for i, query in enumerate(query_ids)}
-    values = np.zeros((len(measures), len(query_ids), len(names)))
-    every = iter(chosen)
-    for m in range(len(measures)):
-        for s in range(len(names)):
-            column = next(every)
-            if tuple(column.query_ids) == query_ids:
-                values[m, :, s] = column.values
-                continue
-            kept = [i for i, query in enumerate(column.query_ids) if query in row]
-            rows = [row[column.query_ids[i]] for i in kept]
-            values[m, rows, s] = column.values[kept]
+    chosen = {key: columns[key] for key in product(measures, names)}
+    query_ids, said = _queries(chosen, missing)
+    values = np.stack(
+        [
+            np.stack([_on(query_ids, *chosen[measure, name]) for name in names], axis=1)
+            for measure in measures
+        ]
+    )
     for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST))[:1].tolist():
-        raise no_score(list(names)[s], measures[m], query_ids[q], float(values[m, q, s]))
+        raise no_score(names[s], measures[m], query_ids[q], float(values[m, q, s]))
     made = {"cranfield": __version__, "missing": missing, **recipe}
-    return Aligned(tuple(names), tuple(measures), query_ids, values, tuple(notes), made)
+    return Aligned(names, measures, query_ids, values, (*notes, *said), made)
 
 
-def _queries(
-    columns: Sequence[ScoreColumn], missing: Missing, notes: list[Note]
-) -> tuple[tuple[str, ...], list[Note]]:
+def _on(query_ids: tuple[str, ...], own: Sequence[str], values: Floats) -> Floats:
+    """Return the scores of some queries, 0 where there is none."""
+    if tuple(own) == query_ids:
+        return values
+    of_query = dict(zip(own, values.tolist(), strict=True))
+    return np.array([of_query.get(query, 0.0) for query in query_ids])
+
+
+def _queries(columns: Columns, missing: Missing) -> tuple[tuple[str, ...], list[Note]]:
     """Return the queries to compare on, and what to know of the others."""
-    if not any(len(one.query_ids) for one in columns):
+    sets = [frozenset(ids) for ids in dict.fromkeys(tuple(ids) for ids, _ in columns.values())]
+    every, shared = frozenset[str]().union(*sets), sets[0].intersection(*sets)
+    if not every:
         raise InputError("there is no query")
-    first = tuple(columns[0].query_ids)
-    if all(tuple(one.query_ids) == first for one in columns):
-        ordered = tuple(sorted(first, key=encode))
-        if len(set(ordered)) < len(ordered):
-            raise InputError(f"{columns[0].system}: a query stands twice")
-        return ordered, notes
-    sets = [frozenset(one.query_ids) for one in columns]
-    every, shared = frozenset().union(*sets), sets[0].intersection(*sets)
-    if every != shared and missing == "error":
-        lacking, one = next(
-            (every - of_one, one)
-            for of_one, one in zip(sets, columns, strict=True)
-            if of_one < every
-        )
-        shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
-        raise InputError(
-            f"{one.system}: {len(lacking):,} of {len(every):,} queries have no {one.measure}: "
-            f"{shown}{', ...' if len(lacking) > 5 else ''}",
-            hint=_MISSING_HINT,
-        )
+    if every == shared:
+        return tuple(sorted(every, key=encode)), []
     if missing == "drop":
         if not shared:
             raise NothingSharedError("no query has a score of every system", hint=_MISSING_HINT)
-        if every != shared:
-            n = len(every - shared)
-            text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
-            notes.append(Note("dropped", "info", text, n))
-        return tuple(sorted(shared, key=encode)), notes
+        n = len(every - shared)
+        text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
+        return tuple(sorted(shared, key=encode)), [Note("dropped", "info", text, n)]
     lacks: dict[str, int] = {}
-    for of_one, one in zip(sets, columns, strict=True):
-        lacks[one.system] = max(lacks.get(one.system, 0), len(every - of_one))
-    notes += [
-        Note(
-            "without-score",
-            "info",
-            f"{n:,} of {len(every):,} queries without a score: counted as 0.",
-            n,
-            name,
-        )
-        for name, n in lacks.items()
-        if n
-    ]
+    for (measure, name), (ids, _) in columns.items():
+        lacking = every.difference(ids)
+        if lacking and missing == "error":
+            shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
+            raise InputError(
+                f"{name}: {len(lacking):,} of {len(every):,} queries have no {measure}: "
+                f"{shown}{', ...' if len(lacking) > 5 else ''}",
+                hint=_MISSING_HINT,
+            )
+        lacks[name] = max(lacks.get(name, 0), len(lacking))
+    notes = []
+    for name, n in lacks.items():
+        if n:
+            text = f"{n:,} of {len(every):,} queries without a score: counted as 0."
+            notes.append(Note("without-score", "info", text, n, name))
     return tuple(sorted(every, key=encode)), notes

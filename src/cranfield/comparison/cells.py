@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +10,13 @@ from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
 from cranfield.comparison.effects import FEW, cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.judged_share import judged_shares, little_judged
+from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
 from cranfield.comparison.power import detectable
 from cranfield.comparison.randomization import inverted
 from cranfield.comparison.remarks import DRAWN, remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
-from cranfield.comparison.scale import cut, is_geometric, logs, range_of
+from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     TIE,
@@ -32,13 +31,9 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.lazy import cached_property
-from cranfield.measures import Measure
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.joint_bounds import PairBounds
-
-_Column = Sequence[Any]  # (n_pairs,) of a Pair's values
 
 
 class Tested(NamedTuple):
@@ -50,81 +45,61 @@ class Tested(NamedTuple):
     interval: str = "none"  # how it was made
 
 
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One measure, on some of the queries: what is compared, and the test of each pair alone."""
-
-    aligned: Aligned
-    settings: Settings
-    left: Ints  # (n_pairs,) systems
-    right: Ints
-    measure: str
-    label: str | None
-    slice: str | None
-    rows: Bools  # (n_queries,)
-
-    @cached_property
-    def known(self) -> Measure | None:
-        """The measure; None if only its name is known."""
-        return self.aligned.known(self.measure)
-
-    @cached_property
-    def rising(self) -> bool:
-        """Whether more is better."""
-        return self.aligned.rising[self.aligned.measures.index(self.measure)]
-
-    @cached_property
-    def query_ids(self) -> Sequence[str]:
-        """The queries of these rows."""
-        return [self.aligned.query_ids[i] for i in np.flatnonzero(self.rows).tolist()]
-
-    @cached_property
-    def scores(self) -> Floats:
-        """The scores on these rows: (n_rows, n_systems)."""
-        return self.aligned.column(self.measure)[self.rows]
-
-    @cached_property
-    def paired(self) -> Paired:
-        """What is compared: logarithms if the measure has a geometric mean."""
-        return Paired(logs(self.known, self.scores), self.left, self.right)
-
-    @cached_property
-    def moments(self) -> Moments:
-        """The moments of the differences."""
-        return Moments.of(self.paired)
-
-    @cached_property
-    def flips(self) -> Flips:
-        """The flips of these queries' signs."""
-        return Flips(self.paired.n_queries, self.settings.flips, self.settings.seed)
-
-    @cached_property
-    def means(self) -> Sequence[float]:
-        """Each system's mean, geometric if that of the measure is: (n_systems,)."""
-        found = [mean(column) for column in self.paired.values.T]
-        return list(map(math.exp, found)) if is_geometric(self.known) else found
-
-    @cached_property
-    def tested(self) -> Tested:
-        """The p-value and the interval of each pair alone."""
-        paired, moments, flips, settings = self.paired, self.moments, self.flips, self.settings
-        none = np.full(len(self.left), np.nan)
-        if paired.n_queries < 2:
-            return Tested(none, none, none)
-        if settings.test == "randomization":
+def _tested(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Tested:
+    """Return the p-value and the interval of each pair alone."""
+    none = np.full(len(paired.left), np.nan)
+    drawn = {"resamples": settings.flips, "seed": settings.seed}
+    if paired.n_queries < 2:
+        return Tested(none, none, none)
+    match settings.test:
+        case "randomization":
             return Tested(*inverted(paired, flips, settings.alpha), "randomization")
-        if settings.test == "bootstrap":
-            drawn = {"resamples": settings.flips, "seed": settings.seed}
+        case "bootstrap":
             ends = bca_interval(paired, moments, settings.alpha, **drawn)
             return Tested(bootstrap_test(paired, moments, **drawn), *ends, "bca")
-        p = none
-        if settings.test == "t":
+        case "t":
             p = t_test(moments)
-        elif settings.test == "wilcoxon":
+        case "wilcoxon":
             p = wilcoxon(paired, flips, settings.tie)
-        elif settings.test == "sign":
+        case "sign":
             p = sign_test(paired, settings.tie)
-        return Tested(p, *t_interval(moments, settings.alpha), "t")
+        case _:
+            p = none
+    return Tested(p, *t_interval(moments, settings.alpha), "t")
+
+
+class Cell:
+    """One measure, on some of the queries: what is compared, and the test of each pair alone.
+
+    `left` and `right` (n_pairs,) are the systems of each pair; `rows` (n_queries,) tells which
+    queries count: those of the slice that `label` and `slice` name, if it is one.
+    """
+
+    def __init__(
+        self,
+        aligned: Aligned,
+        settings: Settings,
+        left: Ints,
+        right: Ints,
+        measure: str,
+        label: str | None,
+        slice: str | None,  # noqa: A002 - as a Result has it
+        rows: Bools,
+    ) -> None:
+        self.aligned, self.settings, self.measure = aligned, settings, measure
+        self.label, self.slice, self.rows = label, slice, rows
+        self.known = aligned.known(measure)  # None if only its name is known
+        self.rising = aligned.rising(measure)  # whether more is better
+        self.query_ids = [aligned.query_ids[i] for i in np.flatnonzero(rows).tolist()]
+        self.scores = aligned.column(measure)[rows]  # (n_rows, n_systems)
+        # What is compared: logarithms if the measure has a geometric mean.
+        self.paired = Paired(logs(self.known, self.scores), left, right)
+        self.moments = Moments.of(self.paired)
+        self.flips = Flips(len(self.scores), settings.flips, settings.seed)
+        self.tested = _tested(self.paired, self.moments, self.flips, settings)
+        means = [mean(column) for column in self.paired.values.T]
+        # Each system's: (n_systems,).
+        self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
 
 
 class Comparisons(NamedTuple):
@@ -146,15 +121,14 @@ def result_of(
     cell: Cell, corrected: Floats, family: Comparisons, bounds: PairBounds | None
 ) -> Result:
     """Return what was found of all pairs; `corrected` are their p-values: (n_pairs,)."""
-    columns: dict[str, _Column] = {
+    found = {
         **_differences(cell),
         **_tests(cell, corrected, family),
         **_effects(cell),
         **_unjudged(cell, bounds),
     }
-    pairs = [
-        Pair(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
-    ]
+    columns = [_listed(column, len(corrected)) for column in found.values()]
+    pairs = [Pair(**dict(zip(found, row, strict=True))) for row in zip(*columns, strict=True)]
     settings = cell.settings
     return Result(
         cell.measure,
@@ -167,21 +141,24 @@ def result_of(
         pairs,
         family.n,
         _letters(cell, pairs) if settings.all_pairs else None,
-        remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising),
+        tuple(remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising)),
     )
 
 
-def _listed(values: Floats) -> list[float | None]:
-    """Return a column's values; what is no number does not exist."""
-    return list(map(or_none, values))
+def _listed(column: Any, n: int = 0) -> list[Any]:
+    """Return a column's values, None where a number does not exist; n times a value of all."""
+    if not isinstance(column, np.ndarray):
+        return column if isinstance(column, list) else [column] * n
+    values: list[Any] = column.tolist()
+    return list(map(or_none, values)) if column.dtype == np.float64 else values
 
 
-def _differences(cell: Cell) -> dict[str, _Column]:
+def _differences(cell: Cell) -> dict[str, Any]:
     """Return the systems of the pairs, their means, and the differences with their intervals."""
-    left, right = cell.left.tolist(), cell.right.tolist()
-    names, means, n = cell.aligned.names, cell.means, len(left)
+    left, right = cell.paired.left.tolist(), cell.paired.right.tolist()
+    names, means = cell.aligned.names, cell.means
     by_ratio = is_geometric(cell.known)
-    least, most = logs(cell.known, np.array(range_of(cell.known, cell.scores)))
+    least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
     low, high = map(_listed, cut(cell.tested.low, cell.tested.high, least - most, most - least))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
@@ -192,10 +169,10 @@ def _differences(cell: Cell) -> dict[str, _Column]:
     return {
         "system": [names[a] for a in left],
         "other": [names[b] for b in right],
-        "n": [cell.paired.n_queries] * n,
+        "n": cell.paired.n_queries,
         "mean": [means[a] for a in left],
         "other_mean": others,
-        "scale": ["ratio" if by_ratio else "difference"] * n,
+        "scale": "ratio" if by_ratio else "difference",
         "difference": difference,
         "percent": list(map(_percent, difference, others, ratio)),
         "low": low,
@@ -203,7 +180,7 @@ def _differences(cell: Cell) -> dict[str, _Column]:
         "ratio": ratio,
         "ratio_low": ratio_low,
         "ratio_high": ratio_high,
-        "interval": [cell.tested.interval] * n,
+        "interval": cell.tested.interval,
     }
 
 
@@ -214,9 +191,9 @@ def _percent(difference: float | None, mean: float, ratio: float | None) -> floa
     return or_none(100 * (difference / mean)) if mean and difference is not None else None
 
 
-def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, _Column]:
+def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, Any]:
     """Return p-values, verdicts, and the differences that so many queries would have shown."""
-    settings, flips, n = cell.settings, cell.flips, len(corrected)
+    settings, flips = cell.settings, cell.flips
     several = flips.n_queries > 1
     drawn = settings.test in DRAWN
     exact = drawn and settings.test != "bootstrap" and flips.exact
@@ -225,12 +202,17 @@ def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, _Col
     if drawn and not exact:
         errors = [one and math.sqrt(one * (1 - one) / flips.drawn) for one in p]
     significant = [bool(one) for one in corrected <= settings.alpha]  # no NaN is
-    belief = _belief(cell)
-    told = significant
+    shown, told = _belief(cell), significant
     if settings.test == "bayes":
-        either = zip(belief["probability_better"], belief["probability_worse"], strict=True)
-        told = [max(better or 0.0, worse or 0.0) >= settings.sure for better, worse in either]
-    ranks = rank_biserial(cell.paired, settings.tie) if settings.test == "wilcoxon" else None
+        either = zip(shown["probability_better"], shown["probability_worse"], strict=True)
+        told = [max(one or 0.0, other or 0.0) >= settings.sure for one, other in either]
+    way = cell.moments.mean  # what the test is about: above 0 if the left system is greater
+    if settings.test == "wilcoxon":
+        way = shown["rank_biserial"] = rank_biserial(cell.paired, settings.tie)
+    elif settings.test == "sign":
+        wins, _, losses = signs(cell.paired, settings.tie)
+        way = (wins - losses) * 1.0
+    better = way > 0 if cell.rising else way < 0
     smallest = [
         detectable(flips.n_queries, alpha=family.level(settings, one)) if several else None
         for one in (False, True)
@@ -238,17 +220,18 @@ def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, _Col
     sd = _listed(cell.moments.sd)
     return {
         "p": p,
-        "p_adjusted": _listed(corrected),
-        "p_t": _listed(t_test(cell.moments)) if several else p,
+        "p_adjusted": corrected,
+        "p_t": t_test(cell.moments) if several else p,
         "p_error": errors,
-        "exact": [exact] * n,
+        "exact": exact,
         "verdict": [
-            ("better" if way > 0 else "worse") if one and way else None
-            for way, one in zip(_directions(cell, ranks).tolist(), told, strict=True)
+            ("better" if is_better else "worse") if one and differs else None
+            for is_better, differs, one in zip(
+                better.tolist(), (way != 0).tolist(), told, strict=True
+            )
         ],
         "sd": sd,
-        "rank_biserial": [None] * n if ranks is None else ranks.tolist(),
-        **belief,
+        **shown,
         "detectable": [
             None if (least := smallest[one]) is None or not spread else least * spread
             for one, spread in zip(significant, sd, strict=True)
@@ -256,29 +239,17 @@ def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, _Col
     }
 
 
-def _belief(cell: Cell) -> dict[str, _Column]:
+def _belief(cell: Cell) -> dict[str, Any]:
     """Return how probable it is that a system is better, the same, worse, if that is shown."""
-    names = ["probability_better", "probability_same", "probability_worse"]
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
-        return dict.fromkeys(names, [None] * len(cell.left))
-    found = beliefs(cell.moments, rope or 0.0)
-    return dict(zip(names if cell.rising else names[::-1], map(_listed, found), strict=True))
+        return {}
+    names = ["probability_better", "probability_same", "probability_worse"]
+    found = map(_listed, beliefs(cell.moments, rope or 0.0))
+    return dict(zip(names if cell.rising else names[::-1], found, strict=True))
 
 
-def _directions(cell: Cell, ranks: Floats | None) -> Floats:
-    """Return what the test is about, above 0 where the system is better: (n_pairs,).
-
-    That is the mean difference, or the signs, or the ranks.
-    """
-    found = cell.moments.mean if ranks is None else ranks
-    if cell.settings.test == "sign":
-        wins, _, losses = signs(cell.paired, cell.settings.tie)
-        found = (wins - losses) * 1.0
-    return found if cell.rising else -found
-
-
-def _effects(cell: Cell) -> dict[str, _Column]:
+def _effects(cell: Cell) -> dict[str, Any]:
     """Return effect sizes, and on which queries the systems of each pair differ."""
     paired, tie, n = cell.paired, cell.settings.tie, cell.paired.n_queries
     wins, ties, losses = signs(paired, tie)
@@ -287,50 +258,46 @@ def _effects(cell: Cell) -> dict[str, _Column]:
         wins, losses, deltas = losses, wins, 0.0 - deltas
     differs = np.abs(paired.differences) > min(tie, TIE)
     changed = np.count_nonzero(differs, axis=0)
+
+    def changes(pair: int) -> tuple[Change, ...]:
+        both = [paired.right[pair], paired.left[pair]]
+        queries = np.flatnonzero(differs[:, pair]).tolist()
+        return tuple(Change(cell.query_ids[q], *cell.scores[q, both].tolist()) for q in queries)
+
     return {
-        **{name: _listed(one) for name, one in effects_of(paired, cell.moments).items()},
-        "changed": changed.tolist(),
-        "changes": [
-            _changes(cell, i, np.flatnonzero(differs[:, i]).tolist()) if few else ()
-            for i, few in enumerate((changed < FEW).tolist())
-        ],
-        "wins": wins.tolist(),
-        "ties": ties.tolist(),
-        "losses": losses.tolist(),
-        "cliff": deltas.tolist(),
-        "dominance": ((wins - losses) / n).tolist(),
-        "superiority": ((2 * wins + ties) / (2 * n)).tolist(),
+        **effects_of(paired, cell.moments),
+        "changed": changed,
+        "changes": [changes(i) if few else () for i, few in enumerate(changed < FEW)],
+        "wins": wins,
+        "ties": ties,
+        "losses": losses,
+        "cliff": deltas,
+        "dominance": (wins - losses) / n,
+        "superiority": (2 * wins + ties) / (2 * n),
     }
 
 
-def _changes(cell: Cell, pair: int, queries: Sequence[int]) -> tuple[Change, ...]:
-    """Return some queries with the scores of both systems of a pair."""
-    both = [cell.paired.right[pair], cell.paired.left[pair]]
-    return tuple(Change(cell.query_ids[q], *cell.scores[q, both].tolist()) for q in queries)
-
-
-def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, _Column]:
-    """Return what the differences may be, however the unjudged documents are graded."""
-    names = ("unjudged_low", "unjudged_high", "unjudged_method", "unjudged_robust")
-    n = len(cell.left)
-    if bounds is None or (found := bounds.among(cell.rows)) is None:
-        return dict.fromkeys(names, [None] * n)
-    low, high, robust = found.low.tolist(), found.high.tolist(), found.robust.tolist()
-    return dict(zip(names, (low, high, [found.method] * n, robust), strict=True))
+def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
+    """Return what the differences may be, however the unjudged documents are graded, if known."""
+    if bounds is None:
+        return {}
+    found = bounds.among(cell.rows)
+    return {
+        "unjudged_low": found.low.tolist(),  # some may be infinite
+        "unjudged_high": found.high.tolist(),
+        "unjudged_method": found.method,
+        "unjudged_robust": found.robust,
+    }
 
 
 def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     alone = Moments.of(Paired.of(cell.paired.values))
     low, high = t_interval(alone, cell.settings.alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    least, most = logs(cell.known, np.array(range_of(cell.known, cell.scores))).tolist()
-    low, high = cut(low, high, least, most)
+    low, high = cut(low, high, *ends_of(cell.known, *range_of(cell.known, cell.scores)))
     if is_geometric(cell.known):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
-    n = len(cell.means)
-    shares = judged_shares(cell.aligned, cell.aligned.measures.index(cell.measure), cell.rows)
-    judged: _Column = shares or [None] * n
-    little = little_judged(shares) or [False] * n
+    judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.rows), strict=True)
     columns = cell.aligned.names, cell.means, _listed(low), _listed(high), judged, little
     return [System(*row) for row in zip(*columns, strict=True)]
 
@@ -341,7 +308,7 @@ def _letters(cell: Cell, pairs: Sequence[Pair]) -> list[str]:
     place = np.argsort(best_first)
     apart = [
         (int(place[a]), int(place[b]))
-        for a, b, one in zip(cell.left, cell.right, pairs, strict=True)
+        for a, b, one in zip(cell.paired.left, cell.paired.right, pairs, strict=True)
         if one.verdict is not None
     ]
     of_place = letters(len(place), apart)

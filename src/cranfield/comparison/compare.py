@@ -12,29 +12,19 @@ from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, result_of
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.corrections import (
-    benjamini_hochberg,
-    benjamini_yekutieli,
-    bonferroni,
-    holm,
-)
+from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.errors import InputError, printable
+from cranfield.errors import InputError
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.evaluate import MeasuresLike
 
-_CORRECTIONS = {
-    "holm": holm,
-    "bonferroni": bonferroni,
-    "bh": benjamini_hochberg,
-    "by": benjamini_yekutieli,
-}
+_Slice = tuple[str | None, str | None, Bools]  # what is labelled, label, which queries have it
 
 
 class CompareOptions(SettingsOptions, AlignmentOptions, JudgingOptions, total=False):
@@ -95,15 +85,11 @@ def compare(
     settings = Settings.of(options)
     aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
     if not settings.all_pairs:
-        settings = replace(settings, baseline=_baseline(aligned.names, settings.baseline))
+        named = aligned.names[0] if settings.baseline is None else settings.baseline
+        settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
-    slicing: list[tuple[str | None, str | None, Bools]]
-    slicing, notes = [(None, None, np.ones(len(aligned.query_ids), np.bool_))], [*aligned.notes]
-    if slices is not None:
-        labelled, said = _labelled(slices, aligned.query_ids)
-        slicing += labelled
-        notes += said
+    slicing, notes = _sliced(slices, aligned.query_ids)
     results = []
     for one in slicing:
         cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
@@ -111,20 +97,9 @@ def compare(
         corrected = [found for family in families for found in _corrected(family)]
         for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
             results.append(result_of(cell, p, comparisons, bounds))
-    found = Comparison(aligned, settings, tuple(results), tuple(notes))
+    found = Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
     warn_of(found.notes)
     return found
-
-
-def _baseline(names: Sequence[str], baseline: str | None) -> str:
-    if baseline is None:
-        return names[0]
-    if baseline not in names:
-        raise InputError(
-            f"there is no system {baseline!r} to be the baseline",
-            hint=f"There are {', '.join(map(printable, names))}.",
-        )
-    return baseline
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
@@ -137,12 +112,13 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     return others, np.full(len(others), base)
 
 
-def _labelled(
-    slices: Any, query_ids: Sequence[str]
-) -> tuple[list[tuple[str, str, Bools]], list[Note]]:
-    """Return (what is labelled, label, which queries have it), and what to know of the labels."""
+def _sliced(slices: Any, query_ids: Sequence[str]) -> tuple[list[_Slice], list[Note]]:
+    """Return all queries, and those of each label; and what to know of the labels."""
+    found: list[_Slice] = [(None, None, np.ones(len(query_ids), np.bool_))]
+    if slices is None:
+        return found, []
     given = label_rows(slices)
-    found, said = [], [*given.notes]
+    said = [*given.notes]
     for label, of_query in given.labels.items():
         every = [of_query.get(query) for query in query_ids]
         for name in dict.fromkeys(of_query.values()):
@@ -179,7 +155,7 @@ def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:
         case "none":
             corrected = p
         case correction:  # a pair that has no p-value counts as a comparison, too
-            corrected = _CORRECTIONS[correction](np.where(absent, 1.0, p))
+            corrected = CORRECTIONS[correction](np.where(absent, 1.0, p))
     corrected = np.where(absent, np.nan, corrected)
     told = int(np.count_nonzero(corrected <= settings.alpha))
     return [(of_cell, Comparisons(n, told)) for of_cell in np.split(corrected, len(family))]

@@ -47,7 +47,7 @@ class Comparison(Shown):
 
     def __getitem__(self, measure: str | Measure) -> Result:
         """Return the result of one measure on all queries."""
-        return self._find(measure, None, None)
+        return self.slice(measure, None)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -62,11 +62,11 @@ class Comparison(Shown):
         )
         return (*found, *self.data_notes)
 
-    def slice(self, measure: str | Measure, name: str, label: str | None = None) -> Result:
-        """Return the result of one measure on the queries of one slice, of one label."""
-        return self._find(measure, name, label)
+    def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
+        """Return the result of one measure on the queries of one slice, of one label.
 
-    def _find(self, measure: str | Measure, name: str | None, label: str | None) -> Result:
+        Without a name, on all queries.
+        """
         wanted = str(measure)
         if isinstance(measure, str) and measure not in self.aligned.measures:
             wanted = str(parse(measure))
@@ -99,29 +99,24 @@ class Comparison(Shown):
         if only is not None:
             one_of("only", only, ("better", "worse"))
         result = self[self.aligned.measures[0] if measure is None else measure]
-        found = self._changes(result, system, str(other), n, only)
-        return {one.query_id: one.score - one.other_score for one in found}
+        found = self._changes(result, system, str(other))
+        kept = [one for one, gain in found if only is None or (gain > 0) == (only == "better")]
+        return {one.query_id: one.score - one.other_score for one in kept[:n]}
 
-    def _changes(
-        self,
-        result: Result,
-        system: str,
-        other: str,
-        n: int | None,
-        only: Literal["better", "worse"] | None = None,
-    ) -> list[Change]:
-        """Return the queries on which two systems differ, the largest changes first."""
-        aligned = self.aligned
-        scores = aligned.column(result.measure)[
-            :, [aligned.names.index(other), aligned.names.index(system)]
-        ]
-        compared = logs(aligned.known(result.measure), scores)
-        gain = compared[:, 1] - compared[:, 0]
-        gain = gain if result.rising else -gain
-        size = {None: np.abs(gain), "better": gain, "worse": -gain}[only]
-        order = np.argsort(-np.abs(gain), kind="stable")
-        order = order[size[order] > min(self.settings.tie, TIE)][:n]
-        return [Change(aligned.query_ids[i], *scores[i].tolist()) for i in order.tolist()]
+    def _changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
+        """Return the queries on which two systems differ, the largest changes first.
+
+        And by how much `system` is better there, as it is compared.
+        """
+        names, query_ids = self.aligned.names, self.aligned.query_ids
+        both = [names.index(other), names.index(system)]
+        scores = self.aligned.column(result.measure)[:, both]
+        compared = logs(self.aligned.known(result.measure), scores)
+        gain = (compared[:, 1] - compared[:, 0]) * (1 if result.rising else -1)
+        size = np.abs(gain)
+        order = np.argsort(-size, kind="stable")
+        order = order[size[order] > min(self.settings.tie, TIE)]
+        return [(Change(query_ids[i], *scores[i].tolist()), float(gain[i])) for i in order.tolist()]
 
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
@@ -140,20 +135,20 @@ class Comparison(Shown):
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
-            if means and len(self.aligned.names) > 1:
-                found.append(means_of(self[measure], self.settings))
-            if changes and self[measure].pairs:
-                found.append(changes_table(self[measure], self._most_changed(measure, changes)))
+            result = self[measure]
+            if means and len(result.systems) > 1:
+                found.append(means_of(result, self.settings))
+            if changes and result.pairs:
+                found.append(changes_table(result, self._most_changed(result, changes)))
         return found
 
-    def _most_changed(self, measure: str, n: int) -> list[tuple[Pair, Change]]:
+    def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
         """Return the n queries of each pair that change most, those that get worse first."""
-        result, found = self[measure], []
+        found: list[tuple[Pair, Change]] = []
         for pair in result.pairs:
-            most = self._changes(result, pair.system, pair.other, n)
-            sign = 1 if result.rising else -1
-            most.sort(key=lambda one: sign * (one.score - one.other_score) > 0)
-            found += [(pair, one) for one in most]
+            most = self._changes(result, pair.system, pair.other)[:n]
+            most.sort(key=lambda one: one[1] > 0)
+            found += [(pair, one) for one, _ in most]
         return found
 
     def rows(self) -> list[dict[str, Any]]:

@@ -65,3 +65,11 @@ def _back(order: Ints, adjusted: Floats) -> Floats:
     found = np.empty(len(adjusted))
     found[order] = np.minimum(adjusted, 1.0)
     return found
+
+
+CORRECTIONS = {
+    "holm": holm,
+    "bonferroni": bonferroni,
+    "bh": benjamini_hochberg,
+    "by": benjamini_yekutieli,
+}

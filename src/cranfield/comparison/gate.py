@@ -13,7 +13,6 @@ exist, takes those of new - 0.98 * old.
 """
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
@@ -116,8 +115,7 @@ def gate(
     refuse_others(gate, options)
     settings, stated = GateSettings.of(options), Margin.of(margin)
     aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
-    if baseline not in aligned.names:
-        raise _no_baseline(baseline, aligned.names)
+    baseline = aligned.baseline(baseline)
     others = [name for name in aligned.names if name != baseline]
     if not others:
         raise InputError(f"there is no system but the baseline, {baseline}")
@@ -140,7 +138,7 @@ def gate(
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
-        "flips": (drawn.looked_at if drawn.exact else settings.flips) if drawn else None,
+        "flips": drawn.looked_at if drawn else None,
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
         "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
@@ -150,17 +148,6 @@ def gate(
         **aligned.recipe,
     }
     return Gate(tuple(verdicts), baseline, settings, notes, recipe)
-
-
-def _no_baseline(baseline: str, names: Sequence[str]) -> InputError:
-    """Return the error of a baseline that is not among the systems."""
-    hint = f"The systems are {', '.join(names)}."
-    name = str(baseline)
-    if os.path.splitext(name)[1] or os.path.dirname(name):  # a file's name
-        return InputError(
-            "cannot be read: no such file, and no system of this name", source=name, hint=hint
-        )
-    return InputError(f"there is no system {name!r:.80} to be the baseline", hint=hint)
 
 
 def _verdict(

@@ -1,6 +1,5 @@
 """How much of what systems rank is judged, and what the rest may change in a comparison."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,18 +13,16 @@ from cranfield.scoring.scores import Systems
 _APART = 0.05
 
 
-def judged_shares(aligned: Aligned, measure: int, rows: Bools) -> list[float] | None:
-    """Return the share of what each system ranks on these queries that is judged, if known."""
+def judged_shares(aligned: Aligned, measure: str, rows: Bools) -> list[tuple[float | None, bool]]:
+    """Return the share of what each system ranks on these queries that is judged, if it is known.
+
+    And whether it is little: more than 0.05 below that of another system.
+    """
     if aligned.source is None or aligned.source.judged is None:
-        return None
-    return [mean(column) for column in aligned.source.judged[measure][rows].T]
-
-
-def little_judged(shares: Sequence[float] | None) -> list[bool]:
-    """Return which systems have a share of more than 0.05 less than another's."""
-    if not shares:
-        return []
-    return [one < max(shares) - _APART for one in shares]
+        return [(None, False)] * len(aligned.names)
+    judged = aligned.source.judged[aligned.measures.index(measure)]
+    shares = [mean(column) for column in judged[rows].T]
+    return [(one, one < max(shares) - _APART) for one in shares]
 
 
 def unjudged_bounds(
@@ -43,23 +40,17 @@ def unjudged_bounds(
         if asked
         or (
             isinstance(getattr(aligned.known(name), "cutoff", None), Depth)
-            and any(little_judged(judged_shares(aligned, i, everywhere)))
+            and any(is_little for _, is_little in judged_shares(aligned, name, everywhere))
         )
     ]
     if source is None or not wanted or not len(left):
         return [None] * len(aligned.measures)
-    some = [
+    systems = Systems(
         replace(one, measures=tuple(one.measures[i] for i in wanted), values=one.values[:, wanted])
         for one in source.systems.values()
-    ]
+    )
     bounds = pair_bounds(
-        source.qrels,
-        source.runs,
-        Systems(some),
-        left,
-        right,
-        aligned.query_ids,
-        separate=asked,
+        source.qrels, source.runs, systems, left, right, aligned.query_ids, separate=asked
     )
     by_measure = dict(zip(wanted, bounds, strict=True))
     return [by_measure.get(i) for i in range(len(aligned.measures))]

@@ -9,7 +9,8 @@ there may be 3^(n/3); here there are never more than pairs.
 """
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import chain, count, product
+from string import ascii_lowercase
 
 
 def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
@@ -28,13 +29,10 @@ def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
         alike[i] &= ~(1 << j)
         alike[j] &= ~(1 << i)
     groups = _without_redundant(_grown(alike), n_systems)
-    names = [_name(number) for number in range(len(groups))]
-    return [
-        ("," if len(groups) > 26 else "").join(
-            name for name, group in zip(names, groups, strict=True) if group >> i & 1
-        )
-        for i in range(n_systems)
-    ]
+    words = chain.from_iterable(product(ascii_lowercase, repeat=n) for n in count(1))
+    named = [("".join(word), group) for group, word in zip(groups, words, strict=False)]
+    between = "," if len(groups) > 26 else ""
+    return [between.join(name for name, group in named if group >> i & 1) for i in range(n_systems)]
 
 
 def _grown(alike: list[int]) -> list[int]:
@@ -78,13 +76,3 @@ def _without_redundant(groups: list[int], n_systems: int) -> list[int]:
 
 def _members(group: int) -> list[int]:
     return [i for i in range(group.bit_length()) if group >> i & 1]
-
-
-def _name(number: int) -> str:
-    """Return a, b, ..., z, aa, ab, ... for 0, 1, ..."""
-    name = ""
-    number += 1
-    while number:
-        number, last = divmod(number - 1, 26)
-        name = chr(ord("a") + last) + name
-    return name

@@ -10,7 +10,7 @@ from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.betting import Reach
 from cranfield.comparison.noninferiority import Question
-from cranfield.comparison.scale import is_geometric, logs, outside, possible, size_of
+from cranfield.comparison.scale import ends_of, is_geometric, logs, outside, possible
 from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.lazy import cached_property
@@ -62,17 +62,29 @@ class Contrast(Question):
     scores: Floats  # (n_queries, n_systems) without the baseline
     base: Floats  # (n_queries,)
     given: Margin
-    range: tuple[float, float] | None  # of a query's score
+    range: tuple[float, float] | None  # of a query's score, if that is known
 
     @cached_property
     def base_mean(self) -> float:
         """The baseline's value over all queries."""
         return over_all(self.known, self.base)
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The range as it is compared, of logarithms for one; infinite if that is not known."""
+        if self.range is None:
+            return -math.inf, math.inf
+        return ends_of(self.known, *self.range)
+
+    @property
+    def worst(self) -> float:
+        """The worst score of a query, as it is compared."""
+        return self.ends[0 if self.rising else 1]
+
     @property
     def most(self) -> float:
         """The most that a query's difference may be; infinite if that is not known."""
-        return math.inf if self.range is None else size_of(self.known, *self.range)
+        return self.ends[1] - self.ends[0]
 
     @property
     def at_worst(self) -> bool:
@@ -80,17 +92,7 @@ class Contrast(Question):
         if self.range is None:
             nowhere_below = not (self.scores < 0).any()
             return self.rising and nowhere_below and not self.base.any()
-        worst = np.array([self.range[0 if self.rising else 1]])
-        return bool((logs(self.known, self.base) == logs(self.known, worst)).all())
-
-    @property
-    def losable(self) -> float:
-        """The most that the mean may be worse, in the unit of `margin`; infinite if not known."""
-        if self.range is None:
-            return math.inf
-        ends = np.array([self.base_mean, self.range[0 if self.rising else 1]])
-        value, worst = logs(self.known, ends).tolist()
-        return float(abs(value - worst))
+        return bool((logs(self.known, self.base) == self.worst).all())
 
 
 def exceeds(margin: float, most: float) -> bool:
@@ -118,7 +120,7 @@ def contrast_of(
     """
     at = aligned.names.index(baseline)
     values, known = aligned.column(measure), aligned.known(measure)
-    rising = aligned.rising[aligned.measures.index(measure)]
+    rising = aligned.rising(measure)
     ends = _ends(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
@@ -195,20 +197,20 @@ def _ends(
 
 def _reach(contrast: Contrast) -> Reach:
     """Return how far differences may lie from bounds, by the range of scores."""
-    low, high = logs(contrast.known, np.array(contrast.range)).tolist()
-    if contrast.weights is None:
-        return Reach(low, high, contrast.rising)
-    if low < 0:
+    low = contrast.ends[0]
+    if contrast.weights is not None and low < 0:
         raise OptionError(
             f"margin={contrast.given.stated!r}: the test 'bounded' takes a share of scores of at "
             f"least 0, and {contrast.measure} may be {low:g}; state a number"
         )
-    return Reach(low, high, contrast.rising, contrast.base_mean)
+    whole = None if contrast.weights is None else contrast.base_mean
+    return Reach(*contrast.ends, contrast.rising, whole)
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
     """Raise OptionError for a margin larger than anything that this baseline can lose."""
-    most = contrast.losable
+    mean_compared = float(logs(contrast.known, np.array([contrast.base_mean]))[0])
+    most = abs(mean_compared - contrast.worst)  # in the unit of the margin
     if contrast.at_worst or not exceeds(contrast.margin, most):
         return
     way = "fall" if contrast.rising else "rise"

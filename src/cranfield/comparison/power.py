@@ -9,8 +9,7 @@ Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistic
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from cranfield.notes import Note
 from cranfield.options import checked, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
+
+_Size = TypeVar("_Size", int, float)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,15 +106,11 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design(power=power, alpha=alpha)
     design.check_power()
-    power, alpha = design.power, design.alpha
-    low, high = 0.0, 1.0
-    while _chance(high, n_queries, alpha, 2) < power:
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (
-            (low, middle) if _chance(middle, n_queries, alpha, 2) >= power else (middle, high)
-        )
-    return high
+
+    def enough(effect: float) -> bool:
+        return _chance(effect, n_queries, design.alpha, 2) >= design.power
+
+    return _least(enough, 0.0, lambda low, high: (low + high) / 2)
 
 
 @takes(Design)
@@ -156,31 +153,25 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
         size /= design.sd
     if not 1e-100 < size < 1e100:
         raise OptionError(f"{name}={stated!r} is out of all proportion to sd={design.sd!r}")
-    from scipy.special import ndtri
-
     sides: Literal[1, 2] = 1 if name == "margin" else 2
-    far = -float(ndtri(alpha / sides))
-    if name == "width":
-        return _least(lambda n: _width(n, alpha) <= size, (2 * far / size) ** 2)
-    start = ((far + float(ndtri(design.power))) / size) ** 2 + far**2 / 2
-    return _least(lambda n: _chance(size, n, alpha, sides) >= design.power, start)
+
+    def enough(n: int) -> bool:
+        if name == "width":
+            return _width(n, alpha) <= size
+        return _chance(size, n, alpha, sides) >= design.power
+
+    return _least(enough, 1, lambda low, high: (low + high) // 2)
 
 
-def _least(enough: Callable[[int], bool], start: float) -> int:
-    """Return the least number from 2 up that is enough, from a start near it."""
-    at = max(2, round(start))
-    steps = (2**i for i in count())
-    if enough(at):
-        low, high = at, at
-        while high > 2 and enough(low := max(2, high - next(steps))):
-            high = low
-    else:
-        low, high = at, at + 1
-        while not enough(high):
-            low, high = high, high + next(steps)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+def _least(
+    enough: Callable[[_Size], bool], low: _Size, middle: Callable[[_Size, _Size], _Size]
+) -> _Size:
+    """Return the least number that is enough, above `low`, 0 or 1, which is not."""
+    high: _Size = low + 1
+    while not enough(high):
+        low, high = high, 2 * high
+    while low < (between := middle(low, high)) < high:
+        low, high = (low, between) if enough(between) else (between, high)
     return high
 
 

@@ -1,7 +1,7 @@
 """What a reader should know of a comparison before believing it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cranfield.comparison.effects import FEW, Doubt, doubt_of
 from cranfield.comparison.flips import Flips
@@ -42,74 +42,72 @@ def remarks_on(
     settings: Settings,
     comparisons: int,
     rising: bool,
-) -> tuple[Note, ...]:
-    """Return what to know of the comparison of some systems under one measure."""
+) -> Iterator[Note]:
+    """Yield what to know of the comparison of some systems under one measure."""
     n, alpha = flips.n_queries, settings.alpha
     if n == 1:
         one = "One query shows a difference, but not whether it is chance: there is no test."
-        return (Note("few-queries", "warning", one, 1),)
-    said = []
+        yield Note("few-queries", "warning", one, 1)
+        return
+
     if pairs:
-        said += _of_so_few(flips, settings, comparisons)
-        said += _doubts(pairs, settings)
+        yield from _of_so_few(flips, settings, comparisons)
+        yield from _doubts(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
-        said.append(Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test]))
+        yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
     of_many = "bayes" if settings.test == "bayes" else settings.correction
     if comparisons > 1 and of_many in _OF_CORRECTIONS:
-        said.append(Note("correction", "info", _OF_CORRECTIONS[of_many]))
+        yield Note("correction", "info", _OF_CORRECTIONS[of_many])
     if apart := [
         f"{_named(one, settings)} (p {probability(one.p)}, t-test {probability(one.p_t)})"
         for one in pairs
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
     ]:
         text = f"The t-test is on the other side of alpha, before correction: {some(apart)}."
-        said.append(Note("t-test-differs", "info", text))
+        yield Note("t-test-differs", "info", text)
     constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
     if constant and settings.test in ("t", "bootstrap"):
         text = f"The same difference on every query, which has no t: {some(constant)}."
-        said.append(Note("no-t", "info", text))
+        yield Note("no-t", "info", text)
     if against := [
         _named(one, settings)
         for one in pairs
         if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
     ]:
         text = f"By its mean, it is the other way round: {some(against)}."
-        said.append(Note("mean-disagrees", "warning", text))
-    return (*said, *on_its_mean(measure))
+        yield Note("mean-disagrees", "warning", text)
+    yield from on_its_mean(measure)
 
 
-def on_its_mean(measure: Measure | None) -> list[Note]:
-    """Return a note if what is compared is not the measure's value over all queries: of sums."""
-    if measure is None or measure.definition.aggregation != "sum":
-        return []
-    text = (
-        f"{measure}: compared is the mean of the queries' values, which is not its value over all "
-        "queries."
-    )
-    return [Note("mean-of-sum", "info", text)]
+def on_its_mean(measure: Measure | None) -> Iterator[Note]:
+    """Yield a note if what is compared is not the measure's value over all queries: of sums."""
+    if measure is not None and measure.definition.aggregation == "sum":
+        text = (
+            f"{measure}: compared is the mean of the queries' values, which is not its value over "
+            "all queries."
+        )
+        yield Note("mean-of-sum", "info", text)
 
 
-def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]:
-    """Return what so few queries, or flips, cannot show."""
+def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> Iterator[Note]:
+    """Yield what so few queries, or flips, cannot show."""
     n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
     least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
     corrected = settings.correction in ("holm", "bonferroni")
     floor = min(1.0, least * comparisons) if corrected else least
     hopeless = "nothing can be significant"
-    said = []
     if drawn and exact and least > alpha:
         ends = ", and no interval has ends" if settings.test == "randomization" else ""
         text = f"{n} queries: no p can be below {least:.4g}; {hopeless}{ends}."
-        said.append(Note("none-significant", "warning", text, n))
+        yield Note("none-significant", "warning", text, n)
     if n < FEW:
-        text = f"Only {n} queries: take any of this as a hint."
-        said.append(Note("few-queries", "warning", text, n))
+        yield Note("few-queries", "warning", f"Only {n} queries: take any of this as a hint.", n)
     if drawn and exact and floor > alpha >= least:
         text = f"{n} queries: no corrected p can be below {floor:.2g}; {hopeless}."
-        said.append(Note("none-significant", "warning", text, n))
+        yield Note("none-significant", "warning", text, n)
     if not drawn or exact:
-        return said
+        return
     what = "resamples" if settings.test == "bootstrap" else "flips"
     if corrected and flips.drawn < 20 * comparisons / alpha:
         over = number_of(comparisons, "comparison calls", "comparisons call")
@@ -120,47 +118,45 @@ def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> list[Note]
             f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
             f"{', or correct by maxt' if maxt else ''}."
         )
-        said.append(Note("few-flips", "warning" if none else "info", text))
+        yield Note("few-flips", "warning" if none else "info", text)
     elif not corrected and least > alpha:
         text = (
             f"{flips.drawn:,} {what} were drawn, so that no p can be below {least:.2g}, and "
             f"{hopeless}. Draw more."
         )
-        said.append(Note("few-flips", "warning", text))
-    return said
+        yield Note("few-flips", "warning", text)
 
 
-def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
-    """Return the pairs of which a test and an interval may not keep their promise."""
+def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
+    """Yield the pairs of which a test and an interval may not keep their promise."""
     of: dict[Doubt | None, list[Pair]] = {}
     for pair in pairs:
         of.setdefault(doubt_of(pair.n, pair.changed, pair.skewness), []).append(pair)
     n = pairs[0].n
-    said = []
     if same := of.get("identical"):
         more = 1 - settings.alpha ** (1 / n)
         text = (
             f"Identical on all {n:,} queries: {some([_named(one, settings) for one in same])}. Of "
             f"all queries that there might be, up to {100 * more:.2g} % may differ."
         )
-        said.append(Note("identical", "warning", text, n, count=len(same)))
+        yield Note("identical", "warning", text, n, count=len(same))
     few = of.get("few-changes", [])
-    for pair in few if len(few) <= _LISTED else []:
-        name = _named(pair, settings)
-        differ = "differs" if pair.changed == 1 else "differ"
-        shown = [
-            f"{one.query_id} {number(one.other_score)} to {number(one.score)}"
-            for one in pair.changes
-        ]
-        text = f"only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
-        said.append(Note("few-changes", "warning", text, pair.changed, name))
     if len(few) > _LISTED:
         shown = [f"{_named(one, settings)} ({one.changed})" for one in few]
         text = (
             f"Fewer than {FEW} of {n:,} queries differ: {some(shown)}. {_SO_FEW}. --changes {FEW} "
             "lists these queries, as `changes` does."
         )
-        said.append(Note("few-changes", "warning", text, count=len(few)))
+        yield Note("few-changes", "warning", text, count=len(few))
+        few = []
+    for pair in few:
+        differ = "differs" if pair.changed == 1 else "differ"
+        shown = [
+            f"{one.query_id} {number(one.other_score)} to {number(one.score)}"
+            for one in pair.changes
+        ]
+        text = f"only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
+        yield Note("few-changes", "warning", text, pair.changed, _named(pair, settings))
     if skewed := of.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
@@ -168,8 +164,7 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> list[Note]:
             "every test then gives more false alarms, and every interval misses more often, than "
             "alpha says."
         )
-        said.append(Note("skewed", "warning", text, n, count=len(skewed)))
-    return said
+        yield Note("skewed", "warning", text, n, count=len(skewed))
 
 
 def _named(pair: Pair, settings: Settings) -> str:

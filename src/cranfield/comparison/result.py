@@ -93,17 +93,17 @@ class Pair:
     cliff: float  # Cliff's delta, of all scores of either, however they are paired
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
-    rank_biserial: float | None  # of Wilcoxon's ranks, with that test
-    probability_better: float | None  # with a rope, or test="bayes"
-    probability_same: float | None
-    probability_worse: float | None
+    rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
+    probability_better: float | None = None  # with a rope, or test="bayes"
+    probability_same: float | None = None
+    probability_worse: float | None = None
     # The difference that so many queries find with 80 % power by a t-test, at the level that Holm's
     # or Bonferroni's correction leaves the pair; with others, before correction.
-    detectable: float | None
-    unjudged_low: float | None  # the difference, whatever the unjudged documents are
-    unjudged_high: float | None
-    unjudged_method: str | None
-    unjudged_robust: bool | None  # whether its sign is the same however they are graded
+    detectable: float | None = None
+    unjudged_low: float | None = None  # the difference, whatever the unjudged documents are
+    unjudged_high: float | None = None
+    unjudged_method: str | None = None
+    unjudged_robust: bool | None = None  # whether its sign is the same however they are graded
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,11 @@ class Result:
         """Whether systems are compared by the ratio of their geometric means."""
         return self.pairs[0].scale == "ratio"
 
+    @cached_property
+    def ordered(self) -> Sequence[System]:
+        """Return the systems, the best first."""
+        return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
+
     def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
         """Return the difference of two systems, whichever was compared with which; the verdict."""
         if (system, other) in self.by_names:
@@ -143,14 +148,9 @@ class Result:
 
     def __getitem__(self, system: str | tuple[str, str]) -> Pair:
         """Return a pair, by its system and, where there are several, the other."""
-        name, other = system if isinstance(system, tuple) else (system, None)
-        found = [
-            pair
-            for pair in self.pairs
-            if pair.system == name and (other is None or pair.other == other)
-        ]
+        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
         if len(found) != 1:
-            known = ", ".join(f"{pair.system} - {pair.other}" for pair in self.pairs)
+            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
             raise KeyError(f"{system!r}: the pairs are {known}")
         return found[0]
 

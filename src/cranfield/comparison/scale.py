@@ -65,19 +65,17 @@ def range_of(measure: Measure | None, values: Floats) -> tuple[float, float]:
     return (-math.inf, math.inf) if len(outside(values, least, most)) else (least, most)
 
 
-def size_of(measure: Measure | None, least: float, most: float) -> float:
-    """Return how far two queries' values in this range can differ, as they are compared.
+def ends_of(measure: Measure | None, least: float, most: float) -> tuple[float, float]:
+    """Return the ends of a range of queries' values as they are compared.
 
-    The difference of logarithms where the measure's mean over the queries is geometric.
+    Logarithms where the measure's mean over the queries is geometric.
 
     >>> from cranfield.measures import parse
-    >>> size_of(parse("AP"), 0, 1), round(math.exp(size_of(parse("GMAP"), 0, 1)))
-    (1.0, 100000)
+    >>> ends_of(parse("AP"), 0, 1), ends_of(parse("GMAP"), 0.5, 1) == (math.log(0.5), 0)
+    ((0.0, 1.0), True)
     """
-    if not math.isfinite(most - least):
-        return math.inf
     low, high = logs(measure, np.array([least, most], np.float64)).tolist()
-    return float(high - low)
+    return low, high
 
 
 def cut(low: Floats, high: Floats, least: float, most: float) -> tuple[Floats, Floats]:

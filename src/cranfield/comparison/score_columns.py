@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +24,10 @@ from cranfield.measures import Measure, parse
 from cranfield.notes import Note
 from cranfield.scoring.scores import Scores, Systems
 
-Given = tuple[list["ScoreColumn"], list[Note], dict[str, Any]]
-
-
-class ScoreColumn(NamedTuple):
-    """One system's scores under one measure: `values` is (n_queries,)."""
-
-    system: str
-    measure: str  # its canonical text, or the name that a file has for an unknown one
-    query_ids: Sequence[str]
-    values: Floats
+# {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
+# is not known, the name that a file has for it.
+Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
+Given = tuple[Columns, list[Note], dict[str, Any]]
 
 
 def given_columns(data: Any, layout: Layout) -> Given:
@@ -67,17 +61,17 @@ def _made(results: Iterable[Any]) -> Given:
     return columns_of(systems), without_number(systems.notes), recipe
 
 
-def columns_of(systems: Systems) -> list[ScoreColumn]:
+def columns_of(systems: Systems) -> Columns:
     """Return the columns of every measure that has numbers."""
-    return [
-        ScoreColumn(
-            *(system, str(measure), scores.query_ids),
+    return {
+        (str(measure), name): (
+            scores.query_ids,
             np.asarray(scores.columns[str(measure)][1], float),
         )
-        for system, scores in systems.items()
+        for name, scores in systems.items()
         for measure in scores.measures
         if not measure.definition.is_text
-    ]
+    }
 
 
 def without_number(notes: Iterable[Note]) -> list[Note]:
@@ -130,34 +124,31 @@ def _refuse_one_system(data: Mapping[Any, Any]) -> None:
         )
 
 
-def _of_rows(
-    read: Iterable[tuple[str, bool, ScoreRows]],
-) -> tuple[list[ScoreColumn], list[Note]]:
+def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list[Note]]:
     """Return columns by the canonical names of measures, and what was left out of them.
 
     `read` has (name, whether it was chosen, scores): a chosen name goes before one that the scores
     have, unless they are of several systems.
     """
-    columns: list[ScoreColumn] = []
+    columns: Columns = {}
     notes: list[Note] = []
     numbered = numbering()
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
         names: dict[str | None, str] = {}
-        taken: dict[tuple[str, str], str | None] = {}
+        written: dict[tuple[str, str], str | None] = {}  # how these rows name what a column is of
         for (own, measure), values in rows.scores.items():
             if own not in names:
                 names[own] = numbered(name if own is None or (chosen and not several) else own)
-            system = names[own]
             canonical = "score" if measure is None else str(known_measure(measure) or measure)
-            if (system, canonical) in taken:
+            key = canonical, names[own]
+            if key in written:
                 raise InputError(
-                    f"{system}: {taken[system, canonical]!r} and {measure!r} are the same measure, "
+                    f"{names[own]}: {written[key]!r} and {measure!r} are the same measure, "
                     f"{canonical}"
                 )
-            taken[system, canonical] = measure
-            numbers = np.fromiter(values.values(), np.float64, len(values))
-            columns.append(ScoreColumn(system, canonical, list(values), numbers))
+            written[key] = measure
+            columns[key] = list(values), np.fromiter(values.values(), np.float64, len(values))
         notes += [replace(note, source=name) for note in rows.notes()]
     return columns, notes
 

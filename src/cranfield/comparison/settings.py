@@ -22,21 +22,7 @@ SPLITS = 1_000
 BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
-# ---- shared by several families -----------------------------------------------------------------
-
-
-def _alpha() -> Any:
-    sentence = "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha."
-    return option(0.05, sentence, share(below=0.5))
-
-
-def _flips() -> Any:
-    sentence = "How many flips of signs to draw, or resamples; up to 20 queries, all are tried."
-    return option(FLIPS, sentence, count_from(1))
-
-
-def _seed() -> Any:
-    return option(SEED, "The same seed draws the same by chance.", count_from(0))
+# ---- checks -------------------------------------------------------------------------------------
 
 
 def count_from(least: int) -> Check:
@@ -71,6 +57,19 @@ def ends(value: Any) -> tuple[float, float]:
 
 # ---- the families -------------------------------------------------------------------------------
 
+# Options of several families.
+_ALPHA = (
+    0.05,
+    "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha.",
+    share(below=0.5),
+)
+_FLIPS = (
+    FLIPS,
+    "How many flips of signs to draw, or resamples; up to 20 queries, all are tried.",
+    count_from(1),
+)
+_SEED = SEED, "The same seed draws the same by chance.", count_from(0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment(Options):
@@ -91,9 +90,9 @@ class Alignment(Options):
 class SignFlips(Options):
     """A test by flipping the signs of queries' differences."""
 
-    alpha: float = _alpha()
-    flips: int = _flips()
-    seed: int = _seed()
+    alpha: float = option(*_ALPHA)
+    flips: int = option(*_FLIPS)
+    seed: int = option(*_SEED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +124,9 @@ class Settings(Options):
         'The comparisons that are corrected together: those of one "measure", or "all". A slice is '
         "always a family of its own.",
     )
-    alpha: float = _alpha()
-    flips: int = _flips()
-    seed: int = _seed()
+    alpha: float = option(*_ALPHA)
+    flips: int = option(*_FLIPS)
+    seed: int = option(*_SEED)
     tie: float = option(TIE, "A query is tied where two scores differ by no more.", number(0))
     rope: float | None = option(
         None,
@@ -199,8 +198,8 @@ class GateSettings(Options):
         "holds for any number of queries, however rare the losses are, and as often as one looks "
         "(Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three times as many queries.",
     )
-    flips: int = _flips()
-    seed: int = _seed()
+    flips: int = option(*_FLIPS)
+    seed: int = option(*_SEED)
     range: tuple[float, float] | None = option(
         None,
         "The least and the greatest score that a query may have. [default: the measure's own]",
@@ -249,7 +248,7 @@ class SwapSettings(Options):
     splits: int = option(
         SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
     )
-    seed: int = _seed()
+    seed: int = option(*_SEED)
     bins: Sequence[float] = option(
         BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
     )
@@ -269,8 +268,8 @@ class AgreementSettings(Options):
         "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
         count_from(1),
     )
-    seed: int = _seed()
-    alpha: float = _alpha()
+    seed: int = option(*_SEED)
+    alpha: float = option(*_ALPHA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,7 +301,7 @@ class Design(Options):
     power: float = option(
         0.8, "How likely the difference is to be found, or the system to pass.", share()
     )
-    alpha: float = _alpha()
+    alpha: float = option(*_ALPHA)
 
     @property
     def sizes(self) -> dict[str, float]:

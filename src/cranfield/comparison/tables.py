@@ -1,30 +1,51 @@
-"""Comparisons to tables of texts."""
+"""Comparisons to tables of texts: rows, columns with their legend, and how it was tested."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.legend import (
-    ideal_moves,
-    is_corrected,
-    of_difference,
-    on_judged,
-    on_marks,
-    sure_by,
-    title_of,
-    told_by,
-)
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, merged
-from cranfield.render.numbers import interval, number, percent, probability, signed, some
+from cranfield.render.numbers import (
+    interval,
+    number,
+    number_of,
+    percent,
+    probability,
+    queries_of,
+    signed,
+    some,
+)
 from cranfield.render.table import Column, Table, legend, wanted
 
 _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
+_TESTS = {
+    "randomization": "randomization test, two-sided",
+    "t": "t-test, two-sided",
+    "wilcoxon": "Wilcoxon's signed-rank test, two-sided",
+    "sign": "sign test, two-sided",
+    "bootstrap": "studentised bootstrap test, two-sided",
+    "bayes": "Bayesian estimate",
+}
+_CORRECTIONS = {
+    "holm": "Holm",
+    "maxt": "maxT",
+    "tukey": "Tukey",
+    "rtukey": "r. Tukey",
+    "bonferroni": "Bonferroni",
+    "bh": "BH",
+    "by": "BY",
+}
+_INTERVALS = {
+    "randomization": "by inversion of the test",
+    "t": "by Student's t",
+    "bca": "by the BCa bootstrap",
+}
 
 
 class _Line(NamedTuple):
@@ -44,69 +65,46 @@ def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note
     """
     first = results[0]
     lines = [line for result in results for line in _lines(result, settings)]
-    labels = list(_labels(first, settings))
-    columns = [*labels, *wanted(_columns(results, settings))]
-    found = merged(
-        (
-            (str(result.slice) if first.label is not None else "", note)
-            for result in results
-            for note in result.notes
-        ),
-        listed=some,
-    )
-    said = [*on_marks(results, settings), *legend(columns), *on_judged(results, settings)]
-    best = [_is_best(one) for one in lines]
-    tops = [i > 0 and one.place == 1 and len(first.systems) > 1 for i, one in enumerate(lines)]
+    columns = wanted(_columns(results, settings))
+    n_labels = [one.heading for one in columns].index("mean")
+    found = merged(((one.slice or "", note) for one in results for note in one.notes), listed=some)
+    said = [*_on_marks(results, settings), *legend(columns), *_on_judged(results, settings)]
+    ends = [(one.result.ordered[0].mean, one.result.ordered[-1].mean) for one in lines]
+    best = (i for i, (first, last) in enumerate(ends) if lines[i].system.mean == first != last)
+    tops = (i for i, one in enumerate(lines) if one.place == 1 and len(first.systems) > 1)
     return Table(
         [one.heading for one in columns],
         [[one.cell(line) for one in columns] for line in lines],
         around(said, [*found, *notes]),
-        len(labels),
-        frozenset((i, len(labels)) for i, is_best in enumerate(best) if is_best),
-        frozenset(i for i, is_top in enumerate(tops) if is_top),
-        title=title_of(results, settings),
+        n_labels,
+        frozenset((i, n_labels) for i in best),
+        frozenset(tops) - {0},
+        title=_title(results, settings),
     )
 
 
 def _lines(result: Result, settings: Settings) -> Iterator[_Line]:
     """Yield the rows of a result, the best first; a baseline before all."""
     if settings.baseline is None or len(result.systems) == 1:
-        for place, system in enumerate(_ordered(result), 1):
+        for place, system in enumerate(result.ordered, 1):
             yield _Line(result, place, system)
         return
-    systems = {one.name: one for one in result.systems}
-    yield _Line(result, 1, systems[settings.baseline])
-    pairs = sorted(result.pairs, key=lambda one: one.mean, reverse=result.rising)
-    for place, pair in enumerate(pairs, 2):
-        yield _Line(result, place, systems[pair.system], pair)
-
-
-def _is_best(line: _Line) -> bool:
-    """Tell whether a row has the best mean, if not all are the same."""
-    means = [one.mean for one in line.result.systems]
-    best, worst = (max(means), min(means)) if line.result.rising else (min(means), max(means))
-    return line.system.mean == best != worst
-
-
-def _labels(first: Result, settings: Settings) -> Iterator[Column]:
-    """Yield the columns that say what a row is about."""
-    if first.label is not None:
-        yield Column(first.label, lambda one: str(one.result.slice))
-        yield Column("queries", lambda one: f"{len(one.result.query_ids):,}")
-    elif _among_all(first, settings):
-        yield Column("", lambda one: f"{one.place}")
-    yield Column("system", lambda one: one.system.name)
-
-
-def _among_all(result: Result, settings: Settings) -> bool:
-    """Tell whether every two systems are compared."""
-    return settings.baseline is None and len(result.systems) > 1
+    pairs = {one.system: one for one in result.pairs}
+    baseline = next(one for one in result.systems if one.name == settings.baseline)
+    others = (one for one in result.ordered if one is not baseline)
+    for place, system in enumerate((baseline, *others), 1):
+        yield _Line(result, place, system, pairs.get(system.name))
 
 
 def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     """Yield every column that a comparison may have: a cell shows a _Line."""
     first = results[0]
-    among = _among_all(first, settings)
+    several, sliced = len(first.systems) > 1, first.label is not None
+    all_pairs = settings.baseline is None and several
+    yield Column(str(first.label), lambda one: str(one.result.slice), wanted=sliced)
+    yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", wanted=sliced)
+    yield Column("", lambda one: f"{one.place}", wanted=all_pairs and not sliced)
+    yield Column("system", lambda one: one.system.name)
     yield Column(
         "mean",
         lambda one: number(one.system.mean),
@@ -117,28 +115,28 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         lambda one: interval(one.system.low, one.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is its mean's (Student's "
         "t).",
-        len(first.systems) == 1,
+        not several,
     )
     yield Column(
         "letters",
         lambda one: one.result.letters[one.result.systems.index(one.system)],
         "letters: systems that share a letter are not found to differ.",
-        among,
+        all_pairs,
     )
     yield Column(
         "better than",
         lambda one: _n_told(one, "better"),
         "better than, worse than: the number of systems that it is found to differ from, by "
-        f"{sure_by(first, settings)}.",
-        among,
+        f"{_sure_by(first, settings)}.",
+        all_pairs,
     )
     yield Column(
         "worse than",
         lambda one: _n_told(one, "worse"),
         "Intervals and p-values of the pairs: --format csv or json.",
-        among,
+        all_pairs,
     )
-    if settings.baseline is not None and len(first.systems) > 1:
+    if settings.baseline is not None and several:
         yield from _of_pairs(results, settings)
     if first.systems[0].judged is not None:
         cutoff = parse(first.measure).cutoff
@@ -159,7 +157,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     first = results[0]
     pairs = [pair for result in results for pair in result.pairs]
     bayes, by_ratio = settings.test == "bayes", first.by_ratio
-    p_corrected = told_by(first, settings)
+    p_corrected = _told_by(first, settings)
     rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
     rope = f"its logarithm {rope}" if by_ratio else rope
 
@@ -168,7 +166,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
             heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
         )
 
-    yield column("ratio" if by_ratio else "diff", _change, of_difference(results, settings))
+    yield column("ratio" if by_ratio else "diff", _change, _of_difference(results, settings))
     yield column(f"{percent(1 - settings.alpha)} interval", _ends)
     yield column(
         "p",
@@ -180,7 +178,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
         p_corrected,
         lambda pair: probability(pair.p_adjusted),
         f"{p_corrected}: corrected for all comparisons.",
-        not bayes and is_corrected(first, settings),
+        not bayes and p_corrected != "p",
         True,  # on the line of p
     )
     of_rope = bayes or settings.rope is not None
@@ -212,7 +210,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        f"unjudged: where diff may lie, whatever the unjudged documents are.{ideal_moves(first)}",
+        f"unjudged: where diff may lie, whatever the unjudged documents are.{_ideal_moves(first)}",
         settings.bounds,
     )
 
@@ -235,12 +233,158 @@ def _ends(pair: Pair) -> str:
     return interval(pair.low, pair.high)
 
 
+# ---- lines above and below ----------------------------------------------------------------------
+
+
+def _title(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return the lines above a table: what is compared, and how it was tested."""
+    first = results[0]
+    what = f"{first.measure}   by {first.label}"
+    if first.label is None:
+        what = f"{first.measure}   {queries_of(len(first.query_ids))}"
+    against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
+    if len(first.systems) == 1:
+        return [what]
+    return [f"{what}   {against}", *_method(results, settings)]
+
+
+def _method(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return the line that says how it was tested; more of it where slices differ."""
+    first = results[0]
+    said = [_TESTS[settings.test]]
+    if settings.test in ("randomization", "wilcoxon"):
+        exact = [pair.exact for result in results for pair in result.pairs[:1]]
+        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
+        drawn += "; exact up to 20 queries" if any(exact) else ""
+        said[0] += ", exact: all flips" if all(exact) else f", {drawn}"
+    elif settings.test == "bootstrap":
+        said[0] += f", {settings.flips:,} resamples, seed {settings.seed}"
+    if settings.test == "bayes" or settings.rope is not None:
+        said.append(f"the same: within {settings.rope or 0:g}")
+    if settings.test != "bayes":
+        over = number_of(first.comparisons, "comparison")
+        over += " in each slice" if first.label is not None else ""
+        over += " of all measures" if settings.family == "all" else ""
+        drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
+        how = _CORRECTIONS.get(settings.correction)  # None of "none"
+        said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
+    said.append(f"alpha {settings.alpha:g}")
+    return ["; ".join(said)]
+
+
+def _of_difference(results: Sequence[Result], settings: Settings) -> str:
+    """Return what the difference to the baseline is, and its interval."""
+    first, level = results[0], percent(1 - settings.alpha)
+    kinds = dict.fromkeys(pair.interval for one in results for pair in one.pairs)
+    how = " or ".join(_INTERVALS[kind] for kind in kinds if kind in _INTERVALS)
+    change, ends = "diff: mean difference to", f"its {level} interval{f' ({how})' if how else ''}"
+    if settings.test == "bayes":
+        ends = f"its {level} credible interval"
+    if first.by_ratio:
+        change = f"ratio: {first.measure}, a geometric mean, divided by that of"
+        ends += "; tested are the differences of the queries' logarithms"
+    said = f"{change} {settings.baseline}, and {ends}."
+    if _told_by(first, settings) != "p":
+        none = "1" if first.by_ratio else "0"
+        said += (
+            f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
+            "has no mark."
+        )
+    return said
+
+
+def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
+    """Yield what the marks mean, and what it means that there is none."""
+    verdicts = [pair.verdict for result in results for pair in result.pairs]
+    if settings.baseline is not None and any(verdicts):
+        yield f"^ better, v worse than {settings.baseline}: {_sure_by(results[0], settings)}."
+    if None in verdicts:
+        where = "No mark" if any(verdicts) else "No system is marked"
+        where = "Not found to differ" if settings.baseline is None else where
+        yield f"{where}: no evidence of a difference, which is not evidence that there is none."
+        yield from _power(results, settings)
+
+
+def _sure_by(result: Result, settings: Settings) -> str:
+    """Return what a pair must have to be marked."""
+    if settings.test == "bayes":
+        return f"with a probability of at least {settings.sure:g}"
+    return f"{_told_by(result, settings)} at most {settings.alpha:g}"
+
+
+def _told_by(result: Result, settings: Settings) -> str:
+    """Return the name of the p-value that tells whether a pair differs: "p" if uncorrected."""
+    of_all = settings.correction in ("tukey", "rtukey")  # of all systems, never the same as p
+    if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
+        return "p"
+    return f"p {_CORRECTIONS[settings.correction]}"
+
+
+def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
+    """Yield which differences so many queries would have missed, of the pairs without a mark."""
+    first = results[0]
+    missed = [
+        (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
+        for pair in first.pairs
+        if pair.verdict is None and pair.detectable
+    ]
+    if first.label is not None or not missed:
+        return
+    by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
+    what = "difference smaller than this"
+    if first.by_ratio:
+        what = "ratio between 1 and this, or 1 and 1 / this,"
+    shown = ", ".join(f"{name} {number(size)}" for name, size in missed)
+    if len(missed) > 6 or first.letters is not None:
+        sizes = [size for _, size in missed]
+        least, most = number(min(sizes)), number(max(sizes))
+        shown = least if least == most else f"{least} to {most}, by the pair"
+    yield (
+        f"With {first.pairs[0].n:,} queries, a true {what} is missed more than 1 time in 5"
+        f"{'' if by_level else ', before correction'}: {shown}."
+    )
+
+
+def _on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return sentences on systems with little judged, each after the slices it applies to."""
+    slices: dict[str, list[str]] = {}
+    for result in results:
+        for one in _on_little_judged(result, settings):
+            slices.setdefault(one, []).append(str(result.slice))
+    of_slices = results[0].label is not None
+    return [f"{some(names)}: {one}" if of_slices else one for one, names in slices.items()]
+
+
+def _on_little_judged(result: Result, settings: Settings) -> list[str]:
+    """Return sentences on systems with little judged."""
+    little = {one.name for one in result.systems if one.little_judged}
+    said = ["! more than 0.05 below the share of another system."] if little else []
+    bounded = [
+        f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
+        for one in result.pairs
+        if {one.system, one.other} & little and one.unjudged_low is not None
+    ]
+    if bounded and result.letters is None:
+        more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
+        lead = "Whatever the unjudged documents are, diff lies in"
+        moves = "" if settings.bounds else _ideal_moves(result)  # the column's line says it
+        said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
+    return said
+
+
+def _ideal_moves(result: Result) -> str:
+    """Return a sentence on a measure of which any mean may fall if more is found relevant."""
+    known = any(one.unjudged_low is not None for one in result.pairs)
+    moves = known and parse(result.measure).linear == "ratio"
+    return " New grades change the ideal ranking, and with it both means." if moves else ""
+
+
 # ---- other tables -------------------------------------------------------------------------------
 
 
 def differences_of(result: Result, settings: Settings) -> Table | None:
     """Return the difference of each system to each better one, if there are few of them."""
-    ordered = _ordered(result)
+    ordered = result.ordered
     if settings.baseline is not None or not 1 < len(ordered) <= _WIDEST_MATRIX:
         return None
     rows = []
@@ -256,14 +400,9 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
         f"The mean of the row's system {what} that of the column's, by the numbers above. "
-        f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
+        f"^ better, v worse: {_told_by(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[title])
-
-
-def _ordered(result: Result) -> list[System]:
-    """Return the systems, the best first."""
-    return sorted(result.systems, key=lambda one: one.mean, reverse=result.rising)
 
 
 def means_of(result: Result, settings: Settings) -> Table:
@@ -272,12 +411,17 @@ def means_of(result: Result, settings: Settings) -> Table:
         [one.name, number(one.mean), interval(one.low, one.high, signs=False)]
         for one in result.systems
     ]
-    level = f"{percent(1 - settings.alpha)} interval"
+    level = percent(1 - settings.alpha)
     note = (
         "Each interval is of one system's mean (Student's t). Two that overlap may be of systems "
         "that differ: whether they do, the comparison says."
     )
-    return Table(["system", "mean", level], rows, [note], title=[f"{result.measure}   each mean"])
+    return Table(
+        ["system", "mean", f"{level} interval"],
+        rows,
+        [note],
+        title=[f"{result.measure}   each mean"],
+    )
 
 
 def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
@@ -294,8 +438,8 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
     ]
     pairs = [pair for pair, _ in changes]
     rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
-    others = list({pair.other for pair in pairs})
-    header = ["system", "query_id", others[0] if len(others) == 1 else "other", "score", "diff"]
+    other, *several = {pair.other for pair in pairs} or {"other"}
+    header = ["system", "query_id", "other" if several else other, "score", "diff"]
     title = [f"{result.measure}   the queries that change most, those that get worse first"]
     notes = [] if rows else ["No query changes."]
     return Table(header, rows, notes, 2, rules=rules, title=title)

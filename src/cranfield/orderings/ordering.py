@@ -109,7 +109,7 @@ def _ordering(
     values = aligned.column(measure)[:, [aligned.names.index(name) for name in names]]
     known = aligned.known(measure)
     scores = np.array([known.aggregate(one) if known else mean(one) for one in values.T])
-    rising = aligned.rising[aligned.measures.index(measure)]
+    rising = aligned.rising(measure)
     turned = logs(known, values) if rising else -logs(known, values)
     return Ordering(
         label, source, measure, rising, aligned.query_ids, scores, turned, aligned.recipe
