@@ -13,6 +13,7 @@ from helpers.variants import variants
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
 from cranfield.data.judging import Judging
 from cranfield.explanation import whatif
+from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
     Documents,
@@ -24,7 +25,6 @@ from cranfield.explanation.whatif import (
     judgments,
     moved,
     ties,
-    unjudged,
 )
 from cranfield.measures import example_of
 
@@ -344,8 +344,7 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
     docs = scene.ranking.docs
     known = {row["doc_id"] for row in case.rows or () if row["query_id"] == "q"}
     open_docs = [(rank, doc) for rank, doc in enumerate(docs, 1) if doc not in known]
-    assert unjudged(scene) == open_docs
-    assert unjudged(scene, 3) == [(rank, doc) for rank, doc in open_docs if rank <= 3]
+    assert Explanation.of(scene, parse("NumRet")).unjudged == open_docs
     top = max(case.qrels().top_grade, 1)
     found = [
         (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))

@@ -64,9 +64,9 @@ class Documents:
         """Return several rankings of the query as one Judged.
 
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
-        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`, which
-        judgments in groups do not take. Where values are averaged over ties, the places stay tied
-        whatever is there, and the rankings are as long as the scene's.
+        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. Where
+        values are averaged over ties, the places stay tied whatever is there, and the rankings are
+        as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
         if given is not None:
@@ -120,26 +120,23 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """
     if measure.definition.is_text:
         return None
-    documents = Documents.of(scene, scene.kept)
-    docs = scene.docs
+    docs, documents = scene.docs, Documents.of(scene, scene.kept)
     kinds = _kinds(documents, min(len(docs), FIRST))
-    above, below = np.triu_indices(len(kinds), 1)
-    differ = kinds[above] != kinds[below]
-    above, below = above[differ], below[differ]
+    pairs = np.column_stack(np.triu_indices(len(kinds), 1))
+    pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
 
     def swapped(some: slice) -> Ints:
         rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
-        each = np.arange(len(rankings))
-        rankings[each, above[some]], rankings[each, below[some]] = below[some], above[some]
+        np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
         return rankings
 
-    found = documents.values(measure, len(above), swapped)
+    found = documents.values(measure, len(pairs), swapped)
     now = scene.value(measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
         return None
     best = int(gain.argmax())
-    i, j = int(above[best]), int(below[best])
+    i, j = pairs[best].tolist()
     return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
 
 
@@ -148,20 +145,19 @@ def _kinds(documents: Documents, n: int) -> Ints:
 
     They carry the same judgments, were sampled alike, and cost the same.
     """
-    qrels = documents.scene.qrels
-    levels = qrels.levels
-    held: dict[int, list[object]] = {}
-    columns = (levels.row, levels.group, levels.subgroup, levels.level)
-    for row, *judgment in zip(*(column.tolist() for column in columns), strict=True):
-        held.setdefault(row, []).append(tuple(judgment))
-    numbers: dict[object, int] = {}
+    qrels, levels = documents.scene.qrels, documents.scene.qrels.levels
+    carried: dict[int, list[object]] = {}
+    for row, *judgment in zip(
+        *(one.tolist() for one in (levels.row, levels.group, levels.subgroup, levels.level)),
+        strict=True,
+    ):
+        carried.setdefault(row, []).append(tuple(judgment))
     kinds = []
     for i, row in enumerate(documents.row[:n].tolist()):
         sampled = [column[row] for column in qrels.sampling.values()] if row >= 0 else []
         cost = None if documents.cost is None else documents.cost[i]
-        kind = (row >= 0, *held.get(row, ()), *sampled, cost)
-        kinds.append(numbers.setdefault(kind, len(numbers)))
-    return np.array(kinds, np.int64)
+        kinds.append((row >= 0, *carried.get(row, ()), *sampled, cost))
+    return np.array([kinds.index(kind) for kind in kinds], np.int64)
 
 
 @dataclass(frozen=True)
@@ -183,9 +179,8 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     """Return the ties that mattered to the value, those with the greatest effect first.
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
-    round. A cut by `depth` comes after that: it may keep other documents of the score. Other orders
-    may have lower and higher values, if a higher grade is not always the better one to have first.
-    None are returned if equal scores are not ranked by document id, and for a text.
+    round. A cut by `depth` comes after that: it may keep other documents of the score. None are
+    returned if equal scores are not ranked by document id, and for a text.
     """
     if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
         return []
@@ -200,19 +195,16 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     orders = [by_grade(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
-    rankings = []
-    for at in tied:
-        for order in orders:
-            ranking = np.arange(end)
-            ranking[at] = order[at]
-            rankings.append(ranking[:depth])
-    found = documents.values(measure, len(rankings), lambda some: np.array(rankings[some]))
-    kept = set(scene.docs)
-    every = []
-    for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True):
-        if low != high:
-            docs = tuple(doc for doc in first.docs[:depth][at] if doc in kept)
-            every.append(Tie(at.start + 1, at.stop - at.start, docs, low, high))
+    rankings = np.tile(np.arange(end), (2 * len(tied), 1))
+    for i, at in enumerate(tied):
+        rankings[2 * i : 2 * i + 2, at] = [order[at] for order in orders]
+    found = documents.values(measure, len(rankings), lambda some: rankings[some, :depth])
+    kept, docs = set(scene.docs), first.docs[:depth]
+    every = [
+        Tie(at.start + 1, at.stop - at.start, tuple(filter(kept.__contains__, docs[at])), low, high)
+        for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True)
+        if low != high
+    ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
 
 
@@ -237,15 +229,6 @@ class Judgments:
     up: Judgment | None
     down: Judgment | None
     grades: tuple[int, ...] = ()
-
-
-def unjudged(scene: Scene, k: int | None = None) -> list[tuple[int, str]]:
-    """Return the ranks and names of the unjudged documents retrieved down to rank k, or of all.
-
-    As retrieved: before unjudged ones were dropped.
-    """
-    docs = enumerate(scene.ranking.docs[:k], 1)
-    return [(rank, doc) for rank, doc in docs if doc not in scene.grades]
 
 
 def untried(scene: Scene, measure: Measure) -> str:
@@ -276,7 +259,8 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
         return Judgments(None, None)
     docs = scene.ranking.docs
     documents = Documents.of(scene, scene.ranking)
-    given = np.array([rank - 1 for rank, _ in unjudged(scene, DEEPEST)], np.int64)
+    unjudged = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
+    given = np.array(unjudged, np.int64)
     grades = _tried(scene)
     columns = []
     for grade in grades:
