@@ -12,7 +12,7 @@ from cranfield.arrays.ranked import Ranked
 from cranfield.arrays.trace import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
 from cranfield.data.judged import Judged
 from cranfield.explanation import words
-from cranfield.explanation.entries import Column, Entries, Line, Sheet, Total, Worksheet
+from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet, in_order
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
@@ -57,7 +57,7 @@ class _Writing:
     labels: dict[tuple[Sheet, int], tuple[str, int]] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
-    made: Entries = field(default_factory=Entries)
+    entries: dict[str, Entry] = field(default_factory=dict)  # by symbol
     divided: dict[str, None] = field(default_factory=dict)  # the columns and lines that divide by 0
 
     def symbol(self, node: Derived) -> tuple[str, int] | None:
@@ -72,7 +72,7 @@ class _Writing:
             elif _is_leaf(node) or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
                 line = self.line(node)
                 self.symbol_of[key] = line.symbol
-                self.made.of.setdefault(line.symbol, line)
+                self.entries.setdefault(line.symbol, line)
             else:
                 return None
         found = self.symbol_of[key]
@@ -84,7 +84,7 @@ class _Writing:
         with self._frame() as frame:
             made = self._words(node, self.symbol)
             numbers = self._numbers(node, made) if name or not _is_leaf(node) else ""
-            same = made in self.made.of  # the same number, but for a factor of 1, say
+            same = made in self.entries  # the same number, but for a factor of 1, say
             frame.name = name or (made if same else next(self.symbols))
         return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.needs)
 
@@ -127,7 +127,7 @@ class _Writing:
         if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
             counted = f"number of {self.described(of).replace(words.IN_ORDER, '')}"
-            self.made.of[symbol] = Line(symbol, counted, "", values[0])
+            self.entries[symbol] = Line(symbol, counted, "", values[0])
             return
         rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
@@ -151,7 +151,7 @@ class _Writing:
                 summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
-        self.made.of[symbol] = sheet
+        self.entries[symbol] = sheet
         sheet.totals.append(Total(symbol, made, values, header, running))
 
     def described(self, rows: Recording) -> str:
@@ -194,8 +194,9 @@ class _Writing:
             with self._frame() as frame:
                 frame.name = "the choice of rows"
                 self.sheets[key] = made = Sheet(self.described(rows), labels)
+            made.is_sorted = words.is_ideal(rows) or words.is_reordered(rows)
+            made.title_needs = frame.needs
             made.needs.update(frame.needs)
-            self.made.titles[made] = rows, frame.needs
             self._show_condition(made, rows)
         return self.sheets[key]
 
@@ -347,9 +348,8 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
     result = np.asarray(value).flat[0]
     shown = result if isinstance(result, str) else float(result)
-    deep = isinstance(value, Derived) and is_deep(value)
-    if deep or not isinstance(value, Derived):
-        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=deep)
+    if not isinstance(value, Derived) or is_deep(value):
+        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=is_deep(value))
     nodes = Nodes(value.record.is_strict)
     writing = _Writing(nodes, Expressions(nodes))
     nodes.count_uses(value)
@@ -359,8 +359,6 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
         line = Line(name, label[0], "", shown, {label[0]: None})
     else:
         line = replace(writing.line(value, name), value=shown)
-    writing.made.part()
-    entries = writing.made.ordered(line.needs)
-    writing.made.title()
+    entries = in_order(writing.entries, writing.sheets.values(), line.needs)
     lost = nodes.lost or value.record.was_left
     return Worksheet(entries, line, lost, divided_by_nothing=tuple(writing.divided))
