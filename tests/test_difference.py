@@ -143,7 +143,7 @@ def test_two_runs_of_one_name(write: Write) -> None:
     shown = cranfield(qrels, first, first, "-m", "RR").stdout
     assert len(set(re.findall(r"rank in (\S+(?: \(2\))?)", shown))) == 2
     assert "Not by terms" in shown
-    assert "No document, put by itself where" in shown
+    assert "No document, put alone where" in shown
 
 
 def test_what_else_is_said_of_two_runs() -> None:

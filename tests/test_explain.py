@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -39,6 +39,7 @@ from cranfield import (
     read_qrels,
     read_run,
 )
+from cranfield.data.judging import Judging
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
 from cranfield.render.table import text, to_html, to_markdown
@@ -597,7 +598,8 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 
 def test_wrong_options_and_queries() -> None:
-    known = "errors, progress, queries, order, scores, ties, depth, judged_only"
+    options = [option.name for option in fields(Judging)]
+    known = ", ".join(["errors", "progress", *options])
     wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
     for query in ("q1", None):
         for option in wrong:

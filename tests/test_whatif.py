@@ -13,18 +13,17 @@ from helpers.variants import variants
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
 from cranfield.data.judging import Judging
 from cranfield.explanation import whatif
+from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import (
     Documents,
     Judgment,
-    Move,
     Swap,
     Tie,
     best_swap,
     judgments,
     moved,
     ties,
-    unjudged,
 )
 from cranfield.measures import example_of
 
@@ -182,7 +181,7 @@ FULL = [cases()[name] for name in ("depth", "subtopics", "subgroups")]
 @ALL
 def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
     scene = case.scene()
-    documents = Documents.of(scene, scene.kept)
+    documents = Documents(scene, scene.kept)
     rankings = np.tile(np.arange(len(scene.docs)), (3, 1))
     every = [one for definition in definitions() for one in variants(definition.name)]
     for one in every if case in FULL else case.measures():
@@ -197,7 +196,7 @@ def test_an_unchanged_ranking_has_the_value_to_the_bit(case: Case) -> None:
 def test_of_other_orders_of_ties(order: str) -> None:
     case = replace(cases()["plain"], options={"ties": order})
     scene = case.scene()
-    documents = Documents.of(scene, scene.kept)
+    documents = Documents(scene, scene.kept)
     ranking = np.arange(len(scene.docs))[None]
     for one in case.measures():
         assert one.values(documents.judged(ranking)) == one.values(scene.judged), one
@@ -231,7 +230,7 @@ def test_the_best_swap_is_the_best_of_all(case: Case) -> None:
 def test_a_swap_under_expected_ties_swaps_the_scores() -> None:
     case = replace(cases()["plain"], options={"ties": "expected"})
     scene = case.scene()
-    documents = Documents.of(scene, scene.kept)
+    documents = Documents(scene, scene.kept)
     for i in range(8):
         for j in range(i):
             ranking = np.arange(8)
@@ -344,8 +343,7 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
     docs = scene.ranking.docs
     known = {row["doc_id"] for row in case.rows or () if row["query_id"] == "q"}
     open_docs = [(rank, doc) for rank, doc in enumerate(docs, 1) if doc not in known]
-    assert unjudged(scene) == open_docs
-    assert unjudged(scene, 3) == [(rank, doc) for rank, doc in open_docs if rank <= 3]
+    assert Explanation.of(scene, parse("NumRet")).unjudged == open_docs
     top = max(case.qrels().top_grade, 1)
     found = [
         (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))
@@ -435,18 +433,8 @@ def test_documents_moved_to_where_another_ranking_has_them(case: Case) -> None:
         if doc not in here or doc not in there or here.index(doc) != there.index(doc)
     ]
     real = {doc: case.of_order(with_moved(here, there, doc)) for doc in differing}
-    for scene, one, now in compared(case):
-        expected = [
-            Move(
-                doc,
-                here.index(doc) + 1 if doc in here else None,
-                there.index(doc) + 1 if doc in there else None,
-                its[one],
-                its[one] - now,
-            )
-            for doc, its in real.items()
-        ]
-        expected.sort(key=lambda move: -abs(move.change))
+    for scene, one, _ in compared(case):
+        expected = {doc: its[one] for doc, its in real.items()}
         assert moved(scene, there, one, case.costs) == expected, one
 
 
@@ -455,10 +443,10 @@ def test_documents_moved_within_the_first_hundred_ranks_of_either() -> None:
     scene = Scene.of(Qrels({"q": {"d119": 1}}), Run({"q": docs}), "q", Judging())
     there = [*docs[:10], "d119", *docs[10:119]]
     moves = moved(scene, there, parse("RR"))
-    assert moves[0] == Move("d119", 120, 11, 1 / 11, 1 / 11 - 1 / 120)
-    assert {move.doc for move in moves} == {"d119", *docs[10:100]}
+    assert max(moves.items(), key=lambda move: move[1]) == ("d119", 1 / 11)
+    assert moves.keys() == {"d119", *docs[10:100]}
     case = replace(cases()["plain"], options={"ties": "expected"})
-    assert moved(case.scene(), POOL, parse("AP")) == []
+    assert moved(case.scene(), POOL, parse("AP")) == {}
 
 
 def test_texts_have_no_what_ifs() -> None:
@@ -467,7 +455,7 @@ def test_texts_have_no_what_ifs() -> None:
         if one.definition.is_text:
             assert best_swap(scene, one) is None
             assert ties(scene, one) == []
-            assert moved(scene, POOL, one) == []
+            assert moved(scene, POOL, one) == {}
             assert judgments(scene, one) == whatif.Judgments(None, None)
 
 
@@ -480,7 +468,7 @@ def test_an_empty_ranking_and_a_query_without_judgments() -> None:
                 assert best_swap(scene, one) is None
                 assert ties(scene, one) == []
                 judgments(scene, one)
-                assert moved(scene, [*run["q"]], one) == []
+                assert moved(scene, [*run["q"]], one) == {}
 
 
 def every_answer(case: Case) -> list[Any]:

@@ -46,12 +46,34 @@ _LABELLED = 12  # so many points have room for their ranks
 _WIDTH, _HEIGHT = 580, 300
 _WAY = "at each rank (points: relevant documents)"
 _BEST = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
-_INK, _GRID = "#333333", "#e4e4e4"
+_SHARES = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
+_INK = "#333333"
+_DRESS: dict[str, Any] = {
+    "background": "white",
+    "font": "sans-serif",
+    "padding": 12,
+    "view": {"stroke": None},
+    "title": {"fontSize": 16, "subtitleFontSize": 12, "color": _INK, "subtitleColor": _INK},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "gridColor": "#e4e4e4",
+        "domainColor": _INK,
+        "tickColor": _INK,
+    },
+    "legend": {"labelFontSize": 12, "labelColor": _INK, "symbolSize": 70},
+    "text": {"fontSize": 11, "color": _INK},
+}
 # Okabe & Ito's colours, which the colour-blind can tell apart, without the yellow, too light here.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
 _Rows = Sequence[Mapping[str, Any]]  # a dict for each point
+_Channel = dict[str, Any]  # what an axis, a colour or a shape shows, in Vega-Lite
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +186,8 @@ def rank_weights(measures: MeasuresLike = WEIGHTED, depth: int = DEPTH) -> Figur
         for name, values in zip(names, _alone(wanted, depth), strict=True)
         for rank, value in enumerate(values, 1)
     ]
-    base = _chart(points, _ranks("rank", depth), "weight:Q", title="weight, relative to rank 1")
+    y = _number("weight", title="weight, relative to rank 1", axis=_SHARES)
+    base = _chart(points, _ranks("rank", depth), y)
     return _figure(
         [_lines(base, "measure", names), _points(base, "measure", names)],
         points,
@@ -191,17 +214,14 @@ def reciprocal_rank(depth: int = DEPTH) -> Figure:
 
     """
     need(_LIBRARIES, "a picture", "plot")
-    import altair as alt
-
     (values,) = _alone((Measure("RR"),), depth)
     points = [{"rank": rank, "value": value} for rank, value in enumerate(values, 1)]
     x = _ranks("rank of the first relevant document", depth)
-    base = _chart(points, x, "value:Q", title="reciprocal rank")
+    base = _chart(points, x, _number("value", title="reciprocal rank", axis=_SHARES))
     layers = [base.mark_bar(color=_COLOURS[0], size=0.6 * _WIDTH / depth)]
     if depth <= DEPTH:
-        few = base.transform_filter(alt.datum.rank <= DEPTH / 2)
-        text = few.mark_text(dy=-8, aria=False)
-        layers.append(text.encode(text=alt.Text("value:Q", format=".2~f")))
+        few = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")
+        layers.append(few.mark_text(dy=-8, aria=False).encode(text=_number("value", format=".2~f")))
     return _figure(
         layers,
         points,
@@ -286,10 +306,12 @@ def precision_recall(
     found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
     if len(hits) <= _LABELLED:
         found += "; the numbers are their ranks"
-        top, under = _beside(hits, steps)
-        layers.append(_plane(top).mark_text(aria=False, dy=-12).encode(text="rank:Q"))
-        text = _plane(under).mark_text(aria=False, dx=6, dy=12, align="left")
-        layers.append(text.encode(text="rank:Q"))
+        highest = {step["recall"]: step["precision"] for step in steps}
+        top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
+        under = [hit for hit in hits if hit not in top]
+        above_it = _plane(top).mark_text(aria=False, dy=-12)
+        below_it = _plane(under).mark_text(aria=False, dx=6, dy=12, align="left")
+        layers += [text.encode(text="rank:Q") for text in (above_it, below_it)]
     return _figure(
         layers,
         [*hits, *eleven],
@@ -300,17 +322,8 @@ def precision_recall(
 
 def _plane(rows: _Rows) -> "alt.Chart":
     """Return a chart of precision against recall."""
-    import altair as alt
-
-    x = alt.X("recall:Q", axis=_shares(), scale=alt.Scale(domain=[0, 1]))
-    return _chart(rows, x, "precision:Q", scale=alt.Scale(domain=[0, 1.04]))
-
-
-def _beside(hits: _Rows, steps: _Rows) -> tuple[_Rows, _Rows]:
-    """Return the hits on the interpolated line, labelled above it, and those below it."""
-    height = {step["recall"]: step["precision"] for step in steps}
-    top = [hit for hit in hits if hit["precision"] == height[hit["recall"]]]
-    return top, [hit for hit in hits if hit not in top]
+    x = _number("recall", axis=_SHARES, scale={"domain": [0, 1]})
+    return _chart(rows, x, _number("precision", axis=_SHARES, scale={"domain": [0, 1.04]}))
 
 
 def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
@@ -356,32 +369,23 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
         ) from None
 
 
-def _chart(rows: _Rows, x: "alt.X", y: str, **how: Any) -> "alt.Chart":
-    """Return a chart of rows, whose field y is a share."""
+def _chart(rows: _Rows, x: _Channel, y: _Channel) -> "alt.Chart":
     import altair as alt
 
-    return alt.Chart(alt.InlineData(rows)).encode(x=x, y=alt.Y(y, axis=_shares(), **how))
+    return alt.Chart(alt.InlineData(rows)).encode(x=x, y=y)
 
 
-def _ranks(title: str, depth: int) -> "alt.X":
+def _number(field: str, **how: Any) -> _Channel:
+    return {"field": field, "type": "quantitative", **how}
+
+
+def _ranks(title: str, depth: int) -> _Channel:
     """Return the axis of ranks, with a tick at each that has room."""
-    import altair as alt
-
     step = next(step for step in (1, 5, 10) if depth <= DEPTH * step)
     ticks = [1, *range(step, depth + 1, step)]
-    return alt.X(
-        "rank:Q",
-        title=title,
-        axis=alt.Axis(values=ticks, grid=False, format="d"),
-        scale=alt.Scale(domain=[0.5, depth + 0.5], nice=False, zero=False),
-    )
-
-
-def _shares() -> "alt.Axis":
-    """Return an axis of numbers from 0 to 1, with few lines."""
-    import altair as alt
-
-    return alt.Axis(tickCount=5, labelFlush=False)
+    scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}
+    axis = {"values": ticks, "grid": False, "format": "d"}
+    return _number("rank", title=title, axis=axis, scale=scale)
 
 
 def _named(measure: Measure) -> str:
@@ -404,7 +408,7 @@ def _points(chart: "alt.Chart", field: str, names: Sequence[str], size: float = 
     return points.encode(color=colour, shape=shape)
 
 
-def _told_apart(field: str, names: Sequence[str], marks: Sequence[str]) -> dict[str, Any]:
+def _told_apart(field: str, names: Sequence[str], marks: Sequence[str]) -> _Channel:
     """Return how the series of these names are told apart: by colours, or by shapes."""
     return {
         "field": field,
@@ -418,29 +422,10 @@ def _figure(layers: Sequence["alt.Chart"], points: _Rows, title: str, subtitle: 
     """Put layers together under a title, all in the same dress."""
     import altair as alt
 
-    chart = (
-        alt.layer(*layers)
-        .properties(
-            width=_WIDTH,
-            height=_HEIGHT,
-            description=f"{title}; {subtitle}",
-            title=alt.Title(title, subtitle=subtitle, anchor="start", offset=12),
-        )
-        .configure(background="white", font="sans-serif", padding=12)
-        .configure_view(stroke=None)
-        .configure_title(fontSize=16, subtitleFontSize=12, color=_INK, subtitleColor=_INK)
-        .configure_axis(
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            titlePadding=8,
-            labelColor=_INK,
-            titleColor=_INK,
-            gridColor=_GRID,
-            domainColor=_INK,
-            tickColor=_INK,
-        )
-        .configure_legend(labelFontSize=12, labelColor=_INK, symbolSize=70)
-        .configure_text(fontSize=11, color=_INK)
+    chart = alt.layer(*layers).properties(
+        width=_WIDTH,
+        height=_HEIGHT,
+        description=f"{title}; {subtitle}",
+        title=alt.Title(title, subtitle=subtitle, anchor="start", offset=12),
     )
-    return Figure(chart, points, title)
+    return Figure(chart.configure(**_DRESS), points, title)

@@ -1,7 +1,7 @@
 """Two runs on one query: which documents make the difference."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ class Part:
     """A document, where each of the two runs has it, and what it makes of the difference.
 
     Of "terms": what it adds to each run's value, 0 where it adds nothing, and left - right. Of
-    "moved": the left run's value if the document stood where the right one has it (`value`), and
+    "moved": the left run's value if the document were where the right one has it (`value`), and
     `change`, that less the left run's value.
     """
 
@@ -99,10 +99,8 @@ class Difference(Shown):
     ) -> "Difference":
         """Explain the difference of one query's two values, which are numbers."""
         values = [follow(measure, scene) for scene in (left, right)]
-        terms = [
-            _TOO_DEEP if isinstance(one, Derived) and is_deep(one) else _terms(one)
-            for one in values
-        ]
+        ours, other = (float(value.flat[0]) for value in values)
+        terms = [_TOO_DEEP if is_deep(one) else _terms(one) for one in values]
         ranks = [{doc: i for i, doc in enumerate(scene.docs, 1)} for scene in (left, right)]
         reason = _reason(terms, names)
 
@@ -114,25 +112,19 @@ class Difference(Shown):
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
             moves = moved(left, right.docs, measure, costs)
-            parts = [part(one.doc, value=one.value, change=one.change) for one in moves]
+            parts = [part(doc, value=one, change=one - ours) for doc, one in moves.items()]
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
             both = ((doc, mine.get(doc, 0.0), theirs.get(doc, 0.0)) for doc in {**mine, **theirs})
-            parts = [
-                part(doc, left=one, right=other, change=one - other) for doc, one, other in both
-            ]
-            parts.sort(key=lambda part: -abs(part.change))
-        ours, other = (float(value.flat[0]) for value in values)
-        pair = names[0], names[1]
-        scenes = zip(pair, (left, right), strict=True)
-        notes = merged(
-            ((name, one) for name, scene in scenes for one in scene.meeting.notes), of_all=2
-        )
+            parts = [part(doc, left=a, right=b, change=a - b) for doc, a, b in both]
+        parts.sort(key=lambda part: -abs(part.change))
+        scenes = zip(names, (left, right), strict=True)
+        noted = ((name, one) for name, scene in scenes for one in scene.meeting.notes)
         return cls(
-            *(left.query, pair, measure, ours, other, [one for one in parts if one.change]),
-            *((len(left.docs), len(right.docs)), left.judging.unusual(), notes),
-            [part(doc) for doc in _to_show(left, right)],
-            reason,
+            *(left.query, (names[0], names[1]), measure, ours, other),
+            *([one for one in parts if one.change], (len(left.docs), len(right.docs))),
+            *(left.judging.unusual(), merged(noted, of_all=2)),
+            *([part(doc) for doc in _to_show(left, right)], reason),
         )
 
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
@@ -167,65 +159,56 @@ class Difference(Shown):
             f"{self.difference:+.4f}"
         ]
         # With two labels it is not turned on its side, however wide it is.
-        return [Table(header, cells, self._beside(len(first)), 2, title=title)]
+        return [Table(header, cells, [*self._beside(len(first))], 2, title=title)]
 
-    def _beside(self, n_shown: int) -> list[str]:
-        notes = lines_of(self.notes)
+    def _beside(self, n_shown: int) -> Iterator[str]:
+        """Yield what else to know, in sentences, and the difference."""
+        yield from lines_of(self.notes)
         hidden = len(self.parts or self.judged) - n_shown
         if hidden and self.parts:
             more = number_of(hidden, "more document makes", "more documents make")
-            notes.append(f"{more} a difference.")
+            yield f"{more} a difference."
         elif hidden:
-            notes.append(f"{number_of(hidden, 'more judged document')}.")
+            yield f"{number_of(hidden, 'more judged document')}."
         if self.left == self.right:
-            notes.append("Both values are the same.")
-        if self.method == "terms" and self.parts:
-            notes.append(
+            yield "Both values are the same."
+        if self.reason:
+            yield f"Not by terms: {self.reason}."
+            yield self._of_moves()
+        elif self.parts:
+            yield (
                 "By terms: the value is the sum of what each document adds where it stands, and "
                 "all else is the same in both runs. So the differences add up: "
                 f"{total(np.array([one.change for one in self.parts])):+.6f}."
             )
-        elif self.method == "terms":
-            notes.append("Every document adds the same to both runs.")
         else:
-            notes += self._of_moves()
+            yield "Every document adds the same to both runs."
         if self.measure.definition.aggregation == "geometric":
             left, right = floored_log(np.array([self.left, self.right])).tolist()
-            notes.append(
+            yield (
                 f"Over all queries {self.measure} is a geometric mean, to which this query adds by "
                 f"its logarithm: {left:.6f} - {right:.6f} = {left - right:+.6f}, a ratio of "
                 f"{math.exp(left - right):.4f}."
             )
         if self.options.get("judged_only"):
-            notes.append("Ranks are those after unjudged documents were dropped.")
-        return [
-            *notes,
-            *given(self.options),
-            f"{self.names[0]} - {self.names[1]} = {self.left!r} - {self.right!r} = "
-            f"{self.difference!r}",
-        ]
+            yield "Ranks are those after unjudged documents were dropped."
+        yield from given(self.options)
+        values = f"{self.left!r} - {self.right!r}"
+        yield f"{self.names[0]} - {self.names[1]} = {values} = {self.difference!r}"
 
-    def _of_moves(self) -> list[str]:
-        """Return how documents were moved, in sentences."""
+    def _of_moves(self) -> str:
         left, right = self.names
-        why = f"Not by terms: {self.reason}."
         if self.options.get("ties") == "expected":
-            return [why, "With ties=expected no document has a rank to move to."]
+            return "With ties=expected no document has a rank to move to."
         of = f" of the first {FIRST} ranks" * (max(self.lengths) > FIRST)
         if not self.parts:
-            return [
-                why,
-                f"No document{of}, put by itself where {right} has it, changes the value of "
-                f"{left}.",
-            ]
-        out = any(one.right_rank is None for one in self.parts)
-        return [
-            why,
+            return f"No document{of}, put alone where {right} has it, changes the value of {left}."
+        out = f"; taken out, where {right} does not have it (-)"
+        return (
             f"By moving: the value of {left} with this one document{of} where {right} has it, the "
-            "others in their order"
-            + f"; taken out, where {right} does not have it (-)" * out
-            + f". Only {left} is changed, and these changes do not add up.",
-        ]
+            f"others in their order{out * any(one.right_rank is None for one in self.parts)}. Only "
+            f"{left} is changed, and these changes do not add up."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

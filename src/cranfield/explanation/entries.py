@@ -1,12 +1,11 @@
 """What a worksheet consists of, and the order in which it is to be read."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from cranfield.arrays.trace import Recording
 from cranfield.explanation.expressions import number
-from cranfield.explanation.words import IN_ORDER, is_ideal, is_reordered
+from cranfield.explanation.words import IN_ORDER
 from cranfield.render.table import Table
 
 _LAST = 2  # rows at the end, of a table that is cut
@@ -46,9 +45,11 @@ class Sheet:
     labels: dict[str, Sequence[Any]]
     columns: list[Column] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
+    is_sorted: bool = False  # whether its rows are in an order that no run made
     is_ideal: bool = False  # whether it is an ideal ranking, of which more is used than a count
-    needs: "Needs" = field(default_factory=dict)  # what it refers to
     is_used: bool = False  # whether more is used of it than a count
+    needs: "Needs" = field(default_factory=dict)  # what it refers to
+    title_needs: "Needs" = field(default_factory=dict)  # what its title refers to
 
     @property
     def n_rows(self) -> int:
@@ -83,20 +84,24 @@ class Sheet:
         for symbol, running in summed:
             columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
         header = [name for name, _ in columns]
-        rows = list(zip(*(values for _, values in columns), strict=True))
-        above, gap, below = rows, [], rows[:0]
+        rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
             last = min(_LAST, limit // 2)
-            above, below = rows[: limit - last], rows[len(rows) - last :]
             at = "document" if "document" in header else header[0]
             more = f"({len(rows) - limit:,} more)"
-            gap = [[more if name == at else "..." for name in header]]
-        first, end = (
-            [["-" if one is None else number(one) for one in row] for row in part]
-            for part in (above, below)
-        )
+            gap = [more if name == at else "..." for name in header]
+            rows[limit - last : len(rows) - last] = [gap]
+        cells = [["-" if one is None else number(one) for one in row] for row in rows]
         n_texts = sum(name in self.labels for name in labels[:3])
-        return Table(header, [*first, *gap, *end], notes, n_texts, title=title)
+        return Table(header, cells, notes, n_texts, title=title)
+
+    def entitle(self) -> None:
+        """Say of an ideal ranking that it is one; a count alone has no order."""
+        self.is_ideal = self.is_sorted and self.is_used
+        if self.is_ideal:
+            self.title = f"the ideal ranking: {self.title}"
+        elif self.is_sorted:
+            self.title = self.title.replace(IN_ORDER, "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -152,59 +157,41 @@ class Worksheet:
     divided_by_nothing: tuple[str, ...] = ()  # the columns and lines where 0/0 counted as 0
 
 
-@dataclass
-class Entries:
-    """The tables and lines of a worksheet that is being written."""
+def in_order(of: dict[str, Entry], sheets: Iterable[Sheet], needs: Needs) -> list[Entry]:
+    """Return what is needed so that what one refers to is above it, where that can be.
 
-    of: dict[str, Entry] = field(default_factory=dict)  # by symbol
-    # Of each sheet of rows: its rows, and what its title refers to.
-    titles: dict[Sheet, tuple[Recording, Needs]] = field(default_factory=dict)
+    `of` has the entries by their symbols, `sheets` are the rankings' tables.
+    """
+    # What a title refers to gets a table of its own, if its table needs that of the title: else
+    # each would have to be above the other.
+    for titled in sheets:
+        for symbol in map(str, titled.title_needs):
+            whole = of[symbol]
+            if isinstance(whole, Sheet) and titled in _ordered(of, whole.needs):
+                (total,) = (one for one in whole.totals if one.symbol == symbol)
+                headers = [one.header for one in whole.columns]
+                last = headers.index(total.column) + 1 if total.column in headers else 0
+                columns, own = whole.columns[:last], dict(whole.title_needs)
+                of[symbol] = replace(whole, columns=columns, totals=[total], needs=own)
+                whole.totals.remove(total)
+    found = _ordered(of, needs)
+    for one in found:
+        if isinstance(one, Sheet):
+            one.entitle()
+    return found
 
-    def ordered(self, needs: Mapping[str | Sheet, None]) -> list[Entry]:
-        """Return what is needed so that what one refers to is above it, where that can be."""
-        found: list[Entry] = []
-        met: set[Entry] = set()
 
-        def visit(needs: Mapping[str | Sheet, None]) -> None:
-            for one in needs:
-                entry = self.of[one] if isinstance(one, str) else one
-                if entry not in met:
-                    met.add(entry)
-                    visit(entry.needs)
-                    found.append(entry)
+def _ordered(of: Mapping[str, Entry], needs: Needs) -> list[Entry]:
+    found: list[Entry] = []
+    met: set[Entry] = set()
 
-        visit(needs)
-        return found
+    def visit(needs: Needs) -> None:
+        for one in needs:
+            entry = of[one] if isinstance(one, str) else one
+            if entry not in met:
+                met.add(entry)
+                visit(entry.needs)
+                found.append(entry)
 
-    def title(self) -> None:
-        """Say of the tables of an ideal ranking that they are; a count alone has no order."""
-        for sheet, (rows, _) in self.titles.items():
-            if is_ideal(rows) or is_reordered(rows):
-                sheet.is_ideal = sheet.is_used
-                if sheet.is_ideal:
-                    sheet.title = f"the ideal ranking: {sheet.title}"
-                else:
-                    sheet.title = sheet.title.replace(IN_ORDER, "")
-
-    def part(self) -> None:
-        """Give what a title refers to a table of its own, if its table needs that of the title.
-
-        Else each would have to be above the other.
-        """
-        for titled, (_, needs) in list(self.titles.items()):
-            for symbol in needs:
-                whole = self.of[symbol] if isinstance(symbol, str) else None
-                if isinstance(whole, Sheet) and titled in self.ordered(whole.needs):
-                    self._part(whole, str(symbol))
-
-    def _part(self, whole: Sheet, symbol: str) -> None:
-        """Move a total to a table of its own."""
-        total = next(one for one in whole.totals if one.symbol == symbol)
-        headers = [one.header for one in whole.columns]
-        last = headers.index(total.column) + 1 if total.column in headers else 0
-        rows, needs = self.titles[whole]
-        own = Sheet(whole.title, whole.labels, whole.columns[:last], [total])
-        own.needs, own.is_used = dict(needs), whole.is_used
-        whole.totals.remove(total)
-        self.of[symbol] = own
-        self.titles[own] = rows, needs
+    visit(needs)
+    return found

@@ -1,7 +1,6 @@
 """Expressions: how a step is written for a reader, and which steps are the same."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,18 +119,25 @@ class Nodes:
 
 
 @dataclass
+class Frame:
+    """A line or a column that is being written: to what it refers, and whether it divides by 0."""
+
+    name: str = ""
+    needs: dict[Any, None] = field(default_factory=dict)
+    divides: bool = False
+
+
+@dataclass
 class Expressions:
     """Writes how an array was made, with signs and brackets, as short as it stays the same.
 
-    `in_numbers`: for one query, whose numbers decide what is left of a condition. `divides` says of
-    each column or line that is being written whether it divides by 0; `divided` are the names of
-    those that are done and did.
+    `in_numbers`: for one query, whose numbers decide what is left of a condition. `frames` are the
+    lines and columns that are being written, each a part of the one before.
     """
 
     nodes: Nodes
     in_numbers: bool = False
-    divides: list[bool] = field(default_factory=lambda: [False])
-    divided: dict[str, None] = field(default_factory=dict)
+    frames: list[Frame] = field(default_factory=lambda: [Frame()])
 
     def written(self, node: Any, label: Label) -> tuple[str, int]:
         """Return an expression, and how tightly it binds; `label` names what stays closed."""
@@ -162,7 +168,7 @@ class Expressions:
             return ("1" if op is np.ones_like else "0"), ATOM
         if op in (ratio, np.divide) and np.size(node):
             below = np.asarray(inputs[1])
-            self.divides[-1] |= bool((below == 0).any())
+            self.frames[-1].divides |= bool((below == 0).any())
         if op in BINARY:
             return self._binary(op, inputs, label)
         if op is np.where:
@@ -264,15 +270,6 @@ class Expressions:
         if isinstance(value, int | float | np.number):
             return _digits(float(value)) if isinstance(value, float | np.floating) else str(value)
         return f'"{value}"' if isinstance(value, str) else str(value)
-
-    @contextmanager
-    def dividing(self) -> Iterator[list[str]]:
-        """Note whether what is written meanwhile divides by 0; the name of it is to be added."""
-        self.divides.append(False)
-        name: list[str] = []
-        yield name
-        if self.divides.pop():
-            self.divided[name[0]] = None
 
 
 def number(value: Any) -> str:

@@ -139,13 +139,11 @@ def grades_of(rows: Recording) -> list[int | None]:
     ]
 
 
-def is_deep(value: Derived) -> bool:
+def is_deep(value: Any) -> bool:
     """Tell whether a value takes more steps one after the other than can be written out."""
     layer, depth = [value], 0
     while layer and depth <= _DEEPEST:
-        found = {
-            id(one): one for node in layer for one in node.step.inputs if isinstance(one, Derived)
-        }
-        layer = list(found.values())
+        inputs = (one for node in layer if isinstance(node, Derived) for one in node.step.inputs)
+        layer = [*{id(one): one for one in inputs if isinstance(one, Derived)}.values()]
         depth += 1
     return depth > _DEEPEST

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -125,9 +124,9 @@ class MeanExplanation(Shown):
         for row, share, so_far in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
             counts = [int(column[query]) if column else None for column in counted]
+            marks = tuple(_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
             numbers = (float(values[row]), float(terms[row]), float(parts[row]) + 0.0)
             retrieved, relevant, both, *_ = counts
-            marks = tuple(_marks(counts, wanted, judged_only=scores.recipe["judged_only"]))
             shared = (share, so_far, retrieved, relevant, both)
             queries.append(QueryPart(query, *numbers, *shared, marks))
         notes = [
@@ -212,7 +211,7 @@ class MeanExplanation(Shown):
         for name in ("retrieved", "relevant", "relevant_retrieved"):
             if None not in (getattr(one, name) for one in first):
                 heading, meaning = ("found", found) if "_" in name else (name, "")
-                yield Column(heading, partial(_count, name), meaning)
+                yield Column(heading, lambda one, name=name: f"{getattr(one, name):,}", meaning)
         if any(one.marks for one in first):
             yield Column("why", lambda one: ", ".join(one.marks))
 
@@ -336,10 +335,6 @@ def _marks(counts: Sequence[int | None], measure: Measure, *, judged_only: bool)
         cutoff = str(measure.cutoff)
         first = "at rank 1" if cutoff == "1" else f"in the first {cutoff}"
         yield f"nothing relevant {first}"
-
-
-def _count(name: str, one: QueryPart) -> str:
-    return f"{getattr(one, name):,}"
 
 
 def _percent(share: float | None, decimals: int = 0) -> str:

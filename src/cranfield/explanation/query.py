@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -40,11 +40,6 @@ class Retrieved:
     score: float | None
     grade: int | None
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether it is kept where unjudged documents are dropped."""
-        return self.grade is not None and self.grade >= 0
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Shown):
@@ -72,7 +67,6 @@ class Explanation(Shown):
     value: float | str
     worksheet: Worksheet
     retrieved: Sequence[Retrieved]
-    unjudged: Sequence[tuple[int, str]]  # (rank, document), of all that was retrieved
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
     missing: Sequence[tuple[str, int]]  # (document, grade) of those that were not retrieved
     ties: Sequence[whatif.Tie]
@@ -83,17 +77,20 @@ class Explanation(Shown):
     untried: str  # why no judgment was tried; empty if some were
     cutoff: int | None  # the last rank that counts for this query; None: all do
 
+    @property
+    def unjudged(self) -> list[tuple[int, str]]:
+        """The rank and the name of every unjudged document retrieved."""
+        return [(one.rank, one.document) for one in self.retrieved if one.grade is None]
+
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "Explanation":
         """Explain the value of a scene's query."""
         sheet = worksheet(str(measure), follow(measure, scene))
-        docs, grades = scene.ranking.docs, scene.grades
-        scores = scene.ranking.scores
+        docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
         scored = [None] * len(docs) if scores is None else scores.tolist()
         level = measure.parameters.get("rel", 1)
-        relevant = [
-            doc for doc in scene.ideal if grades[doc] >= level and not scene.qrels.in_groups
-        ]
+        judged = () if scene.qrels.in_groups else scene.ideal
+        relevant = [doc for doc in judged if grades[doc] >= level]
         missing = set(relevant).difference(docs)
         return cls(
             query=scene.query,
@@ -105,7 +102,6 @@ class Explanation(Shown):
                 Retrieved(rank, doc, score, grades.get(doc))
                 for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
             ],
-            unjudged=whatif.unjudged(scene),
             n_relevant=len(relevant),
             missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
             ties=whatif.ties(scene, measure),
@@ -147,9 +143,6 @@ class Explanation(Shown):
             made.append(self._with_ranks(entry).table(limit, title, lines))
         return made
 
-    def _closing(self) -> list[str]:
-        return [*self._beside(), self.worksheet.result.text(digits=True)]
-
     def _with_ranks(self, sheet: Sheet) -> Sheet:
         """Say beside the documents of an ideal ranking at which rank the run has them."""
         several = "group" in sheet.labels or self.options.get("judged_only")
@@ -170,74 +163,71 @@ class Explanation(Shown):
         }
         return [Sheet("documents retrieved", labels), *entries]
 
-    def _beside(self) -> list[str]:
-        """Return what else to know of the value, in sentences."""
-        said = lines_of(one for one in self.notes if not one.is_grave)
+    def _closing(self) -> Iterator[str]:
+        """Yield what else to know of the value, in sentences, and the value."""
+        yield from lines_of(one for one in self.notes if not one.is_grave)
         if self.worksheet.divided_by_nothing:
-            said.append(f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}.")
+            yield f"0 / 0 counts as 0: in {', '.join(self.worksheet.divided_by_nothing)}."
         if self.worksheet.is_deep:
-            said.append(f"{self.measure} takes too many steps one after the other to be shown.")
+            yield f"{self.measure} takes too many steps one after the other to be shown."
         elif self.worksheet.lost:
-            said.append(
+            yield (
                 f"How {self.measure} comes to its value is not known in all: its function leaves "
                 "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "
                 "into an array or a loop), and with them the record of what was done."
             )
-        said += [*self._of_missing(), *self._of_unjudged(), *self._of_ties()]
-        said += [*self._of_swap(), *self._of_judgments(), *given(self.options)]
+        if self.missing:  # the highest grade first
+            named = some([f"{doc} ({grade})" for doc, grade in self.missing], _NAMED)
+            of = f"{len(self.missing):,} of {self.n_relevant:,}"
+            yield f"Relevant (with their grades) and not retrieved: {of}: {named}."
+        yield from self._of_unjudged()
+        yield from self._of_ties()
+        yield from self._of_swap()
+        yield from self._of_judgments()
+        yield from given(self.options)
         if any(map(_is_rounded, self.worksheet.entries)):
-            said.append(
+            yield (
                 "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
                 "value is not."
             )
-        return said
+        yield self.worksheet.result.text(digits=True)
 
-    def _of_unjudged(self) -> list[str]:
+    def _of_unjudged(self) -> Iterator[str]:
         n_docs = len(self.retrieved)
-        if not n_docs:
-            return ["Nothing was retrieved."]
-        if self.options.get("judged_only"):
-            out = [(one.rank, one.document) for one in self.retrieved if not one.is_kept]
-            if not out:
-                return []
-            return [
-                f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others closed "
-                "up: the tables and the swap have their ranks after that, all else has the ranks "
-                "before."
-            ]
         k = n_docs if self.cutoff is None else self.cutoff
-        if not k:
-            return ["No rank is looked at: R, the number of relevant documents, is 0."]
         looked_at = min(k, n_docs)
         down_to = f" down to rank {k}" * (k < n_docs)
         where = f"{number_of(looked_at, 'document')} retrieved{down_to}"
         its = [one for one in self.unjudged if one[0] <= looked_at]
-        if not its:
-            return [f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."]
-        return [f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."]
+        if not n_docs:
+            yield "Nothing was retrieved."
+        elif self.options.get("judged_only"):
+            out = [(one.rank, one.document) for one in self.retrieved if not _is_kept(one)]
+            if out:
+                yield (
+                    f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
+                    f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others "
+                    "closed up: the tables and the swap have their ranks after that, all else has "
+                    "the ranks before."
+                )
+        elif not k:
+            yield "No rank is looked at: R, the number of relevant documents, is 0."
+        elif its:
+            yield f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."
+        else:
+            yield f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."
 
-    def _of_missing(self) -> list[str]:
-        """Say which relevant documents were not retrieved, the highest grade first."""
-        if not self.missing:
-            return []
-        named = some([f"{doc} ({grade})" for doc, grade in self.missing], _NAMED)
-        of = f"{len(self.missing):,} of {self.n_relevant:,}"
-        return [f"Relevant (with their grades) and not retrieved: {of}: {named}."]
-
-    def _of_ties(self) -> list[str]:
+    def _of_ties(self) -> Iterator[str]:
         if self.options.get("ties") == "expected":
             scores = [one.score for one in self.retrieved if one.score is not None]
-            one_of_many = "Ranks among equal scores are those of one order of many."
-            return [one_of_many] * (len(set(scores)) < len(scores))
+            if len(set(scores)) < len(scores):
+                yield "Ranks among equal scores are those of one order of many."
         seen = [one for one in self.ties if f"{one.lowest:.4f}" != f"{one.highest:.4f}"][:_NAMED]
-        said = [self._of_tie(one) for one in seen]
+        yield from map(self._of_tie, seen)
         others = len(self.ties) - len(seen)
         if others:
-            more = number_of(others, "more group" if seen else "group")
-            less = "less" if seen else "little"
-            said.append(f"The order of {more} of equal scores mattered {less}.")
-        return said
+            more, less = ("more group", "less") if seen else ("group", "little")
+            yield f"The order of {number_of(others, more)} of equal scores mattered {less}."
 
     def _of_tie(self, tie: whatif.Tie) -> str:
         n_kept = len(tie.docs)
@@ -250,37 +240,39 @@ class Explanation(Shown):
             f"order by grade would make it {pair[0]:.4f} and {pair[1]:.4f}."
         )
 
-    def _of_swap(self) -> list[str]:
+    def _of_swap(self) -> Iterator[str]:
         dropping = self.options.get("judged_only")
-        n_kept = sum(one.is_kept or not dropping for one in self.retrieved)
+        n_kept = sum(_is_kept(one) or not dropping for one in self.retrieved)
         of = "two ranks" + f" among the first {whatif.FIRST}" * (n_kept > whatif.FIRST)
-        if self.swap is None:
-            known = n_kept > 1 and not self.measure.definition.is_text
-            return [f"No swap of {of} would {self._better} it."] * known
-        a, b = self.swap.i, self.swap.j
-        return [
-            f"Of all swaps of {of}, that of {a} ({self.swap.doc_i}) and {b} ({self.swap.doc_j}) "
-            f"would {self._better} it most: {self._changed(self.swap.value)}."
-        ]
+        one = self.swap
+        if one is not None:
+            yield (
+                f"Of all swaps of {of}, that of {one.i} ({one.doc_i}) and {one.j} ({one.doc_j}) "
+                f"would {self._better} it most: {self._changed(one.value)}."
+            )
+        elif n_kept > 1 and not self.measure.definition.is_text:
+            yield f"No swap of {of} would {self._better} it."
 
-    def _of_judgments(self) -> list[str]:
+    def _of_judgments(self) -> Iterator[str]:
         if not self.unjudged or self.measure.definition.is_text:
-            return []
+            return
         if self.untried:
-            return [f"No judgment of an unjudged document was tried: {self.untried}."]
-        up, down = self.judgments.up, self.judgments.down
-        ways = [(one, way) for one, way in ((up, "raise"), (down, "lower")) if one is not None]
+            yield f"No judgment of an unjudged document was tried: {self.untried}."
+            return
         deep = f" down to rank {whatif.DEEPEST:,}" * (self.unjudged[-1][0] > whatif.DEEPEST)
         *some, last = self.judgments.grades or [0]
         tried = f"the grades {', '.join(map(str, some))} and {last} for" if some else ""
-        if not ways:
+        up, down = self.judgments.up, self.judgments.down
+        for one, way in ((up, "raise"), (down, "lower")):
+            if one is not None:
+                yield (
+                    f"Of {tried or 'all judgments of'} one unjudged document{deep}, grade "
+                    f"{one.grade} for {one.doc} at rank {one.rank} would {way} it most: "
+                    f"{self._changed(one.value)}."
+                )
+        if up is None and down is None:
             none_of = f"None of {tried}" if tried else "No judgment of"
-            return [f"{none_of} one unjudged document{deep} would change it."]
-        return [
-            f"Of {tried or 'all judgments of'} one unjudged document{deep}, grade {one.grade} for "
-            f"{one.doc} at rank {one.rank} would {way} it most: {self._changed(one.value)}."
-            for one, way in ways
-        ]
+            yield f"{none_of} one unjudged document{deep} would change it."
 
     @property
     def _better(self) -> str:
@@ -304,6 +296,7 @@ class Explanation(Shown):
         A score of a document that is not finite, which JSON does not have, is "inf" or "-inf".
         """
         definition, sheet = self.measure.definition, self.worksheet
+        up, down = self.judgments.up, self.judgments.down
         return {
             "query": self.query,
             "run": self.run,
@@ -320,9 +313,9 @@ class Explanation(Shown):
             "relevant": self.n_relevant,
             "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
             "ties": [asdict(one) for one in self.ties],
-            "best_swap": _if_any(self.swap),
-            "judgment_up": _if_any(self.judgments.up),
-            "judgment_down": _if_any(self.judgments.down),
+            "best_swap": self.swap and asdict(self.swap),
+            "judgment_up": up and asdict(up),
+            "judgment_down": down and asdict(down),
             "options": dict(self.options),
             "notes": [one.to_dict() for one in self.notes],
         }
@@ -368,10 +361,6 @@ def _plain_score(score: float | None) -> float | str | None:
     return score if score is None or math.isfinite(score) else str(score)
 
 
-def _if_any(one: whatif.Swap | whatif.Judgment | None) -> dict[str, Any] | None:
-    return None if one is None else asdict(one)
-
-
 def _cutoff(scene: Scene, measure: Measure) -> int | None:
     """Return the last rank that counts, None if all do; where each group has its own, the most."""
     if not isinstance(measure.cutoff, Depth):
@@ -398,6 +387,11 @@ def _is_rounded(entry: Entry) -> bool:
     """Tell whether a number of it is not shown in full."""
     shown = [entry.value] if isinstance(entry, Line) else entry.numbers
     return any(isinstance(one, float) and float(number(one)) != one for one in shown)
+
+
+def _is_kept(one: Retrieved) -> bool:
+    """Tell whether a document is kept where unjudged ones are dropped."""
+    return one.grade is not None and one.grade >= 0
 
 
 def _listed(places: Sequence[tuple[int, str]]) -> str:

@@ -26,47 +26,36 @@ _BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried
 
 
-@dataclass(frozen=True, eq=False)
 class Documents:
     """The documents that a ranking of the query may hold, by number: 0, 1, ...
 
+    Those of a `ranking` come first, best first, then `others`, which cost what `costs` says, or 1.
     The number -1 is none: it fills up a ranking that is shorter than others.
     """
 
-    scene: Scene
-    ranking: Ranking
-    names: Sequence[str]
-    row: Ints  # (n_documents + 1,) of its judgment in the qrels; -1: unjudged
-    cost: Floats | None  # (n_documents + 1,) of looking at it
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         scene: Scene,
         ranking: Ranking,
         others: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
-    ) -> "Documents":
-        """Give numbers to the documents of a ranking, best first, and to others.
-
-        `costs` are those of the others; 1 where nothing is known.
-        """
-        names = [*ranking.docs, *others]
+    ) -> None:
+        self.scene, self.ranking, self.names = scene, ranking, [*ranking.docs, *others]
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
-        cost = None
+        # (n_documents + 1,) The row of its judgment, -1: unjudged; what it costs to look at it.
+        self.row = np.array([*(rows.get(doc, -1) for doc in self.names), -1], np.int64)
+        self.cost: Floats | None = None
         if scene.judged.cost is not None:
             here = np.zeros(0) if ranking.costs is None else ranking.costs
-            cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
-        row = np.array([*(rows.get(doc, -1) for doc in names), -1], np.int64)
-        return cls(scene, ranking, names, row, cost)
+            self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
 
     def judged(self, rankings: Ints, given: Ints | None = None, grade: int = 0) -> Judged:
         """Return several rankings of the query as one Judged.
 
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
-        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`, which
-        judgments in groups do not take. Where values are averaged over ties, the places stay tied
-        whatever is there, and the rankings are as long as the scene's.
+        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. Where
+        values are averaged over ties, the places stay tied whatever is there, and the rankings are
+        as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
         if given is not None:
@@ -81,19 +70,8 @@ class Documents:
             added=None if given is None else grade,
         )
 
-    def values(
-        self,
-        measure: Measure,
-        n: int,
-        rankings: Callable[[slice], Ints],
-        given: Ints | None = None,
-        grade: int = 0,
-    ) -> Floats:
-        """Return the value of each of n rankings: (n,). `rankings` returns some of them."""
-
-        def judged(some: slice) -> Judged:
-            return self.judged(rankings(some), None if given is None else given[some], grade)
-
+    def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
+        """Return the value of each of n rankings: (n,). `judged` returns some of them."""
         return values_of(measure, n, len(self.names) + len(self.scene.qrels), judged)
 
 
@@ -120,26 +98,23 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """
     if measure.definition.is_text:
         return None
-    documents = Documents.of(scene, scene.kept)
-    docs = scene.docs
+    docs, documents = scene.docs, Documents(scene, scene.kept)
     kinds = _kinds(documents, min(len(docs), FIRST))
-    above, below = np.triu_indices(len(kinds), 1)
-    differ = kinds[above] != kinds[below]
-    above, below = above[differ], below[differ]
+    pairs = np.column_stack(np.triu_indices(len(kinds), 1))
+    pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
 
-    def swapped(some: slice) -> Ints:
+    def swapped(some: slice) -> Judged:
         rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
-        each = np.arange(len(rankings))
-        rankings[each, above[some]], rankings[each, below[some]] = below[some], above[some]
-        return rankings
+        np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
+        return documents.judged(rankings)
 
-    found = documents.values(measure, len(above), swapped)
+    found = documents.values(measure, len(pairs), swapped)
     now = scene.value(measure)
     gain = now - found if measure.definition.higher_is_better is False else found - now
     if not (gain > 0).any():
         return None
     best = int(gain.argmax())
-    i, j = int(above[best]), int(below[best])
+    i, j = pairs[best].tolist()
     return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
 
 
@@ -148,20 +123,19 @@ def _kinds(documents: Documents, n: int) -> Ints:
 
     They carry the same judgments, were sampled alike, and cost the same.
     """
-    qrels = documents.scene.qrels
-    levels = qrels.levels
-    held: dict[int, list[object]] = {}
-    columns = (levels.row, levels.group, levels.subgroup, levels.level)
-    for row, *judgment in zip(*(column.tolist() for column in columns), strict=True):
-        held.setdefault(row, []).append(tuple(judgment))
-    numbers: dict[object, int] = {}
+    qrels, levels = documents.scene.qrels, documents.scene.qrels.levels
+    carried: dict[int, list[object]] = {}
+    for row, *judgment in zip(
+        *(one.tolist() for one in (levels.row, levels.group, levels.subgroup, levels.level)),
+        strict=True,
+    ):
+        carried.setdefault(row, []).append(tuple(judgment))
     kinds = []
     for i, row in enumerate(documents.row[:n].tolist()):
         sampled = [column[row] for column in qrels.sampling.values()] if row >= 0 else []
         cost = None if documents.cost is None else documents.cost[i]
-        kind = (row >= 0, *held.get(row, ()), *sampled, cost)
-        kinds.append(numbers.setdefault(kind, len(numbers)))
-    return np.array(kinds, np.int64)
+        kinds.append((row >= 0, *carried.get(row, ()), *sampled, cost))
+    return np.array([kinds.index(kind) for kind in kinds], np.int64)
 
 
 @dataclass(frozen=True)
@@ -183,9 +157,8 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     """Return the ties that mattered to the value, those with the greatest effect first.
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
-    round. A cut by `depth` comes after that: it may keep other documents of the score. Other orders
-    may have lower and higher values, if a higher grade is not always the better one to have first.
-    None are returned if equal scores are not ranked by document id, and for a text.
+    round. A cut by `depth` comes after that: it may keep other documents of the score. None are
+    returned if equal scores are not ranked by document id, and for a text.
     """
     if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
         return []
@@ -195,24 +168,23 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
     # Down to the end of the tie that a cut by `depth` goes through.
     end = int(whole.tie_first[depth - 1] + whole.tie_size[depth - 1]) - 1
     first = whole.take(slice(end))
-    documents = Documents.of(scene, first)
+    documents = Documents(scene, first)
     grades = graded(scene.grades, first.docs)
     orders = [by_grade(how, first.tie_first, grades).argsort(kind="stable") for how in _BY_GRADE]
     edges = [0, *(np.flatnonzero(np.diff(first.tie_first)) + 1).tolist(), end]
     tied = [slice(*pair) for pair in pairwise(edges) if len(set(grades[slice(*pair)].tolist())) > 1]
-    rankings = []
-    for at in tied:
-        for order in orders:
-            ranking = np.arange(end)
-            ranking[at] = order[at]
-            rankings.append(ranking[:depth])
-    found = documents.values(measure, len(rankings), lambda some: np.array(rankings[some]))
-    kept = set(scene.docs)
-    every = []
-    for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True):
-        if low != high:
-            docs = tuple(doc for doc in first.docs[:depth][at] if doc in kept)
-            every.append(Tie(at.start + 1, at.stop - at.start, docs, low, high))
+    rankings = np.tile(np.arange(end), (2 * len(tied), 1))
+    for i, at in enumerate(tied):
+        rankings[2 * i : 2 * i + 2, at] = [order[at] for order in orders]
+    found = documents.values(
+        measure, len(rankings), lambda some: documents.judged(rankings[some, :depth])
+    )
+    kept, docs = set(scene.docs), first.docs[:depth]
+    every = [
+        Tie(at.start + 1, at.stop - at.start, tuple(filter(kept.__contains__, docs[at])), low, high)
+        for at, (low, high) in zip(tied, np.sort(found.reshape(-1, 2)).tolist(), strict=True)
+        if low != high
+    ]
     return sorted(every, key=lambda tie: tie.lowest - tie.highest)
 
 
@@ -237,15 +209,6 @@ class Judgments:
     up: Judgment | None
     down: Judgment | None
     grades: tuple[int, ...] = ()
-
-
-def unjudged(scene: Scene, k: int | None = None) -> list[tuple[int, str]]:
-    """Return the ranks and names of the unjudged documents retrieved down to rank k, or of all.
-
-    As retrieved: before unjudged ones were dropped.
-    """
-    docs = enumerate(scene.ranking.docs[:k], 1)
-    return [(rank, doc) for rank, doc in docs if doc not in scene.grades]
 
 
 def untried(scene: Scene, measure: Measure) -> str:
@@ -275,14 +238,22 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     if measure.definition.is_text or untried(scene, measure):
         return Judgments(None, None)
     docs = scene.ranking.docs
-    documents = Documents.of(scene, scene.ranking)
-    given = np.array([rank - 1 for rank, _ in unjudged(scene, DEEPEST)], np.int64)
+    documents = Documents(scene, scene.ranking)
+    unjudged = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
+    given = np.array(unjudged, np.int64)
     grades = _tried(scene)
-    columns = []
-    for grade in grades:
-        again = partial(_ranked_again, documents, given, grade)
-        columns.append(documents.values(measure, len(given), again, given, grade))
-    found = np.column_stack(columns)
+
+    def regraded(grade: int, some: slice) -> Judged:
+        rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
+        if scene.judged.ties in _BY_GRADE:
+            every = np.tile(graded(scene.grades, docs), (len(rankings), 1))
+            every[np.arange(len(rankings)), given[some]] = grade
+            keys = by_grade(scene.judged.ties, scene.ranking.tie_first, every)
+            rankings = keys.argsort(axis=1, kind="stable")
+        return documents.judged(rankings, given[some], grade)
+
+    tried = [documents.values(measure, len(given), partial(regraded, grade)) for grade in grades]
+    found = np.column_stack(tried)
     now = scene.value(measure)
 
     def the(best: int) -> Judgment:
@@ -309,75 +280,44 @@ def _tried(scene: Scene) -> Sequence[int]:
     return [0, 1, *between, top]
 
 
-def _ranked_again(documents: Documents, given: Ints, grade: int, some: slice) -> Ints:
-    """Return the ranking once for each of `some` of the documents given a grade: (n, ranks).
-
-    It only changes where grades rank equal scores.
-    """
-    scene, given = documents.scene, given[some]
-    if scene.judged.ties not in _BY_GRADE:
-        return np.tile(np.arange(len(documents.names)), (len(given), 1))
-    grades = np.tile(graded(scene.grades, documents.names), (len(given), 1))
-    grades[np.arange(len(given)), given] = grade
-    keys = by_grade(scene.judged.ties, scene.ranking.tie_first, grades)
-    order: Ints = keys.argsort(axis=1, kind="stable")
-    return order
-
-
-@dataclass(frozen=True)
-class Move:
-    """A document and its ranks in two rankings: the value with it at the other one's rank.
-
-    None: the ranking does not have it.
-    """
-
-    doc: str
-    rank_here: int | None
-    rank_there: int | None
-    value: float
-    change: float  # the value less that of now
-
-
 def moved(
     scene: Scene,
     other_ranking: Sequence[str],
     measure: Measure,
     costs: Mapping[str, float] | None = None,
-) -> list[Move]:
-    """Return what each document that is elsewhere in another ranking makes of the value.
+) -> dict[str, float]:
+    """Return the value with each document alone put where another ranking has it: {id: value}.
 
-    Each within the first 100 ranks of either alone: taken out of the scene's ranking, so that those
-    below close up; and put in at the rank that the other ranking has it, so that those below move
-    down, at the end of a ranking that is not so long. The greatest change comes first. Ranks are
-    those of `scene.docs`. The ranking gets a document shorter or longer if only one of the two has
-    it, whatever depth the scene was cut at. `costs` are those of documents that only the other has.
+    Moved is each document of the first 100 ranks of either that the other has elsewhere: taken out
+    of the scene's ranking, so that those below close up; and put in at the rank that the other
+    ranking has it, so that those below move down, at the end of a ranking that is not so long.
+    Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
+    the two has it, whatever depth the scene was cut at. `costs` are those of documents that only
+    the other has.
 
-    None are returned for a text, and if the value is an average over equal scores: where a
-    document would be among these is not known by its rank.
+    None are moved for a text, and if the value is an average over equal scores: where a document
+    would be among these is not known by its rank.
     """
     if measure.definition.is_text or scene.judged.ties == "expected":
-        return []
+        return {}
     here, there = (
         {doc: rank for rank, doc in enumerate(docs, 1)} for docs in (scene.docs, other_ranking)
     )
     near = dict.fromkeys([*scene.docs[:FIRST], *other_ranking[:FIRST]])
     docs = [doc for doc in near if here.get(doc) != there.get(doc)]
     others = [doc for doc in docs if doc not in here]
-    documents = Documents.of(scene, scene.kept, others, costs)
+    documents = Documents(scene, scene.kept, others, costs)
     numbers = {doc: number for number, doc in enumerate(documents.names)}
     n_docs = len(here)
 
-    def moved_there(some: slice) -> Ints:
+    def moved_there(some: slice) -> Judged:
         rankings = np.full((some.stop - some.start, n_docs + 1), -1)
         for ranking, doc in zip(rankings, docs[some], strict=True):
             order = [number for number in range(n_docs) if number != numbers[doc]]
             if doc in there:
                 order.insert(there[doc] - 1, numbers[doc])
             ranking[: len(order)] = order
-        return rankings
+        return documents.judged(rankings)
 
     found = documents.values(measure, len(docs), moved_there)
-    now = scene.value(measure)
-    both = zip(docs, found.tolist(), strict=True)
-    moves = [Move(doc, here.get(doc), there.get(doc), value, value - now) for doc, value in both]
-    return sorted(moves, key=lambda move: -abs(move.change))
+    return dict(zip(docs, found.tolist(), strict=True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked
 from cranfield.arrays.trace import CONSTANT, ITEM, Derived, Record, Recording, Step, plain
 from cranfield.data.judged import Judged
-from cranfield.explanation.entries import Column, Entries, Line, Needs, Sheet, Total, Worksheet
+from cranfield.explanation import words
+from cranfield.explanation.entries import Column, Entry, Line, Sheet, Total, Worksheet, in_order
 from cranfield.explanation.expressions import (
     ATOM,
     BINARY,
@@ -20,6 +21,7 @@ from cranfield.explanation.expressions import (
     SPREAD,
     SUM,
     Expressions,
+    Frame,
     Label,
     Nodes,
     is_bool,
@@ -36,19 +38,6 @@ from cranfield.explanation.follow import (
     rows_of_base,
     subsets,
 )
-from cranfield.explanation.words import (
-    AGGREGATED,
-    COUNTS,
-    GIVEN,
-    IN_ORDER,
-    OTHER_ROWS,
-    OWN_COLUMN,
-    PAIRS,
-    SHORT,
-    TOTALS,
-    WORDS,
-    described,
-)
 
 _LONGEST_HEADER = 32
 
@@ -62,15 +51,14 @@ class _Writing:
     symbols: Iterator[str] = field(default_factory=lambda: _letters(ascii_uppercase))
     # The symbol of a number of the query, by the key of its node.
     symbol_of: dict[int, str] = field(default_factory=dict)
-    # What is being written refers to these; what it is a part of, to those before.
-    refers: list[Needs] = field(default_factory=lambda: [{}])
     # By the key of its rows; of groups by ("groups", the id of their space).
     sheets: dict[Any, Sheet] = field(default_factory=dict)
     # How a sheet's columns refer to a node, by the key of the node.
     labels: dict[tuple[Sheet, int], tuple[str, int]] = field(default_factory=dict)
     # The columns by which rows were chosen, by the keys of the condition and of the rows.
     asked: dict[tuple[int, int], Sheet] = field(default_factory=dict)
-    made: Entries = field(default_factory=Entries)
+    entries: dict[str, Entry] = field(default_factory=dict)  # by symbol
+    divided: dict[str, None] = field(default_factory=dict)  # the columns and lines that divide by 0
 
     def symbol(self, node: Derived) -> tuple[str, int] | None:
         """Return the symbol of a number of the query; None if it is to be written out."""
@@ -79,44 +67,46 @@ class _Writing:
         self.nodes.lost |= is_ranking(node.step.space)
         if key not in self.symbol_of:
             op, inputs = node.step.op, node.step.inputs
-            leaf = not any(isinstance(one, Derived) or is_summed(one) for one in inputs)
             if inputs and is_summed(inputs[0]):
                 self._aggregated(node, key)
-            elif leaf or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
-                self._line(node, key, leaf)
+            elif _is_leaf(node) or (self.nodes.uses.get(key, 0) > 1 and op != ITEM):
+                line = self.line(node)
+                self.symbol_of[key] = line.symbol
+                self.entries.setdefault(line.symbol, line)
             else:
                 return None
         found = self.symbol_of[key]
-        self.refers[-1][found] = None
+        self.texts.frames[-1].needs[found] = None
         return found, ATOM
 
-    def _line(self, node: Derived, key: Any, leaf: bool) -> None:
-        with self._referring() as refers, self.texts.dividing() as place:
-            words = self._words(node, self.symbol)
-            numbers = "" if leaf else self._numbers(node, words)
-            same = words in self.made.of  # the same number, but for a factor of 1, say
-            symbol = self.symbol_of[key] = words if same else next(self.symbols)
-            place.append(symbol)
-        if not same:
-            value = node.values.flat[0].item()
-            self.made.of[symbol] = Line(symbol, words, numbers, value, refers)
+    def line(self, node: Derived, name: str = "") -> Line:
+        """Write a number of the query out, under a name or by the next symbol."""
+        with self._frame() as frame:
+            made = self._words(node, self.symbol)
+            numbers = self._numbers(node, made) if name or not _is_leaf(node) else ""
+            same = made in self.entries  # the same number, but for a factor of 1, say
+            frame.name = name or (made if same else next(self.symbols))
+        return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.needs)
 
     @contextmanager
-    def _referring(self) -> Iterator[Needs]:
-        """Note what is referred to meanwhile."""
-        self.refers.append({})
-        yield self.refers[-1]
-        self.refers.pop()
+    def _frame(self) -> Iterator[Frame]:
+        """Note what is referred to meanwhile, and whether it is divided by 0."""
+        frame = Frame()
+        self.texts.frames.append(frame)
+        yield frame
+        self.texts.frames.pop()
+        if frame.divides:
+            self.divided[frame.name] = None
 
     def _words(self, node: Derived, label: Label) -> str:
         """Return how a node is made: its name, if it has one, and the expression."""
         made, name = node.step, self.nodes.name(node)
-        if made.op in GIVEN or not made.inputs:
-            return name or GIVEN.get(made.op) or WORDS.get(made.op, made.op)
+        if made.op in words.GIVEN or not made.inputs:
+            return name or words.GIVEN.get(made.op) or words.WORDS.get(made.op, made.op)
         text, _ = self.texts.opened(node, label)
         return f"{name} = {text}" if name and text != name else text
 
-    def _numbers(self, node: Derived, words: str) -> str:
+    def _numbers(self, node: Derived, made: str) -> str:
         """Return the expression of a node with numbers in the place of symbols, if it has any."""
 
         def shown(one: Derived) -> tuple[str, int] | None:
@@ -128,7 +118,7 @@ class _Writing:
         self.texts.in_numbers = True
         text = self.texts.opened(node, shown)[0]
         self.texts.in_numbers = False
-        return "" if text == words or words.endswith(f" = {text}") else text
+        return "" if text == made or made.endswith(f" = {text}") else text
 
     def _aggregated(self, node: Derived, key: Any) -> None:
         """Write what becomes of a column into the sheet of its rows."""
@@ -136,37 +126,39 @@ class _Writing:
         values = node.values.ravel().tolist()
         if op is Ranked.count and base_of(of).step.op != "hits" and of.home is None:
             symbol = self.symbol_of[key] = next(self.symbols)
-            words = f"number of {self.described(of).replace(IN_ORDER, '')}"
-            self.made.of[symbol] = Line(symbol, words, "", values[0])
+            counted = f"number of {self.described(of).replace(words.IN_ORDER, '')}"
+            self.entries[symbol] = Line(symbol, counted, "", values[0])
             return
         rows = of if is_ranking(of) else None
         sheet = self.sheet(of) if rows else self.group_sheet(of)
         header, running = "", None
-        if op in COUNTS:
-            words = "number of these" if rows else "number of groups"
+        if op in words.COUNTS:
+            made = "number of these" if rows else "number of groups"
         else:
             column = inputs[0]
-            if op in TOTALS and isinstance(column, Derived):
+            if op in words.TOTALS and isinstance(column, Derived):
                 column = _counted(column)
-            with self._referring() as refers:
+            with self._frame() as frame:
                 header = self.column(sheet, column, rows)
             sheet.is_used = True
-            sheet.needs.update(refers)
+            sheet.needs.update(frame.needs)
             loose = " if " in header or any(sign in header for sign in "<>=")
-            words = AGGREGATED[op].format(f"({header})" if loose and " " in header else header)
-            if op in TOTALS and is_bool(column):
-                words = f"number of {'rows' if rows else 'groups'} where {header}"
-            elif op in TOTALS:
+            made = words.AGGREGATED[op].format(f"({header})" if loose and " " in header else header)
+            if op in words.TOTALS and is_bool(column):
+                made = f"number of {'rows' if rows else 'groups'} where {header}"
+            elif op in words.TOTALS:
                 terms = plain(column) * 1.0
                 summed = rows.plain.running(terms) if rows else np.cumsum(np.ravel(terms))
                 running = summed.tolist()
         symbol = self.symbol_of[key] = next(self.symbols)
-        self.made.of[symbol] = sheet
-        sheet.totals.append(Total(symbol, words, values, header, running))
+        self.entries[symbol] = sheet
+        sheet.totals.append(Total(symbol, made, values, header, running))
 
     def described(self, rows: Recording) -> str:
         """Return what the rows of a ranking are, in words."""
-        return described(rows, lambda one: self.texts.written(one, self.symbol)[0], self._condition)
+        return words.described(
+            rows, lambda one: self.texts.written(one, self.symbol)[0], self._condition
+        )
 
     def _condition(self, node: Derived, rows: Recording) -> str:
         """Write out what is asked of the rows of a ranking."""
@@ -199,10 +191,12 @@ class _Writing:
                 labels["document"] = documents_of(rows)
             if base != "ranked":
                 labels["grade"] = grades_of(rows)
-            with self._referring() as refers:
+            with self._frame() as frame:
+                frame.name = "the choice of rows"
                 self.sheets[key] = made = Sheet(self.described(rows), labels)
-            made.needs.update(refers)
-            self.made.titles[made] = rows, refers
+            made.is_sorted = words.is_ideal(rows) or words.is_reordered(rows)
+            made.title_needs = frame.needs
+            made.needs.update(frame.needs)
             self._show_condition(made, rows)
         return self.sheets[key]
 
@@ -260,21 +254,22 @@ class _Writing:
     def _is_closed(self, node: Derived) -> bool:
         """Tell whether a node is shown by a word, however it was made."""
         made = node.step
-        return bool(self.nodes.name(node)) or not made.inputs or made.op in OWN_COLUMN
+        return bool(self.nodes.name(node)) or not made.inputs or made.op in words.OWN_COLUMN
 
     def _added(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         """Add the column of a node; return its header."""
-        with self.texts.dividing() as place:
+        with self._frame() as frame:
             label = self._column_of(sheet, node, rows)
-            place.append(label[0])
+            frame.name = label[0]
+        self.texts.frames[-1].needs.update(frame.needs)
         return label
 
     def _column_of(self, sheet: Sheet, node: Derived, rows: Recording | None) -> tuple[str, int]:
         made, name = node.step, self.nodes.name(node)
         values = np.broadcast_to(np.ravel(node.values), (sheet.n_rows,)).tolist()
         text, binds = self._spelled(sheet, node, rows)
-        if rows is None and made.op in GIVEN:
-            sheet.title = f"the groups of the query; {PAIRS}"
+        if rows is None and made.op in words.GIVEN:
+            sheet.title = f"the groups of the query; {words.PAIRS}"
         header = name or text
         spelled = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
@@ -294,27 +289,25 @@ class _Writing:
         made, inputs = node.step, node.step.inputs
         first = inputs[0] if inputs else None
         if rows is None and is_ranking(first):  # of each group
-            key = self.nodes.key(node)
-            if key not in self.symbol_of:
-                self._aggregated(node, key)
-            self.refers[-1][self.symbol_of[key]] = None
-            return self.symbol_of[key], ATOM
+            known = self.symbol(node)
+            if known is not None:
+                return known
         if made.op in SPREAD and is_ranking(first):
             home = self.group_sheet(inputs[1].step.space)
             return f"{self.column(home, inputs[1], None)} of the group", ATOM
-        if made.op in OTHER_ROWS:
+        if made.op in words.OTHER_ROWS:
             return self._of_other_rows(sheet, node, rows)
         if made.op is Ranked.at:
             source, _, there = inputs
             other = self.sheet(source)
             sheet.needs[other] = None
             other.is_used = True
-            whose = SHORT.get(base_of(source).step.op, "its")
+            whose = words.SHORT.get(base_of(source).step.op, "its")
             return f"{whose} {self.column(other, there, source)}", ATOM
         if made.op is Ranked.places:
             return "place in the ideal", ATOM
-        if made.op in WORDS or not inputs:
-            return WORDS.get(made.op, made.op), ATOM
+        if made.op in words.WORDS or not inputs:
+            return words.WORDS.get(made.op, made.op), ATOM
         return self.texts.opened(node, lambda one: self._label(sheet, one, rows))
 
     def _of_other_rows(
@@ -328,7 +321,11 @@ class _Writing:
         )
         if is_counted:
             return f"rows so far with {text}", LOOSE
-        return OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
+        return words.OTHER_ROWS[op].format(text, *map(self.texts.constant, others)), ATOM
+
+
+def _is_leaf(node: Derived) -> bool:
+    return not any(isinstance(one, Derived) or is_summed(one) for one in node.step.inputs)
 
 
 def _counted(node: Derived) -> Derived:
@@ -351,27 +348,17 @@ def worksheet(name: str, value: Derived | np.ndarray[Any, Any]) -> Worksheet:
     """Return the steps of a value that `follow` returned, for the measure of that name."""
     result = np.asarray(value).flat[0]
     shown = result if isinstance(result, str) else float(result)
-    deep = isinstance(value, Derived) and is_deep(value)
-    if deep or not isinstance(value, Derived):
-        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=deep)
+    if not isinstance(value, Derived) or is_deep(value):
+        return Worksheet([], Line(name, "", "", shown), lost=True, is_deep=is_deep(value))
     nodes = Nodes(value.record.is_strict)
-    texts = Expressions(nodes)
-    writing = _Writing(nodes, texts)
+    writing = _Writing(nodes, Expressions(nodes))
     nodes.count_uses(value)
-    with writing._referring() as refers, texts.dividing() as place:
-        place.append(name)
-        first = value.step.inputs[0] if value.step.inputs else None
-        if first is None or is_summed(first):
-            label = writing.symbol(value)
-            words, numbers = label[0] if label else "", ""
-        else:
-            words = writing._words(value, writing.symbol)
-            numbers = writing._numbers(value, words)
-    line = Line(name, words, numbers, shown)
-    writing.made.part()
-    entries = writing.made.ordered(refers)
-    writing.made.title()
-    if texts.divides[0]:
-        texts.divided["the choice of rows"] = None
+    inputs = value.step.inputs
+    label = writing.symbol(value) if not inputs or is_summed(inputs[0]) else None
+    if label is not None:
+        line = Line(name, label[0], "", shown, {label[0]: None})
+    else:
+        line = replace(writing.line(value, name), value=shown)
+    entries = in_order(writing.entries, writing.sheets.values(), line.needs)
     lost = nodes.lost or value.record.was_left
-    return Worksheet(entries, line, lost, divided_by_nothing=tuple(texts.divided))
+    return Worksheet(entries, line, lost, divided_by_nothing=tuple(writing.divided))
