@@ -198,26 +198,27 @@ class Groups(Recordable):
     judged: Judged
     query: Ints
     weight: Floats | None = None
-    _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
+    # The best ranking by a function of `subtopics`; None: a single group, where grades say it.
+    _best: Callable[..., Ranked] | None = None
 
     @step_of()
     def novel_first(self, alpha: float, rel: int) -> Ranked:
         """Return the ranking that greedily takes the document that adds most, group by group."""
-        if self._best is None:  # with a single group, what is relevant adds most
-            return self.judged.ideal.relevant(rel)
-        best = self._best
-        return self.judged.ideal.once(
-            f"novel first, {alpha}, {rel}",
-            lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
-        )
+        from cranfield.data import subtopics
+
+        return self._first(rel, subtopics.novel_first, alpha, rel)
 
     @step_of()
     def most_first(self) -> Ranked:
         """Return the ranking by what a document is worth to all groups, group by group."""
-        if self._best is None:
-            return self.judged.ideal.relevant(1)
-        best = self._best
-        return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
+        from cranfield.data import subtopics
+
+        return self._first(1, subtopics.most_first)
+
+    def _first(self, rel: int, *order: Any) -> Ranked:
+        ideal, best = self.judged.ideal, self._best
+        found = ideal if best is None else ideal.once(order, lambda: best(*order))
+        return found.relevant(rel)
 
     @step_of()
     def spread(self, k: Any) -> Any:
@@ -297,10 +298,13 @@ class Parts:
         ideal = replace(every, rank=every.ordinal)
         in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
-        def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
-            return ranked(order(self.qrels)[self._document])
+        def best(order: Callable[..., Ints], *given: float) -> Ranked:
+            ranks = self.qrels.ideal.once(
+                (order, *given), lambda: order(self.qrels.levels, self.qrels.query, *given)
+            )
+            return ranked(ranks[self._document])
 
-        return Groups(in_groups, levels.query, levels.weight, ideally)
+        return Groups(in_groups, levels.query, levels.weight, best)
 
     def subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""

@@ -118,7 +118,9 @@ def _look_for_ties(scan: Scan, whole: Grouped, scores: Floats, k: int) -> None:
 def _tie(block: Block, scores: Floats, upper: int, lower: int) -> tuple[int | None, str]:
     """Return the line of the lower of two rows of the same score, and what both hold."""
     query, first, second = map(decode, (block.query[upper], block.doc[upper], block.doc[lower]))
-    return block.where(lower)[0], f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}"
+    return block.where(lower)[
+        0
+    ], f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}"
 
 
 def is_odd(text: str) -> bool:
