@@ -298,13 +298,13 @@ class Parts:
         ideal = replace(every, rank=every.ordinal)
         in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
-        def best(order: Callable[..., Ints], *given: float) -> Ranked:
+        def best_by(order: Callable[..., Ints], *given: float) -> Ranked:
             ranks = self.qrels.ideal.once(
                 (order, *given), lambda: order(self.qrels.levels, self.qrels.query, *given)
             )
             return ranked(ranks[self._document])
 
-        return Groups(in_groups, levels.query, levels.weight, best)
+        return Groups(in_groups, levels.query, levels.weight, best_by)
 
     def subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""
