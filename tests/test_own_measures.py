@@ -29,6 +29,7 @@ from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import number
 from cranfield.measures import registry
 from cranfield.measures.parameters import between
+from cranfield.measures.registry import Traits
 
 QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
 RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}
@@ -99,6 +100,32 @@ def test_it_may_take_a_recall_point() -> None:
         "RankAt@0.5": 1,
         "RankAt@1": 3,
     }
+
+
+def test_costs_are_in_the_order_in_which_grades_rank_equal_scores() -> None:
+    @said("EffortTo", traits=Traits(by_grade=True, takes_cost=True), range=(0, None))
+    def effort_to(judged: Judged, k: Cutoff) -> Any:
+        """What it costs to look at the first k documents."""
+        every = judged.every(k)
+        return every.total(every.costs)
+
+    # Equal scores: by id descending, e d c b, which are unjudged, 0, unjudged, 1.
+    rows = [("q", "a", 9, 1.0), ("q", "b", 2, 10.0), ("q", "c", 2, 100.0), ("q", "d", 2, 1000.0)]
+    rows += [("q", "e", 2, 10000.0), ("q", "f", 1, 5.0), ("r", "b", 1, 7.0), ("r", "c", 1, 8.0)]
+    names = ("query_id", "doc_id", "score", "cost")
+    run = cranfield.Run([dict(zip(names, row, strict=True)) for row in rows])
+    qrels = {"q": {"b": 1, "d": 0}, "r": {"b": 1}}
+
+    def efforts(k: int, ties: Any) -> Any:
+        return evaluate(qrels, run, f"EffortTo@{k}", ties=ties).per_query(f"EffortTo@{k}")
+
+    assert efforts(2, "document") == {"q": 1 + 10000, "r": 8 + 7}
+    assert efforts(2, "best") == {"q": 1 + 10, "r": 7 + 8}
+    assert efforts(3, "best") == {"q": 1 + 10 + 1000, "r": 7 + 8}
+    assert efforts(1, "best") == {"q": 1, "r": 7}
+    assert efforts(2, "worst") == {"q": 1 + 10000, "r": 8 + 7}
+    assert efforts(4, "worst") == {"q": 1 + 10000 + 100 + 1000, "r": 8 + 7}
+    assert explain(qrels, run, "EffortTo@3", "q", ties="best").value == 1 + 10 + 1000
 
 
 def test_it_may_be_declared_again() -> None:

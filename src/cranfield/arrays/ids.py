@@ -64,13 +64,10 @@ class Ids(ByteStrings):
         count = column.offset + len(column) + 1
         bounds = np.frombuffer(offsets, np.int64 if wide else np.int32, count)[column.offset :]
         low, high = int(bounds[0]), int(bounds[-1])
-        if data is not None and data.size >= high + 8:  # a word may be read at its last byte
-            shared = np.frombuffer(data, np.uint8)[low : high + 8]
-            return cls(shared, bounds[:-1] - low, np.diff(bounds), adjacent=True)
-        padded = np.zeros(high - low + 8, np.uint8)
-        if data is not None:
-            padded[: high - low] = np.frombuffer(data, np.uint8)[low:high]
-        return cls(padded, bounds[:-1] - low, np.diff(bounds), adjacent=True)
+        ours = np.frombuffer(data or b"", np.uint8)[low : high + 8]
+        if len(ours) < high - low + 8:  # a word may be read at the last byte
+            ours = np.append(ours[: high - low], np.zeros(8, np.uint8))
+        return cls(ours, bounds[:-1] - low, np.diff(bounds), adjacent=True)
 
     @classmethod
     def of_views(cls, column: "pa.Array") -> "Ids | None":

@@ -358,9 +358,7 @@ def step_of(rows_of: Literal["same", "other", "query"] = "same") -> Callable[[_M
 def named(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Give values the name under which `explain` shows them, where no local variable has it."""
     if isinstance(values, Derived):
-        made = values.step
-        renamed = Step(made.op, made.inputs, made.space, name)
-        return Derived.of(values.values, renamed, values.record)
+        return Derived.of(values.values, replace(values.step, name=name), values.record)
     return values
 
 

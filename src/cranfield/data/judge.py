@@ -12,21 +12,13 @@ from itertools import compress, islice
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
-from cranfield.data.judged import Judged, Parts, tie_begins
+from cranfield.arrays.rows import changes, sizes, spans
+from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties
-from cranfield.data.match import Match, matches, stacked
+from cranfield.data.match import Match, matches
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import (
-    against_ranks,
-    are_ranks,
-    contradicted,
-    level_scores,
-    mostly,
-    nothing_judged,
-    ranks_as_scores,
-    varied,
-)
+from cranfield.data.run_notes import Look, are_ranks, level_scores, mostly, nothing_judged
 from cranfield.errors import OptionError
 from cranfield.formats.block import Order, Progress, Role
 from cranfield.formats.objects import Nested
@@ -95,7 +87,7 @@ class Meeting:
             without_judgments=len(match.unknown),
             without_run=len(self.qrels.query_ids) - n_queries,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
-            tied=match.n_tied,
+            tied=match.placed.n_tied,
         )
 
 
@@ -156,7 +148,10 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         if other is not None:
             raise other
     kept, depth = match.in_run, judging.depth
-    n_retrieved, cost = match.n_retrieved[:, None], match.cost()
+    n_retrieved, cost = match.n_retrieved[:, None], match.cost
+    if cost is not None and judging.ties in ("best", "worst"):
+        begins = (np.cumsum(match.n_retrieved) - match.n_retrieved)[qrels.query[row]] - 1
+        cost = _moved(cost, begins + match.placed.rank, begins + rank)
     ideal, query_ids, levels = qrels.ideal, qrels.query_ids, None
     if judging.queries == "both" and not kept.all():
         hits, ideal, levels = _of_queries(hits, kept), _of_queries(ideal, kept), kept
@@ -183,10 +178,8 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
 
 def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, Ranked]:
     """Return the hits as rows of the qrels, their ranks, and both in order of query and rank."""
-    row, rank = stacked(match.row), match.joined("rank")
-    query, ties = qrels.query[row], judging.ties
-    if not judging.ties_by_id:
-        first, size = match.joined("tie_first"), match.joined("tie_size")
+    row, rank, ties = match.row, match.placed.rank, judging.ties
+    query, first, size = qrels.query[row], match.placed.tie_first, match.placed.tie_size
     if ties in ("best", "worst"):
         rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
     n_queries = len(qrels.query_ids)
@@ -214,9 +207,7 @@ def _cut(
     # Of equal scores at that depth, any may be among those kept.
     hits = hits.where(hits.columns.get("tie_first", hits.rank) <= depth)
     if cost is not None:
-        counts = n_retrieved[:, 0]
-        at = np.arange(len(cost)) - np.repeat(np.cumsum(counts) - counts, counts)
-        cost = cost[at < depth]
+        cost = cost[spans(0, n_retrieved[:, 0]) < depth]
     return hits, np.minimum(n_retrieved, depth), cost
 
 
@@ -228,8 +219,8 @@ def without_unjudged(
     if cost is not None:
         cost = cost[(np.cumsum(n_retrieved) - n_retrieved[:, 0])[hits.query] + hits.rank - 1]
     if "tie_first" in hits.columns:
-        begins = tie_begins(hits.query, hits.columns["tie_first"])
-        lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+        begins = changes(hits.query, hits.columns["tie_first"])
+        lengths = sizes(begins)
         first, size = (np.repeat(each, lengths) for each in (hits.ordinal[begins], lengths))
         hits = replace(hits, columns={**hits.columns, "tie_first": first, "tie_size": size})
     hits = replace(hits, rank=hits.ordinal)
@@ -245,13 +236,23 @@ def _dealt_by_grade(
     """
     best = ties == "best"
     order = np.lexsort((rank, by_grade(ties, first, grade), query))
-    begins = tie_begins(query[order], first[order])
-    n_judged = np.diff(np.append(np.flatnonzero(begins), len(begins)))
-    nth = np.arange(len(order)) - np.repeat(np.flatnonzero(begins), n_judged)
+    n_judged = sizes(changes(query[order], first[order]))
+    nth = spans(0, n_judged)
     n_above = nth if best else nth + size[order] - np.repeat(n_judged, n_judged)
     dealt = np.empty_like(rank)
     dealt[order] = first[order] + n_above
     return dealt
+
+
+def _moved(cost: Floats, before: Ints, after: Ints) -> Floats:
+    """Return the costs of documents of which some moved to other rows: (documents,).
+
+    The others take up the rows that are left, in their order.
+    """
+    moved, stays, is_free = np.empty_like(cost), *np.ones((2, len(cost)), np.bool_)
+    stays[before] = is_free[after] = False
+    moved[after], moved[is_free] = cost[before], cost[stays]
+    return moved
 
 
 def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
@@ -278,13 +279,13 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     if _ranked_by(met) == "score":
         n_several = int(np.count_nonzero(match.n_retrieved > 1))
         rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-        if met.judging.ties_by_id and mostly(match.n_level, n_several) and not rarely:
-            yield level_scores(match.n_level, n_several)
+        if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
+            yield level_scores(match.placed.n_level, n_several)
         if run.nested is not None:
             yield from _ranks_in(run.nested, qrels)
-        elif match.n_unsorted:
+        elif match.placed.n_unsorted:
             yield from _against(run)
-    if not any(map(len, match.row)) and np.count_nonzero(match.n_retrieved):
+    if not len(match.row) and np.count_nonzero(match.n_retrieved):
         from cranfield.data.spelling import affix_of
 
         whole = met.whole and not qrels.notes
@@ -305,14 +306,14 @@ def _notes(met: Meeting) -> Iterator[Note]:
     if run.nested is None and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
-    if match.n_tied:
+    if n_tied := match.placed.n_tied:
         what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
-        text = f"{match.n_tied:,} documents share their {what} with another: {how}."
-        yield Note("ties", "info", text, count=match.n_tied)
+        text = f"{n_tied:,} documents share their {what} with another: {how}."
+        yield Note("ties", "info", text, count=n_tied)
     if match.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    if not met.whole and not any(map(len, match.row)):
+    if not met.whole and not len(match.row):
         from cranfield.data.spelling import other_spelling
 
         other = other_spelling(qrels, run)
@@ -328,14 +329,14 @@ def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
 
     The scores of queries without judgments are not looked at: nobody has checked them.
     """
-    n_like, n_several, longest = 0, 0, 0
+    look = Look()
     for docs in map(nested.get, qrels.query_ids):
         if docs is not None and len(docs) > 1:
-            n_several, longest = n_several + 1, max(longest, len(docs))
-            n_like += are_ranks(np.array([*docs.values()], np.float64))
-            if n_several - n_like > 2 and not mostly(n_like, n_several):
+            look.several, look.longest = look.several + 1, max(look.longest, len(docs))
+            look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
+            if look.several - look.like_ranks > 2 and not look.mostly_ranks:
                 return
-    yield from ranks_as_scores(n_like, n_several, longest)
+    yield from look.notes()
 
 
 def _against(run: Run) -> Iterator[Note]:
@@ -347,25 +348,9 @@ def _against(run: Run) -> Iterator[Note]:
 
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
     loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
-    n_against = n_queries = n_like_ranks = longest = 0
-    has_ranks = False  # whether the rank column tells documents apart
+    look = Look()
     for load in loads[:_BLOCKS_LOOKED_AT]:
         block = together(load())
-        starts = np.append(block.query.begins(), len(block))
-        counts = np.diff(starts)
-        scores = block.value
-        if scores is None or not len(block):
-            continue
-        n_queries += int(np.count_nonzero(counts > 1))
-        longest = max(longest, int(counts.max()))
-        if block.rank is not None:
-            group = np.repeat(np.arange(len(counts)), counts)
-            wrong = contradicted(group, block.rank, scores)
-            n_against += int(np.count_nonzero(np.bincount(group[wrong])))
-            has_ranks = has_ranks or varied(group, block.rank)
-        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            n_like_ranks += end - begin > 1 and are_ranks(scores[begin:end])
-    if n_against:
-        yield against_ranks(n_against, n_queries, whole=len(loads) <= _BLOCKS_LOOKED_AT)
-    elif not has_ranks:
-        yield from ranks_as_scores(n_like_ranks, n_queries, longest)
+        if block.value is not None:
+            look += Look.at(np.append(block.query.begins(), len(block)), block.value, block.rank)
+    yield from look.notes(whole=len(loads) <= _BLOCKS_LOOKED_AT)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import decode
-from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
+from cranfield.arrays.rows import changes, spans
 from cranfield.arrays.trace import Recordable, step_of
 from cranfield.data.judging import Ties
 from cranfield.data.preferences import Contradiction, Levels, Preferences, preferences
@@ -69,9 +70,8 @@ class Judged(Recordable):
             shorter = np.minimum(n_retrieved, deepest)
             n_retrieved = np.broadcast_to(deepest, shorter.shape) if padded else shorter
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
+        query, rank = _numbered(n_retrieved)
         begins = np.cumsum(n_retrieved) - n_retrieved
-        query = np.repeat(np.arange(len(n_retrieved)), n_retrieved)
-        rank = np.arange(1, len(query) + 1) - begins[query]
         grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
@@ -90,7 +90,7 @@ class Judged(Recordable):
         """
         hits = self.hits
         tie_first, tie_size = hits.columns["tie_first"], hits.columns["tie_size"]
-        begins = tie_begins(hits.query, tie_first)
+        begins = changes(hits.query, tie_first)
         held = np.bincount(np.cumsum(begins) - 1, values)  # a value for each tie
         ties = hits.where(begins)
         above = ties.running(held) - held
@@ -99,8 +99,7 @@ class Judged(Recordable):
             last = np.minimum(last, k.max(axis=1)).astype(np.int64)
         first, size = tie_first[begins], tie_size[begins]
         n_places = np.clip(last[ties.query] - first + 1, 0, np.where(held == 0, 0, size))
-        tie = np.repeat(np.arange(len(held)), n_places)
-        nth = np.arange(1, len(tie) + 1) - (np.cumsum(n_places) - n_places)[tie]
+        tie, nth = _numbered(n_places)
         ranked = Ranked(ties.n_queries, ties.query[tie], first[tie] + nth - 1, nth)
         return Places(ranked.top(k), nth, size[tie], held[tie], above[tie])
 
@@ -111,8 +110,7 @@ class Judged(Recordable):
         if int(down_to.max(initial=0)) > DEEPEST:
             raise MeasureError(f"a cutoff beyond {DEEPEST:,}: every rank above it is looked at")
         n_rows = np.broadcast_to(down_to, len(self.n_retrieved))
-        query = np.repeat(np.arange(len(n_rows)), n_rows)
-        rank = np.arange(1, len(query) + 1) - (np.cumsum(n_rows) - n_rows)[query]
+        query, rank = _numbered(n_rows)
         grade = np.full(len(query), self.top_grade)
         return Ranked(len(n_rows), query, rank, grade)
 
@@ -182,11 +180,9 @@ class Places(Recordable):
         return missed_here, met_here
 
 
-def tie_begins(query: Ints, tie_first: Ints) -> Bools:
-    """Mark the first of each query's rows of the same score, which are adjacent: (rows,)."""
-    begins = np.ones(len(query), np.bool_)
-    begins[1:] = (query[1:] != query[:-1]) | (tie_first[1:] != tie_first[:-1])
-    return begins
+def _numbered(counts: Ints) -> tuple[Ints, Ints]:
+    """Return, for groups of so many rows, each row's group, and 1, 2, ... within it: (rows,)."""
+    return np.repeat(np.arange(len(counts)), counts), spans(1, counts)
 
 
 @dataclass(eq=False, repr=False)
@@ -202,26 +198,27 @@ class Groups(Recordable):
     judged: Judged
     query: Ints
     weight: Floats | None = None
-    _best: "Callable[[Callable[[Qrels], Ints]], Ranked] | None" = None
+    # The best ranking by a function of `subtopics`; None: a single group, where grades say it.
+    _best: Callable[..., Ranked] | None = None
 
     @step_of()
     def novel_first(self, alpha: float, rel: int) -> Ranked:
         """Return the ranking that greedily takes the document that adds most, group by group."""
-        if self._best is None:  # with a single group, what is relevant adds most
-            return self.judged.ideal.relevant(rel)
-        best = self._best
-        return self.judged.ideal.once(
-            f"novel first, {alpha}, {rel}",
-            lambda: best(lambda qrels: qrels.novel_first(alpha, rel)).relevant(rel),
-        )
+        from cranfield.data import subtopics
+
+        return self._first(rel, subtopics.novel_first, alpha, rel)
 
     @step_of()
     def most_first(self) -> Ranked:
         """Return the ranking by what a document is worth to all groups, group by group."""
-        if self._best is None:
-            return self.judged.ideal.relevant(1)
-        best = self._best
-        return self.judged.ideal.once("most first", lambda: best(Qrels.most_first).relevant(1))
+        from cranfield.data import subtopics
+
+        return self._first(1, subtopics.most_first)
+
+    def _first(self, rel: int, *order: Any) -> Ranked:
+        ideal, best = self.judged.ideal, self._best
+        found = ideal if best is None else ideal.once(order, lambda: best(*order))
+        return found.relevant(rel)
 
     @step_of()
     def spread(self, k: Any) -> Any:
@@ -301,10 +298,13 @@ class Parts:
         ideal = replace(every, rank=every.ordinal)
         in_groups = Judged(hits, ideal, n_retrieved, judged.top_grade)
 
-        def ideally(order: Callable[[Qrels], Ints]) -> Ranked:
-            return ranked(order(self.qrels)[self._document])
+        def best_by(order: Callable[..., Ints], *given: float) -> Ranked:
+            ranks = self.qrels.ideal.once(
+                (order, *given), lambda: order(self.qrels.levels, self.qrels.query, *given)
+            )
+            return ranked(ranks[self._document])
 
-        return Groups(in_groups, levels.query, levels.weight, ideally)
+        return Groups(in_groups, levels.query, levels.weight, best_by)
 
     def subtopics(self, judged: Judged) -> Groups:
         """Return each group as a query of its own, with the ranks that the query's ranking has."""

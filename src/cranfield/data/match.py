@@ -1,7 +1,7 @@
 """Match: which rows of a run are judged, and at which ranks; of blocks, and of dicts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress, groupby, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -11,16 +11,17 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words, keyed, spread
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.rows import spans
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
     LARGEST_SINGLE,
     Grouped,
     Placed,
+    come_back,
     grouped,
     placed,
     single,
-    sorting_scores,
     tie_order,
 )
 from cranfield.data.qrels import Qrels
@@ -37,60 +38,17 @@ class Match:
 
     n_retrieved: Ints  # (n_queries of the qrels,)
     in_run: Bools  # (n_queries of the qrels,)
-    unknown: set[Any] = field(default_factory=set)  # queries of the run without judgments
-    row: list[Ints] = field(default_factory=list)
-    placed: list[Placed] = field(default_factory=list)  # of these rows
-    n_tied: int = 0
-    n_level: int = 0  # of the queries of several documents: all of the same score
-    n_unsorted: int = 0  # of these: whose rows do not fall by score
-    left_out: LeftOut = field(default_factory=LeftOut)
+    unknown: set[Any]  # queries of the run without judgments
+    left_out: LeftOut
+    row: Ints  # (hits,)
+    placed: Placed  # of the hits
+    cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     regrouped: bool = False  # whether its queries came back after others
-    costs: list["_BlockMatch"] = field(default_factory=list)  # the blocks that have some
-
-    @classmethod
-    def none(cls, qrels: Qrels) -> "Match":
-        """Return the match of a run that has no query yet."""
-        n = len(qrels.query_ids)
-        return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
-
-    def takes(self, part: "_BlockMatch") -> bool:
-        """Take the match of one more block; False if a query was in two places."""
-        known = len(self.unknown)
-        self.unknown.update(part.unknown)
-        twice = len(self.unknown) < known + len(part.unknown)
-        if twice or self.in_run[part.queries].any() or len(set(part.queries)) < len(part.queries):
-            return False
-        self.in_run[part.queries] = True
-        self.n_retrieved[part.queries] = part.n_retrieved
-        self.row.append(part.row)
-        self.placed.append(part.placed)
-        self.n_tied += part.placed.n_tied
-        self.n_level += part.placed.n_level
-        self.n_unsorted += part.placed.n_unsorted
-        self.left_out += part.left_out
-        if part.cost is not None:
-            self.costs.append(part)
-        return True
-
-    def cost(self) -> Floats | None:
-        """Return the cost of every retrieved document, query after query, if the run has any."""
-        if not self.costs:
-            return None
-        begins = np.cumsum(self.n_retrieved) - self.n_retrieved
-        cost = np.ones(int(self.n_retrieved.sum()))
-        for part in self.costs:
-            counts = self.n_retrieved[part.queries]
-            shift = begins[part.queries] - (np.cumsum(counts) - counts)
-            cost[np.repeat(shift, counts) + np.arange(counts.sum())] = part.cost
-        return cost
-
-    def joined(self, name: str) -> Ints:
-        """Return a column of all hits: `rank`, `tie_first` or `tie_size`."""
-        return stacked([getattr(placed, name) for placed in self.placed])
 
 
-def stacked(columns: Sequence[Ints]) -> Ints:
+def _stacked(columns: Iterable[Ints]) -> Ints:
     """Return one column of several, or of none."""
+    columns = list(columns)
     return columns[0] if len(columns) == 1 else np.concatenate([*columns, np.zeros(0, np.int64)])
 
 
@@ -114,7 +72,7 @@ def matches(
                         break
                     yield i, load
 
-    def matched(task: tuple[int, Load]) -> tuple[int, _BlockMatch]:
+    def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
         i, load = task
         return i, _matched_block(qrels, judging, runs[i].errors, load)
 
@@ -124,70 +82,101 @@ def matches(
         if run.nested is not None:
             yield _match_dicts(qrels, run, judging)
             continue
-        match, ready = Match.none(qrels), ready or next(done, None)
+        parts: list[_Part] = []
+        seen: set[bytes] = set()
+        ready = ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if i not in apart and not match.takes(part):
+                if i in apart or come_back(part.queries, seen):
                     apart.add(i)
+                parts.append(part)
             ready = None
         if i in apart:
             from cranfield.data.regroup import regrouped
 
-            match = Match.none(qrels)
-            match.regrouped = True
             whole = ((i, load) for load in regrouped(run.blocks(judging.order, costs=costs)))
-            for _, part in in_threads(matched, whole):
-                match.takes(part)
-        yield match
+            parts = [part for _, part in in_threads(matched, whole)]
+        yield _match_of(qrels, parts, i in apart)
 
 
-class _BlockMatch(NamedTuple):
-    queries: list[int]  # codes of the judged queries in the block
-    n_retrieved: Ints
-    unknown: list[bytes]
-    row: Ints
+class _Part(NamedTuple):
+    """A block, matched."""
+
+    queries: list[bytes]
+    code: Ints  # (queries,) in the qrels; -1: not judged
+    n_retrieved: Ints  # (queries,)
+    row: Ints  # (hits,) in the qrels
     placed: Placed
     left_out: LeftOut
-    cost: Floats | None  # of these queries' documents, best rank first
+    cost: Floats | None  # of the judged queries' documents, best rank first
 
 
-def _matched_block(qrels: Qrels, judging: Judging, errors: Errors, load: Load) -> _BlockMatch:
+def _matched_block(qrels: Qrels, judging: Judging, errors: Errors, load: Load) -> _Part:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
-    block = grouped(load(), errors)
-    codes = [qrels.codes.get(query, -1) for query in block.queries]
-    code = np.array(codes, np.int64)
+    whole = grouped(load(), errors, judging)
+    block, queries = whole.block, [*whole.queries, *whole.block.empty]
+    codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
+    code = codes[: len(whole.queries)]
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
-    comes_back = len(set(block.queries)) < len(block.queries)
-    rows, judgments = (np.zeros((2, 0), np.int64)) if comes_back else _hits(block, code, qrels)
-    empty = [qrels.codes.get(query, -1) for query in block.block.empty]
-    queries = [*zip(block.queries, codes, strict=True), *zip(block.block.empty, empty, strict=True)]
-    by = sorting_scores(block.block, judging)
-    return _BlockMatch(
-        [c for _, c in queries if c >= 0],
-        np.append(np.diff(block.starts)[code >= 0], [0 for c in empty if c >= 0]),
-        [query for query, c in queries if c < 0],
+    comes_back = len(set(queries)) < len(queries)
+    rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
+    with_ties = not judging.ties_by_id
+    return _Part(
+        queries,
+        codes,
+        np.append(np.diff(whole.starts), np.zeros(len(block.empty), np.int64)),
         judgments,
-        placed(block, by, rows, judging, code >= 0),
-        block.block.left_out,
-        _costs(block, block.block.columns.get("cost"), code, by, judging),
+        placed(whole, judging, rows, code >= 0, with_ties=with_ties),
+        block.left_out,
+        _costs(whole, code, judging),
     )
 
 
-def _costs(
-    block: Grouped, cost: Floats | None, code: Ints, by: Floats | None, judging: Judging
-) -> Floats | None:
+def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
+    """Put the blocks of a run together."""
+    n = len(qrels.query_ids)
+    n_retrieved, in_run = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    unknown: set[bytes] = set()
+    for part in parts:
+        judged = part.code >= 0
+        in_run[part.code[judged]] = True
+        n_retrieved[part.code[judged]] = part.n_retrieved[judged]
+        unknown.update(compress(part.queries, ~judged))
+    rank, n_tied, n_level, n_unsorted, first, size = (
+        zip(*(part.placed for part in parts), strict=True) if parts else ([],) * 6
+    )
+    cost, begins = None, np.cumsum(n_retrieved) - n_retrieved
+    for part in parts:
+        if part.cost is not None:
+            cost = np.ones(int(n_retrieved.sum())) if cost is None else cost
+            code = part.code[part.code >= 0]
+            cost[spans(begins[code], n_retrieved[code])] = part.cost
+    return Match(
+        *(n_retrieved, in_run, unknown, sum((part.left_out for part in parts), LeftOut())),
+        _stacked(part.row for part in parts),
+        Placed(
+            _stacked(rank),
+            *(sum(n_tied), sum(n_level), sum(n_unsorted)),
+            *(_stacked(first), _stacked(size)),
+        ),
+        cost,
+        regrouped,
+    )
+
+
+def _costs(whole: Grouped, code: Ints, judging: Judging) -> Floats | None:
     """Return the costs of the judged queries' documents, in the order of the ranking."""
+    cost = whole.block.columns.get("cost")
     if cost is None:
         return None
     wrong = np.flatnonzero(~((cost >= _LEAST_COST) & (cost <= _MOST_COST)))
     if len(wrong):
-        value = cost[wrong[0]].item()
-        raise block.block.error(
-            int(wrong[0]), f"expected a cost from {_LEAST_COST:g} to {_MOST_COST:g}, got {value!r}"
-        )
-    rows = np.flatnonzero(code[block.group] >= 0)
-    return cost[rows[np.lexsort((placed(block, by, rows, judging).rank, block.group[rows]))]]
+        row, expected = int(wrong[0]), f"a cost from {_LEAST_COST:g} to {_MOST_COST:g}"
+        raise whole.block.error(row, f"expected {expected}, got {cost[row].item()!r}")
+    rows = np.flatnonzero(code[whole.group] >= 0)
+    found: Floats = cost[rows[np.lexsort((placed(whole, judging, rows).rank, whole.group[rows]))]]
+    return found
 
 
 _LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divided by
@@ -197,8 +186,7 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the block's rows that are judged, and the rows of their judgments."""
     groups = np.flatnonzero(code >= 0)
     counts = np.diff(qrels.starts)[code[groups]]
-    begins = np.repeat(qrels.starts[code[groups]] - (np.cumsum(counts) - counts), counts)
-    judgments = begins + np.arange(len(begins))
+    judgments = spans(qrels.starts[code[groups]], counts)
     keys = keyed(qrels.doc_hashes[judgments], np.repeat(groups, counts))
     by_key = np.argsort(keys)
     keys, judgments = keys[by_key], judgments[by_key]
@@ -224,7 +212,7 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         rows, left = _looked_up(block, code, qrels, rows, left)
         rows_found.append(rows)
         judgments_found.append(left)
-    return stacked(rows_found), stacked(judgments_found)
+    return _stacked(rows_found), _stacked(judgments_found)
 
 
 _MOST_STEPS = 8  # so many different documents hardly ever have one key
@@ -261,19 +249,23 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
-    match = Match.none(qrels)
-    match.left_out = run.left_out
-    by_id, is_single = judging.ties_by_id, judging.scores == "single"
+    with_ties, is_single = not judging.ties_by_id, judging.scores == "single"
     nested: Nested = run.nested or {}
-    starts = qrels.starts.tolist()
+    n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
+    n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
+    row: list[Ints] = []
+    rank: list[Ints] = []
+    first: list[Ints] = []
+    size: list[Ints] = []
+    n_all_tied = n_level = 0
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
         if ranking is None:
             continue
         if judging.order == "given":
             ranking = by_position(query, list(ranking))
-        match.in_run[code] = True
-        match.n_retrieved[code] = len(ranking)
+        in_run[code] = True
+        n_retrieved[code] = len(ranking)
         if not ranking:
             continue
         every, values = scores_of(query, ranking)
@@ -286,61 +278,53 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         any_tied = np.count_nonzero(equal)
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
             n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
-            match.n_tied += int(any_tied + n_ties)
-            match.n_level += int(any_tied == len(equal))
+            n_all_tied += int(any_tied + n_ties)
+            n_level += int(any_tied == len(equal))
         if len(rows) == 0:
             continue
         found = found.take(rows)
         if is_single:
             found = single(found, wide)
-        above = beyond = len(values) - values.searchsorted(found, "right")
-        if any_tied:
-            hits = [docs[i] for i in rows.tolist()]
-            every = single(every, wide) if is_single else every
-            above = above + _tied_above(ranking, every, values, hits, found, judging)
-        match.row.append(rows + starts[code])
-        at = Placed(above + 1)
-        if not by_id:
-            size = len(values) - beyond - values.searchsorted(found, "left")
-            at = Placed(above + 1, tie_first=beyond + 1, tie_size=size)
-        match.placed.append(at)
-    if np.count_nonzero(match.in_run) < len(nested):
-        match.unknown.update(nested.keys() - set(qrels.query_ids))
-    return match
+        end = values.searchsorted(found, "right")
+        ranks = len(values) - end + 1
+        row.append(rows + starts[code])
+        rank.append(ranks)
+        if any_tied or with_ties:
+            n_equal = end - values.searchsorted(found, "left")
+            if with_ties:
+                first.append(ranks.copy())
+                size.append(n_equal)
+            shared = (n_equal > 1).nonzero()[0]
+            if len(shared):
+                every = single(every, wide) if is_single else every
+                hits = [docs[i] for i in rows.take(shared).tolist()]
+                ranks[shared] += _tied_above(ranking, every, hits, found.take(shared), judging)
+    unknown: set[Any] = set()
+    if np.count_nonzero(in_run) < len(nested):
+        unknown = nested.keys() - set(qrels.query_ids)
+    ties = (_stacked(first), _stacked(size)) if with_ties else ()
+    at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
+    return Match(n_retrieved, in_run, unknown, run.left_out, _stacked(row), at)
 
 
 def _tied_above(
-    ranking: Iterable[str],
-    every: Floats,
-    values: Floats,
-    docs: list[str],
-    found: Floats,
-    judging: Judging,
+    ranking: Iterable[str], every: Floats, docs: list[str], found: Floats, judging: Judging
 ) -> Ints:
     """Count, for each hit, the documents of the same score that are above it.
 
-    `every` are the scores of the ranking, `values` the same in order; `docs` and `found` (hits,)
-    are the hits and their scores.
+    `every` are the scores of the ranking; `docs` and `found` (hits,) are the hits and their scores,
+    each of which another document has, too.
     """
-    first = np.searchsorted(values, found, side="left")
-    beyond = np.searchsorted(values, found, side="right")
-    shared = beyond - first > 1
-    above = np.zeros(len(found), np.int64)
-    if not shared.any():
-        return above
-    wanted = np.sort(found[shared])
-    wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])]  # np.unique takes 8 ms to import
-    tied = wanted[np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)] == every
-    numbers = tie_order(Ids.of_texts([*compress(ranking, tied), *compress(docs, shared)]), judging)
-    n_tied = int(np.count_nonzero(tied))
-    theirs, mine = numbers[:n_tied], numbers[n_tied:]
-    if len(wanted) == 1:
-        above[shared] = np.searchsorted(np.sort(theirs), mine)
-        return above
-    by_number = np.argsort(theirs)
-    row = by_number[np.searchsorted(theirs[by_number], mine)]  # each hit among the tied
-    order = np.lexsort((theirs, every[tied]))
-    position = np.empty(n_tied, np.int64)
-    position[order] = np.arange(n_tied)
-    above[shared] = position[row] - np.searchsorted(every[tied][order], found[shared])
-    return above
+    wanted = np.sort(found)
+    is_tied = wanted[np.minimum(wanted.searchsorted(every), len(wanted) - 1)] == every
+    tied = [*compress(ranking, is_tied)]
+    numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
+    theirs, mine = numbers[: len(tied)], numbers[len(tied) :]
+    if wanted[0] == wanted[-1]:
+        return np.sort(theirs).searchsorted(mine)
+    scores = np.concatenate((every[is_tied], found))
+    order = np.lexsort((numbers, scores))  # each hit comes after the same document among the tied
+    is_first = order < len(tied)
+    n_before = np.empty_like(order)
+    n_before[order] = np.cumsum(is_first)
+    return n_before[len(tied) :] - 1 - scores[order[is_first]].searchsorted(found)

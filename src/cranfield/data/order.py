@@ -15,6 +15,7 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words, keyed
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.rows import changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, Faults
@@ -28,13 +29,14 @@ class Grouped(NamedTuple):
     group: Ints  # (rows,)
     queries: list[bytes]  # (groups,)
     keys: Words  # (rows,) of (group, document)
+    by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
 
 
-def grouped(block: Block, errors: Errors = "strict") -> Grouped:
-    """Group a block by query.
+def grouped(block: Block, errors: Errors = "strict", judging: Judging = Judging()) -> Grouped:
+    """Group a block by query: the documents that are kept, and what ranks them.
 
     A document twice in one group is an error that names it, or all but its first row are left
-    out.
+    out. Every block of a run comes through here, whoever ranks it.
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -49,8 +51,16 @@ def grouped(block: Block, errors: Errors = "strict") -> Grouped:
             problem = f"the document {doc!r} stands twice for query {query!r}"
             hint = "Remove one of the two; cranfield does not guess which one is meant."
             error = partial(block.error, twice[0], problem, hint, DuplicateError)
-            return grouped(without(block, twice, errors, "duplicate", error))
-    return Grouped(block, starts, group, block.query.take(starts[:-1]).to_list(), keys)
+            return grouped(without(block, twice, errors, "duplicate", error), errors, judging)
+    queries = block.query.take(starts[:-1]).to_list()
+    return Grouped(block, starts, group, queries, keys, _sorting_scores(block, judging))
+
+
+def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
+    """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
+    n = len(seen) + len(queries)
+    seen.update(queries)
+    return len(seen) < n
 
 
 def _duplicates(block: Block, group: Ints, rows: Ints) -> list[int]:
@@ -81,11 +91,8 @@ def without(
     return replace(rest, left_out=block.left_out + faults.left_out, empty=block.empty)
 
 
-def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
-    """Return what to sort by, highest first; None if the rows are in order.
-
-    A run without scores is ranked by its rank column, if it has one.
-    """
+def _sorting_scores(block: Block, judging: Judging) -> Floats | None:
+    """Return the scores; of a run without, the ranks, if it has them."""
     if judging.order == "given":
         return None
     if judging.order == "rank" or block.value is None:
@@ -95,67 +102,71 @@ def sorting_scores(block: Block, judging: Judging = Judging()) -> Floats | None:
     return block.value.astype(np.float64, copy=False)
 
 
+_NOT_TOLD = np.zeros(0, np.int64)
+
+
 class Placed(NamedTuple):
     """Which ranks some rows have in their groups, and how many rows share their score."""
 
     rank: Ints  # (rows,)
-    n_tied: int = 0  # of all rows of the groups asked for
+    n_tied: int = 0  # of all rows of the groups that count
     n_level: int = 0  # of these groups, of several rows: all of the same score
     n_unsorted: int = 0  # of these: whose rows do not fall by score
-    tie_first: Ints | None = None  # (rows,) the rank of the first document of the same score
-    tie_size: Ints | None = None  # (rows,) how many documents have that score
+    tie_first: Ints = _NOT_TOLD  # (rows,) the rank of the first document of the same score
+    tie_size: Ints = _NOT_TOLD  # (rows,) how many documents have that score
 
 
 def placed(
-    block: Grouped,
-    scores: Floats | None,
-    rows: Ints,
+    whole: Grouped,
     judging: Judging = Judging(),
-    asked: Bools | None = None,
+    rows: Ints | None = None,
+    counted: Bools | None = None,
+    *,
+    with_ties: bool = False,
 ) -> Placed:
-    """Rank `rows` in their groups: score falling, then document id, ascending or descending.
+    """Rank `rows`, or all, in their groups: score falling, then document id as `judging` says.
 
-    Rows that share their score are counted in the groups `asked` for, (groups,), or in all. The
-    places of equal scores are told if the rule needs them.
+    Rows that share their score are counted in the groups `counted`, (groups,), or in all.
+    `with_ties`: the places of equal scores are told, too.
     """
-    begins = block.starts[block.group[rows]]
-    position, in_order, n_tied = rows, scores, 0
-    n_level = n_unsorted = 0
-    if scores is not None:
-        # Most runs are in order: look for a row that is not below the one above it.
-        suspect = np.flatnonzero(scores[1:] >= scores[:-1])
-        suspect = suspect[block.group[suspect] == block.group[suspect + 1]]
-        wrong = scores[suspect + 1] > scores[suspect]
-        ties = suspect[~wrong]
-        tied_wrong = astray_ties(block.block.doc, ties, judging)
-        unsorted = np.zeros(len(block.starts) - 1, np.bool_)
-        unsorted[block.group[suspect[wrong]]] = True
-        counts = np.diff(block.starts)
-        several = counts > 1 if asked is None else (counts > 1) & asked
-        n_unsorted = int(np.count_nonzero(unsorted & several))
-        if len(ties):
-            n_equal = np.bincount(block.group[ties], minlength=len(counts))
-            n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
-        unsorted[block.group[ties[tied_wrong]]] = True
-        counted = ~unsorted if asked is None else asked & ~unsorted
-        n_tied = _in_pairs(ties[counted[block.group[ties]]])
-        if unsorted.any():
-            astray = np.flatnonzero(unsorted[block.group])
-            ordered, tied = _sorted_rows(block, scores, astray, judging)
-            n_tied += len(tied) if asked is None else int(asked[block.group[tied]].sum())
-            every = np.arange(len(block.group))
-            every[ordered] = astray
-            position = every[rows]
-            in_order = scores.copy()
-            in_order[astray] = scores[ordered]
-    rank = position - begins + 1
-    found = Placed(rank, n_tied, n_level, n_unsorted)
-    if judging.ties_by_id:
+    starts, group, scores = whole.starts, whole.group, whole.by
+    rows = np.arange(len(group)) if rows is None else rows
+    begins = starts[group[rows]]
+    if scores is None:
+        rank = rows - begins + 1
+        return Placed(rank, 0, 0, 0, rank, np.ones_like(rank)) if with_ties else Placed(rank)
+    position, in_order, n_level = rows, scores, 0
+    # Most runs are in order: look for a row that is not below the one above it.
+    suspect = np.flatnonzero(scores[1:] >= scores[:-1])
+    suspect = suspect[group[suspect] == group[suspect + 1]]
+    wrong = scores[suspect + 1] > scores[suspect]
+    ties = suspect[~wrong]
+    unsorted = np.zeros(len(starts) - 1, np.bool_)
+    unsorted[group[suspect[wrong]]] = True
+    counts = np.diff(starts)
+    counted = np.ones_like(unsorted) if counted is None else counted
+    several = counted & (counts > 1)
+    n_unsorted = int(np.count_nonzero(unsorted & several))
+    if len(ties):
+        n_equal = np.bincount(group[ties], minlength=len(counts))
+        n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
+    docs = whole.block.doc
+    compared = docs.compare(ties, docs, ties + 1)
+    unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
+    n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
+    if unsorted.any():
+        astray = np.flatnonzero(unsorted[group])
+        ordered, tied = _sorted_rows(whole, scores, astray, judging)
+        n_tied += int(np.count_nonzero(counted[group[tied]]))
+        every = np.arange(len(group))
+        every[ordered] = astray
+        position = every[rows]
+        in_order = scores.copy()
+        in_order[astray] = scores[ordered]
+    found = Placed(position - begins + 1, n_tied, n_level, n_unsorted)
+    if not with_ties:
         return found
-    if in_order is None:
-        return found._replace(tie_first=rank, tie_size=np.ones_like(rank))
-    new = np.append(True, in_order[1:] != in_order[:-1])[: len(in_order)]
-    new[block.starts[:-1]] = True
+    new = changes(group, in_order)
     firsts = np.append(np.flatnonzero(new), len(new))
     tie = (np.cumsum(new) - 1)[position]
     return found._replace(tie_first=firsts[tie] - begins + 1, tie_size=np.diff(firsts)[tie])
@@ -166,20 +177,16 @@ def _in_pairs(upper: Ints) -> int:
     return len(upper) + int(np.count_nonzero(np.diff(upper, prepend=-2) > 1))
 
 
-def _sorted_rows(block: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
+def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
     by_score = rows[(-scores[rows]).argsort()]  # ties are sorted below
-    ordered = by_score[_narrow(block.group[by_score]).argsort(kind="stable")]
-    equal = (scores[ordered[1:]] == scores[ordered[:-1]]) & (
-        block.group[ordered[1:]] == block.group[ordered[:-1]]
-    )
-    if not equal.any():
+    ordered = by_score[_narrow(whole.group[by_score]).argsort(kind="stable")]
+    new_tie = changes(whole.group[ordered], scores[ordered])
+    if new_tie.all():
         return ordered, ordered[:0]
-    new_tie = np.concatenate(([True], ~equal))
-    tie = np.cumsum(new_tie)
-    in_tie = np.flatnonzero(~new_tie | np.concatenate((equal, [False])))
-    numbers = tie_order(block.block.doc.take(ordered[in_tie]), judging)
-    by_id = np.lexsort((numbers, tie[in_tie]))
+    in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
+    numbers = tie_order(whole.block.doc.take(ordered[in_tie]), judging)
+    by_id = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
     ordered[in_tie] = ordered[in_tie][by_id]
     return ordered, ordered[in_tie]
 
@@ -187,12 +194,6 @@ def _sorted_rows(block: Grouped, scores: Floats, rows: Ints, judging: Judging) -
 def _narrow(groups: Ints) -> Ints:
     """Return the groups' numbers in sixteen bits if they fit: these are sorted in one pass."""
     return groups.astype(np.uint16) if int(groups.max(initial=0)) < 1 << 16 else groups
-
-
-def astray_ties(docs: Ids, upper: Ints, judging: Judging) -> Bools:
-    """Tell which rows of the same score as the next one should be below it: see `tie_order`."""
-    compared = docs.compare(upper, docs, upper + 1)
-    return compared > 0 if judging.ties == "ascending" else compared < 0
 
 
 def tie_order(docs: Ids, judging: Judging) -> Ints:

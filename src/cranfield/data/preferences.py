@@ -184,11 +184,8 @@ def _positions(row: Ints, rank: Ints) -> tuple[Ints, int]:
     """
     deepest = int(rank.max(initial=0)) + 1
     key = np.where(rank > 0, rank, deepest + row)
-    order = np.argsort(key)
-    new = np.append(True, key[order][1:] != key[order][:-1])[: len(key)]
-    position = np.empty(len(key), np.int64)
-    position[order] = np.cumsum(new) - 1
-    return position, int(np.count_nonzero(new & (rank[order] > 0)))
+    distinct, position = np.unique(key, return_inverse=True)
+    return position, int(distinct.searchsorted(deepest))
 
 
 _Some = slice | Ints  # which of the documents
@@ -202,12 +199,7 @@ class _Order:
     """What one group prefers, over its own documents from the highest position down."""
 
     def __init__(self, position: Ints, subgroup: Ints, level: Floats, n_retrieved: int) -> None:
-        by_position = np.argsort(position, kind="stable")
-        places = position[by_position]
-        new = np.append(True, places[1:] != places[:-1])[: len(places)]
-        self.positions = places[new]
-        doc = np.empty(len(position), np.int64)
-        doc[by_position] = np.cumsum(new) - 1
+        self.positions, doc = np.unique(position, return_inverse=True)
         self.n_retrieved = int(np.searchsorted(self.positions, n_retrieved))
         self.n_retrieved_of_query = n_retrieved
         self.level = np.zeros(len(self.positions))
@@ -253,14 +245,14 @@ class _Order:
         """Return the relevant documents, and the first n others."""
         return np.flatnonzero(self.relevant | (np.cumsum(~self.relevant) <= n))
 
-    def counted(self, docs: Ints) -> list[float]:
-        """Count the preferences among some documents, in the order of Counted's columns."""
-        return self.all_counted if len(docs) == len(self.level) else self._counted(docs)
-
     @cached_property
     def all_counted(self) -> list[float]:
         """Count the preferences among all documents likewise."""
         return self._counted(np.arange(len(self.level)))
+
+    def counted(self, docs: Ints) -> list[float]:
+        """Count the preferences among some documents, in the order of Counted's columns."""
+        return self.all_counted if len(docs) == len(self.level) else self._counted(docs)
 
     def _counted(self, docs: Ints) -> list[float]:
         n_retrieved = int(np.searchsorted(docs, self.n_retrieved))

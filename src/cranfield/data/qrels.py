@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
+from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import OptionError, one_of
@@ -64,11 +65,7 @@ class Qrels(Judgments):
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
             data = judgments_of(rows_of(data, What.QRELS, columns=columns, errors=errors), errors)
-        self.query_ids, self.starts, self.documents = data.query_ids, data.starts, data.documents
-        self.grade, self.columns, self.groups = data.grade, data.columns, data.groups
-        self.by_group, self.top_of_all = data.by_group, data.top_of_all
-        self.form, self.sources, self.is_text = data.form, data.sources, data.is_text
-        self.left_out, self.notes = data.left_out, data.notes
+        vars(self).update(vars(data))
         self._judgments = data
 
     def __getstate__(self) -> dict[str, Any]:
@@ -149,20 +146,6 @@ class Qrels(Judgments):
             self.grade * 1.0,
             ["all"] * len(self.query_ids),
         )
-
-    def novel_first(self, alpha: float, rel: int) -> Ints:
-        """Return each document's rank in the greedy ranking: (rows,), 0 if not in it."""
-        from cranfield.data.subtopics import novel_first
-
-        return self.ideal.once(
-            ("novel first", alpha, rel), lambda: novel_first(self.levels, self.query, alpha, rel)
-        )
-
-    def most_first(self) -> Ints:
-        """Return each document's rank by its worth to all subtopics: (rows,), 0 for nothing."""
-        from cranfield.data.subtopics import most_first
-
-        return self.ideal.once(("most first",), lambda: most_first(self.levels, self.query))
 
     def __repr__(self) -> str:
         if self.by_group is not None:
@@ -253,12 +236,9 @@ class Qrels(Judgments):
         columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))
-            stratum = columns["stratum"][rows]
-            changes = np.append(False, stratum[1:] != stratum[:-1])[: len(rows)]
-            # A query's first row has the number 0, whatever was before.
-            count = np.cumsum(changes)
+            number = np.cumsum(changes(self.query[rows], columns["stratum"][rows]))
             columns["stratum"] = np.empty(len(rows), np.int64)
-            columns["stratum"][rows] = count - count[self.starts[self.query]]
+            columns["stratum"][rows] = number - number[self.starts[self.query]]
         return columns
 
 

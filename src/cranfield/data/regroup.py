@@ -10,6 +10,7 @@ import numpy as np
 from cranfield.arrays.byte_strings import FIXED, Words, spread
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ints
+from cranfield.arrays.rows import changes, spans
 from cranfield.arrays.threads import in_threads
 from cranfield.formats.block import SIZES, Block, LeftOut, Load, joined
 
@@ -94,7 +95,7 @@ def _dealt(load: Load) -> _Dealt:
     order = _by_hash(hashes, 32).astype(np.int32)  # a mix-up makes more runs, and nothing else
     ordered = hashes[order]
     if block.query.n_words <= 1:  # such identifiers have each a hash of its own
-        begins = np.flatnonzero(np.append(len(order) > 0, ordered[1:] != ordered[:-1]))
+        begins = np.flatnonzero(changes(ordered))
     else:
         begins = block.query.take(order).begins()
     keys = ordered[begins]
@@ -118,9 +119,6 @@ def _piece(
     same_key = np.flatnonzero(keys[runs[1:]] == keys[runs[:-1]])
     if queries.compare(runs[same_key], queries, runs[same_key + 1]).any():  # a chance in 2^64
         runs = queries.numbers().argsort(kind="stable")
-    counts_before = np.cumsum(counts) - counts
-    lengths = counts[runs]
-    rows = np.repeat(counts_before[runs] - (np.cumsum(lengths) - lengths), lengths)
-    rows += np.arange(len(rows))
-    query = queries.take(np.repeat(runs, lengths))
+    rows = spans((np.cumsum(counts) - counts)[runs], counts[runs])
+    query = queries.take(np.repeat(runs, counts[runs]))
     return replace(whole.take(rows), query=query, left_out=left_out, empty=empty)

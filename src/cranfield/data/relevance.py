@@ -11,6 +11,7 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
+from cranfield.arrays.rows import spans
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import DuplicateError, InputError
@@ -53,7 +54,7 @@ class Judgments:
             return replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
         lengths = np.diff(self.starts)[codes]
         starts = np.cumsum([0, *lengths.tolist()])
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][codes] - starts[:-1], lengths)
+        rows = spans(self.starts[codes], lengths)
         docs = self.documents
         return replace(
             self,
@@ -189,8 +190,8 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
     order = sorted(range(len(queries)), key=queries.__getitem__)
     lengths = np.diff(begins)[order]
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    at = np.arange(len(whole)) + np.repeat(begins[order] - starts[:-1], lengths)
+    starts = np.append(0, np.cumsum(lengths))
+    at = spans(begins[order], lengths)
     return Judgments(
         [decode(queries[i]) for i in order],
         starts,

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Union
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ids import decode, encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
-from cranfield.data.order import grouped, placed, sorting_scores
+from cranfield.data.order import come_back, grouped, placed
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
@@ -249,13 +248,10 @@ class Run:
             for load in loads:
                 whole = grouped(load(), self.errors)
                 block = whole.block
-                if len(seen) + len(whole.queries) > len(seen | set(whole.queries)):
+                if come_back(whole.queries, seen):
                     raise _ApartError
-                seen.update(whole.queries)
                 if needs_rank and block.rank is None:
-                    scores = sorting_scores(block, Judging(order=by))
-                    rank = placed(whole, scores, np.arange(len(block))).rank
-                    block = replace(block, columns={**block.columns, "rank": rank})
+                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
                 parts.append((len(block), block.left_out))
                 yield block
 
@@ -305,27 +301,15 @@ class Run:
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        loads = self.blocks(judging.order, costs=costs)
-        blocks = [one for load in loads if len(one := load())]
-        if not blocks:
-            return Ranking([], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
-        block = grouped(joined(blocks), self.errors)
-        by = sorting_scores(block.block, judging)
-        every = np.arange(len(block.block))
-        # Where grades are to rank equal scores, or none is to: see `judge`.
-        ties = judging.ties if judging.ties_by_id else "document"
-        uncut = replace(judging, order="score", depth=None)
-        place, tie = (
-            placed(block, by, every, replace(uncut, ties=one)) for one in (ties, "expected")
-        )
+        block = next(self.blocks(judging.order, costs=costs))()
+        whole = grouped(block, self.errors, judging)
+        place = placed(whole, judging, with_ties=True)
         rows = place.rank.argsort()
-        docs = list(map(decode, block.block.doc.take(rows).to_list()))
-        assert tie.tie_first is not None  # noqa: S101 - placed() gives both
-        assert tie.tie_size is not None  # noqa: S101
-        values = None if by is None or block.block.value is None else block.block.value[rows]
-        cost = block.block.columns.get("cost")
-        cost = None if cost is None else cost[rows]
-        return Ranking(docs, tie.tie_first[rows], tie.tie_size[rows], values, cost)
+        ranked = whole.block.take(rows)
+        docs = list(map(decode, ranked.doc.to_list()))
+        scores = None if whole.by is None else ranked.value
+        first, size = place.tie_first[rows], place.tie_size[rows]
+        return Ranking(docs, first, size, scores, ranked.columns.get("cost"))
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.

@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,11 +31,6 @@ def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
     return found
 
 
-def varied(group: Ints, rank: Ints) -> bool:
-    """Tell whether some rows of a group have different ranks: (rows,) each."""
-    return bool(((group[1:] == group[:-1]) & (rank[1:] != rank[:-1])).any())
-
-
 def are_ranks(scores: Floats) -> bool:
     """Tell whether the scores of a query, in the order of its rows, are 1, 2, 3 or 0, 1, 2, ....
 
@@ -48,21 +45,76 @@ def are_ranks(scores: Floats) -> bool:
     return bool((scores[1:] - scores[:-1] == 1).all())
 
 
-def against_ranks(n: int, of: int, *, whole: bool, source: str | None = None) -> Note:
-    """Say in how many of the queries that were looked at the rank column contradicts the scores.
+@dataclass
+class Look:
+    """How the scores of some queries look beside the rank column, or as if they were ranks."""
 
-    `whole`: whether that is all of the run, not its beginning.
-    """
-    among = f"{n:,} of {queries_of(of)}" + ("" if whole else " at the beginning of the run")
-    return Note(
-        "ranks",
-        "warning",
-        f"in {among}, the rank column contradicts the scores: by default scores decide; "
-        "order='rank' (--order rank) takes the rank column",
-        n,
-        source,
-        n,
-    )
+    several: int = 0  # queries of several documents
+    like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ...
+    longest: int = 0  # documents of a query
+    has_ranks: bool = False  # whether the rank column tells documents apart
+    against: int = 0  # queries whose ranks contradict their scores
+    row: int | None = None  # the first row where they do
+
+    @classmethod
+    def at(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "Look":
+        """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
+        counts, bounds = np.diff(starts), pairwise(starts.tolist())
+        look = cls(
+            int(np.count_nonzero(counts > 1)),
+            sum(end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in bounds),
+            int(counts.max(initial=0)),
+        )
+        if rank is not None:
+            group = np.repeat(np.arange(len(counts)), counts)
+            look.has_ranks = bool(((group[1:] == group[:-1]) & (rank[1:] != rank[:-1])).any())
+            wrong = contradicted(group, rank, scores)
+            look.against = len(set(group[wrong].tolist()))
+            look.row = int(wrong[0]) if len(wrong) else None
+        return look
+
+    def __add__(self, other: "Look") -> "Look":
+        return Look(
+            self.several + other.several,
+            self.like_ranks + other.like_ranks,
+            max(self.longest, other.longest),
+            self.has_ranks or other.has_ranks,
+            self.against + other.against,
+        )
+
+    def notes(self, *, whole: bool = True) -> Iterator[Note]:
+        """Say in how many queries ranks contradict scores, or that scores seem to be ranks.
+
+        `whole`: whether all of the run was looked at, not its beginning. Scores that are ranks in
+        fewer than most queries, or in lists of two documents or less, tell nothing.
+        """
+        if self.against:
+            where = "" if whole else " at the beginning of the run"
+            yield Note(
+                "ranks",
+                "warning",
+                f"in {self.against:,} of {queries_of(self.several)}{where}, the rank column "
+                "contradicts the scores: by default scores decide; order='rank' (--order rank) "
+                "takes the rank column",
+                self.against,
+                count=self.against,
+            )
+        elif not self.has_ranks and self.longest >= _LIKE_RANKS and self.mostly_ranks:
+            yield Note(
+                "ranks-as-scores",
+                "warning",
+                f"in {self.like_ranks:,} of {queries_of(self.several)} with several documents, the "
+                "scores rise by 1 from row to row, as ranks do, and the highest score comes first: "
+                "are they ranks? order='given' (--order given) takes the rows in their order, "
+                "columns={'rank': ...} (--run-columns rank=...) names a column of ranks",
+                self.like_ranks,
+                count=self.like_ranks,
+            )
+
+    @property
+    def mostly_ranks(self) -> bool:
+        """Whether the scores are 1, 2, 3, ... in most of the queries of several documents."""
+        return mostly(self.like_ranks, self.several)
 
 
 def mostly(n: int, of: int) -> bool:
@@ -70,58 +122,25 @@ def mostly(n: int, of: int) -> bool:
     return n > 0 and 10 * n >= 9 * of
 
 
-def level_scores(
-    n: int, of: int, severity: Severity = "warning", source: str | None = None
-) -> Note:
+def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
     """Say in how many of the queries with several documents all scores are equal."""
     where = f"{n:,} of {queries_of(of)} with several documents"
-    return Note(
-        "level-scores",
-        severity,
-        f"in {where}, all scores are equal: the ranking is that of the document ids",
-        n,
-        source,
-        n,
-    )
-
-
-def ranks_as_scores(n: int, of: int, longest: int, source: str | None = None) -> Iterator[Note]:
-    """Say that scores seem to be ranks, if they do in most of the queries with several documents.
-
-    `longest`: how many documents the longest query has; lists of two or less tell nothing.
-    """
-    if longest < _LIKE_RANKS or not mostly(n, of):
-        return
-    yield Note(
-        "ranks-as-scores",
-        "warning",
-        f"in {n:,} of {queries_of(of)} with several documents, the scores rise by 1 from row to "
-        "row, as ranks do, and the highest score comes first: are they ranks? order='given' "
-        "(--order given) takes the rows in their order, columns={'rank': ...} (--run-columns "
-        "rank=...) names a column of ranks",
-        n,
-        source,
-        n,
-    )
+    text = f"in {where}, all scores are equal: the ranking is that of the document ids"
+    return Note("level-scores", severity, text, n, count=n)
 
 
 def nothing_judged(
-    affix: str | None,
-    severity: Severity = "warning",
-    source: str | None = None,
-    *,
-    whole: bool = True,
+    affix: str | None, severity: Severity = "warning", *, whole: bool = True
 ) -> Note:
     """Say that not one judged document was retrieved, and why, if that is known: `other_affix`.
 
     `whole`: for a whole run, which is hardly meant; for one query it may well be so.
     """
-    code = "nothing-judged" if affix is None else "affix"
     if affix is None and not whole:
-        return Note(code, "info", "Not one judged document was retrieved.", source=source)
+        return Note("nothing-judged", "info", "Not one judged document was retrieved.")
     because = affix or "are the ids of the same collection, and of documents, not of their parts?"
     text = f"not one judged document was retrieved: {because}"
-    return Note(code, severity, text, source=source)
+    return Note("nothing-judged" if affix is None else "affix", severity, text)
 
 
 def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:

@@ -7,7 +7,8 @@ document: (n_documents,), 0 for a document that it leaves out.
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, powers
+from cranfield.arrays.ranked import Floats, Ints, powers
+from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 
 
@@ -22,9 +23,9 @@ def novel_first(levels: Levels, query: Ints, alpha: float, rel: int) -> Ints:
     """
     relevant = levels.level >= rel
     group = levels.group[relevant]
-    docs, row = _numbered(levels.row[relevant])
-    begins = np.flatnonzero(np.append(True, query[docs][1:] != query[docs][:-1])[: len(docs)])
-    of = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(docs))))
+    docs, row = np.unique(levels.row[relevant], return_inverse=True)
+    is_first = changes(query[docs])
+    begins, of = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     weight = _weight(levels)
     above = np.zeros(len(weight), np.int64)  # documents of the group that are above
     ranks = np.zeros(len(query), np.int64)
@@ -62,10 +63,3 @@ def most_first(levels: Levels, query: Ints) -> Ints:
 
 def _weight(levels: Levels) -> Floats:
     return np.ones(len(levels.query)) if levels.weight is None else levels.weight
-
-
-def _numbered(row: Ints) -> tuple[Ints, Ints]:
-    """Return the documents that occur, in order, and the number of each row's among them."""
-    occurs: Bools = np.zeros(int(row.max(initial=-1)) + 1, np.bool_)
-    occurs[row] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[row]

@@ -105,9 +105,7 @@ class Scene:
         whole = its.ranking(judging, costs=costs)
         if not judging.ties_by_id and judging.ties != "expected":
             keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
-            rows = keys.argsort(kind="stable")
-            # Where grades ranked documents, judge gives the costs of their places, too.
-            whole = whole.take(rows)._replace(costs=whole.costs)
+            whole = whole.take(keys.argsort(kind="stable"))
         kept = ranking = whole.take(slice(judging.depth))
         if judging.judged_only:
             kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))

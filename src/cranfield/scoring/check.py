@@ -12,13 +12,7 @@ from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import Meeting, judge
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
-from cranfield.data.run_notes import (
-    against_ranks,
-    level_scores,
-    mostly,
-    nothing_judged,
-    ranks_as_scores,
-)
+from cranfield.data.run_notes import level_scores, mostly, nothing_judged
 from cranfield.data.spelling import affix_of
 from cranfield.errors import InputError, printable
 from cranfield.formats.block import LeftOut, Progress
@@ -209,24 +203,13 @@ def _opened(runs: Any) -> list[Run]:
 # ---- findings ---------------------------------------------------------------------------------
 
 
-def _finding(
-    severity: Severity,
-    code: str,
-    text: str,
-    count: int = 1,
-    line: int | None = None,
-    row: str | None = None,
-) -> Note:
-    return Note(code, severity, text, count=count, line=line, row=row)
-
-
 def _of_error(error: InputError, code: str, count: int = 1) -> Note:
     message = error.problem
     if count > 1:
         message = f"{count:,} rows cannot be used, the first: {message}"
     if error.hint:
         message += f". {error.hint}"
-    return _finding("error", code, message, count, error.line, error.text)
+    return Note(code, "error", message, count=count, line=error.line, row=error.text)
 
 
 def _left_out(left_out: LeftOut) -> Iterator[Note]:
@@ -243,7 +226,7 @@ def _about_qrels(qrels: Qrels) -> Iterator[Note]:
             f"{queries_of(len(without))} without a relevant document (no grade of 1 or more): "
             f"every system scores 0 there, and they count in the mean; for instance {without[0]!r}"
         )
-        yield _finding("warning", "no-relevant", text, len(without))
+        yield Note("no-relevant", "warning", text, count=len(without))
     yield from _some_grades(
         qrels, qrels.grade < 0, "info", "negative-grades", "judgments have a negative grade"
     )
@@ -260,7 +243,7 @@ def _about_qrels(qrels: Qrels) -> Iterator[Note]:
             f"all judgments have the grade {int(qrels.grade[0])}: measures of judged nonrelevant "
             "documents (Bpref, infAP) have nothing to go by"
         )
-        yield _finding("info", "one-grade", text)
+        yield Note("one-grade", "info", text, count=1)
     yield from _odd_ids(filter(is_odd, chain(qrels.query_ids, *qrels.doc_lists)))
     for source in qrels.sources if qrels.is_text else ():
         yield from _about_text(source)
@@ -276,7 +259,7 @@ def _some_grades(
         doc = qrels.doc_lists[query][row - int(qrels.starts[query])]
         where = f"for query {qrels.query_ids[query]!r}, document {doc!r}"
         first = f"for instance {int(qrels.grade[row])} {where}"
-        yield _finding(severity, code, f"{n:,} {text}; {first}", n)
+        yield Note(code, severity, f"{n:,} {text}; {first}", count=n)
 
 
 def _odd_ids(ids: Iterable[str]) -> Iterator[Note]:
@@ -286,7 +269,7 @@ def _odd_ids(ids: Iterable[str]) -> Iterator[Note]:
             f"{len(odd):,} ids hold white space, invisible characters or bytes that are no UTF-8: "
             f"two that look alike may differ; for instance {odd[0]!a}"
         )
-        yield _finding("warning", "odd-ids", text, len(odd))
+        yield Note("odd-ids", "warning", text, count=len(odd))
 
 
 def _about_text(source: Source) -> Iterator[Note]:
@@ -302,15 +285,15 @@ def _about_text(source: Source) -> Iterator[Note]:
             last = piece[-1:]
     if start == BYTE_ORDER_MARK:
         text = "begins with a byte order mark, which other tools take for a part of the first id"
-        yield _finding("info", "bom", text, line=1)
+        yield Note("bom", "info", text, count=1, line=1)
     ends = {"CR LF": n_both, "LF": n_line - n_both, "CR alone": n_return - n_both}
     kinds = [f"{n:,} {name}" for name, n in ends.items() if n > 0]
     if len(kinds) > 1:
         text = f"its lines end in several ways: {', '.join(kinds)}"
-        yield _finding("warning", "line-ends", text)
+        yield Note("line-ends", "warning", text, count=1)
     if last and last not in b"\r\n":
         text = "its last line has no line end: was the file cut off?"
-        yield _finding("warning", "no-last-line-end", text)
+        yield Note("no-last-line-end", "warning", text, count=1)
 
 
 # ---- runs -----------------------------------------------------------------------------------
@@ -338,11 +321,11 @@ def _about_run(
 def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
     if "score" not in run.numbers and _is_ranked(run):
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
-        yield _finding("info", "no-scores", f"has no scores: it is ranked by {by}")
-    tied_line = scan.tied_at()[0] if scan.tied_at else None
-    if mostly(scan.level, scan.several):
-        level = level_scores(scan.level, scan.several, "error")
-        yield replace(level, line=tied_line, row=scan.tied_row)
+        yield Note("no-scores", "info", f"has no scores: it is ranked by {by}", count=1)
+    line, row = scan.tied_at() if scan.tied_at else (None, None)
+    if mostly(scan.level, scan.look.several):
+        level = level_scores(scan.level, scan.look.several, "error")
+        yield replace(level, line=line, row=row)
     elif scan.tied:
         share = scan.tied / scan.rows
         severity: Severity = "warning" if scan.tied_top * 10 > len(scan.queries) else "info"
@@ -353,19 +336,16 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         )
         if scan.level:
             text += f"; in {queries_of(scan.level)} all scores are equal"
-        yield _finding(severity, "ties", text, scan.tied, tied_line, scan.tied_row)
-    if scan.against:
-        line, row = scan.against_at() if scan.against_at else (None, None)
-        against = against_ranks(scan.against, scan.several, whole=True)
-        yield replace(against, line=line, row=row)
-    elif not scan.has_ranks:
-        yield from ranks_as_scores(scan.like_ranks, scan.several, scan.longest)
+        yield Note("ties", severity, text, count=scan.tied, line=line, row=row)
+    line, row = scan.against_at() if scan.against_at else (None, None)
+    for note in scan.look.notes():
+        yield replace(note, line=line, row=row)
     if scan.infinite:
         text = f"{scan.infinite:,} scores are infinite"
-        yield _finding("warning", "infinite-scores", text, scan.infinite)
+        yield Note("infinite-scores", "warning", text, count=scan.infinite)
     if scan.apart:
         text = "a query's rows are not together: to be evaluated, the run is read whole into memory"
-        yield _finding("info", "interleaved", text, scan.apart)
+        yield Note("interleaved", "info", text, count=scan.apart)
     yield from _odd_ids(scan.odd)
 
 
@@ -391,7 +371,7 @@ def _about_both(
             "the judgments seem to be given as a run: its documents are the same, its numbers "
             "grades"
         )
-        yield _finding("error", "qrels-as-run", text, scan.rows)
+        yield Note("qrels-as-run", "error", text, count=scan.rows)
     yield from _about_queries(meeting)
     if n_hits == 0:
         yield nothing_judged(affix_of(qrels, run), "error")
@@ -403,13 +383,13 @@ def _about_both(
             f"({n_hits:,} of {possible:,}): were documents cut or numbered anew since they were "
             "judged?"
         )
-        yield _finding("warning", "few-judged-returned", text, n_hits)
+        yield Note("few-judged-returned", "warning", text, count=n_hits)
     if judged_at < _FEW_JUDGED:
         text = (
             f"{1 - judged_at:.1%} of the first {k} documents carry no judgment, and count as not "
             "relevant: the numbers are lower bounds, more or less"
         )
-        yield _finding("warning", "unjudged", text)
+        yield Note("unjudged", "warning", text, count=1)
 
 
 def _about_queries(meeting: Meeting) -> Iterator[Note]:
@@ -421,7 +401,7 @@ def _about_queries(meeting: Meeting) -> Iterator[Note]:
         missing = next((query for query, is_there in there if not is_there), None)
         example = "" if missing is None else f"; for instance {missing!r}"
         text = f"{queries_of(without_results)} of the qrels without results: they score 0{example}"
-        yield _finding("warning", "queries-without-results", text, without_results)
+        yield Note("queries-without-results", "warning", text, count=without_results)
     if without_judgments:
         text = f"{queries_of(without_judgments)} of the run without judgments: not scored"
-        yield _finding("info", "queries-without-judgments", text, without_judgments)
+        yield Note("queries-without-judgments", "info", text, count=without_judgments)

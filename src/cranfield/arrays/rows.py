@@ -1,0 +1,40 @@
+"""Rows in groups that are adjacent: where each begins, how many it has, and which they are."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.ranked import Bools, Ints
+
+
+def changes(*columns: NDArray[Any]) -> Bools:
+    """Mark the rows that differ in any column from the row above, the first among them: (rows,).
+
+    >>> changes(np.array([1, 1, 2]), np.array([5, 6, 6]))
+    array([ True,  True,  True])
+    """
+    marked = np.zeros(len(columns[0]), np.bool_)
+    marked[:1] = True
+    for column in columns:
+        marked[1:] |= column[1:] != column[:-1]
+    return marked
+
+
+def sizes(begins: Bools) -> Ints:
+    """Count the rows of each group; the first of each is marked, (rows,): (groups,).
+
+    >>> sizes(np.array([True, False, True]))
+    array([2, 1])
+    """
+    return np.diff(np.append(np.flatnonzero(begins), len(begins)))
+
+
+def spans(begins: Ints | int, counts: Ints) -> Ints:
+    """Return begin, begin + 1, ..., so many numbers, for each begin and count, as one column.
+
+    >>> spans(np.array([10, 20]), np.array([2, 3]))
+    array([10, 11, 20, 21, 22])
+    """
+    ends = np.cumsum(counts)
+    return np.repeat(begins + counts - ends, counts) + np.arange(ends[-1] if len(ends) else 0)
