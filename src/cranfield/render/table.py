@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from cranfield.errors import one_of, printable
+from cranfield.notes import Note, around
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,13 @@ class Column:
     """A column of a table: its heading, how it shows an item, and the sentence that explains it.
 
     `cell` returns the text for an item; what an item is, is the table's. `meaning` is shown below
-    the table, in one line or several; with `goes_on`, on the line of the sentence before it. A
-    column that is not `wanted` is left out, with its sentence.
+    the table, in one line or several. A column that is not `wanted` is left out, with its sentence.
     """
 
     heading: str
     cell: Callable[..., str]
     meaning: str = ""
     wanted: bool = True
-    goes_on: bool = False
 
 
 def wanted(columns: Iterable[Column]) -> list[Column]:
@@ -63,18 +62,37 @@ def wanted(columns: Iterable[Column]) -> list[Column]:
 
 
 def legend(columns: Iterable[Column]) -> list[str]:
-    """Return the lines that explain some columns.
+    r"""Return the lines that explain some columns.
 
-    >>> legend([Column("a", str, "a: one."), Column("b", str, "b: two.", goes_on=True)])
-    ['a: one. b: two.']
+    >>> legend([Column("a", str, "a: one.\nNot two."), Column("b", str), Column("c", str, "c: 3.")])
+    ['a: one.', 'Not two.', 'c: 3.']
     """
-    lines: list[str] = []
-    for one in columns:
-        if one.meaning and one.goes_on and lines:
-            lines[-1] += f" {one.meaning}"
-        elif one.meaning:
-            lines += one.meaning.split("\n")
-    return lines
+    return [line for one in columns if one.meaning for line in one.meaning.split("\n")]
+
+
+def table_of(
+    items: Iterable[object],
+    columns: Iterable[Column],
+    *,
+    said: Iterable[str] = (),
+    notes: Iterable[Note] = (),
+    title: Sequence[str] = (),
+    n_labels: int = 1,
+    rules: Iterable[int] = (),
+) -> Table:
+    """Return a table with a row for each item, of the columns that are wanted.
+
+    Below it are the sentences of its columns, what is `said` beside, and the notes.
+
+    >>> found = table_of([1, 2], [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")])
+    >>> found.header, found.rows, found.notes
+    (['n', 'half'], [['1', '0.5'], ['2', '1.0']], ['n / 2.'])
+    """
+    shown = wanted(columns)
+    rows = [[one.cell(item) for one in shown] for item in items]
+    below = around([*legend(shown), *said], notes)
+    header = [one.heading for one in shown]
+    return Table(header, rows, below, n_labels, rules=frozenset(rules), title=title)
 
 
 def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
