@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cranfield import OptionError, evaluate, explain
-from cranfield.cli.flags import family_options
+from cranfield.cli.flags import family
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.options import (
     Options,
@@ -166,7 +166,7 @@ def test_a_command_has_the_options_of_a_family() -> None:
     got: list[Any] = []
 
     @click.command()
-    @family_options(Cutting, "cutting", without=("least",), depth={"names": ("-d", "--depth")})
+    @family(Cutting, without=("least",), depth={"names": ("-d", "--depth")})("cutting")
     def command(cutting: Cutting) -> None:
         got.append(cutting)
 

@@ -47,13 +47,15 @@ class Column:
     """A column of a table: its heading, how it shows an item, and the sentence that explains it.
 
     `cell` returns the text for an item; what an item is, is the table's. `meaning` is shown below
-    the table, in one line or several. A column that is not `wanted` is left out, with its sentence.
+    the table, in one line or several; with `goes_on`, on the line of the sentence before it. A
+    column that is not `wanted` is left out, with its sentence.
     """
 
     heading: str
     cell: Callable[..., str]
     meaning: str = ""
     wanted: bool = True
+    goes_on: bool = False
 
 
 def wanted(columns: Iterable[Column]) -> list[Column]:
@@ -62,12 +64,18 @@ def wanted(columns: Iterable[Column]) -> list[Column]:
 
 
 def legend(columns: Iterable[Column]) -> list[str]:
-    r"""Return the lines that explain some columns.
+    """Return the lines that explain some columns.
 
-    >>> legend([Column("a", str, "a: one.\nNot two."), Column("b", str), Column("c", str, "c: 3.")])
-    ['a: one.', 'Not two.', 'c: 3.']
+    >>> legend([Column("a", str, "a: one."), Column("b", str, "b: two.", goes_on=True)])
+    ['a: one. b: two.']
     """
-    return [line for one in columns if one.meaning for line in one.meaning.split("\n")]
+    lines: list[str] = []
+    for one in columns:
+        if one.meaning and one.goes_on and lines:
+            lines[-1] += f" {one.meaning}"
+        elif one.meaning:
+            lines += one.meaning.split("\n")
+    return lines
 
 
 def table_of(
