@@ -202,7 +202,7 @@ def _stability(
         return one.differences[0].tolist(), list(map(or_none, one.p[0]))
 
     mixed = np.concatenate([found for found, _, _ in seen])
-    same = sum(counts for _, _, counts in seen) / len(mixed)
+    same = np.sum([counts for _, _, counts in seen], axis=0) / len(mixed)
     (of_a, p_a), (of_b, p_b), (of_change, p_change) = map(tested, (a, b, change))
     ends = ([systems[i] for i in each.tolist()] for each in (left, right))
     columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *same.tolist())

@@ -37,8 +37,9 @@ def command(
     means: bool = flags.option(
         is_flag=True, help="Show each system's mean with its own interval, too."
     ),
-    changes: int | None = flags.number(
-        check=whole(1),
+    changes: int | None = flags.checked(
+        whole(1),
+        type=int,
         metavar="N",
         help="Show the N queries that change most, too, those that get worse first.",
     ),
@@ -64,16 +65,16 @@ def command(
     refuse_two_inputs(several.qrels, *several.runs)
     if settings.all_pairs and baseline is not None:
         raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-    judgments, runs = several.read(files)
+    judgments, opened = several.read(files)
     if baseline is not None:
-        names = [one.name for one in runs or ()]
-        at = None if baseline in names else place_of(baseline, files)
-        if at is not None and runs is not None:
-            baseline = names[at]
+        known = [one.name for one in opened or ()]
+        at = None if baseline in known else place_of(baseline, files)
+        if at is not None and opened is not None:
+            baseline = known[at]
         elif at is not None:
             refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
             files.insert(0, files.pop(at))
             baseline = several.saved_name(files[0])
     chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
-    found = compare(judgments, runs, measures, slices=slices, **chosen)
+    found = compare(judgments, opened, measures, slices=slices, **chosen)
     show(found, form, of_tables={"means": means, "changes": changes or 0})

@@ -58,14 +58,14 @@ def command(
     if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
     measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
-    judgments, runs = several.read(several.files)
+    judgments, opened = several.read(several.files)
     if not saved:
         paths = list(dict.fromkeys((qrels, *others)))
-        names = [Path(path).name for path in paths]
+        known = [Path(path).name for path in paths]
         every = [judgments, *map(data.read_qrels, paths[1:])]
         judgments = {
-            path if names.count(name) > 1 else name: one
-            for path, name, one in zip(paths, names, every, strict=True)
+            path if known.count(name) > 1 else name: one
+            for path, name, one in zip(paths, known, every, strict=True)
         }
     chosen: Any = {**settings.unusual(), **several.options, "reference": reference}
-    show(correlate(judgments, runs, measures, **chosen), form)
+    show(correlate(judgments, opened, measures, **chosen), form)

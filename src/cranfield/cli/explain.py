@@ -24,14 +24,12 @@ from cranfield.explanation.explain import explain
 _DEFAULT = "nDCG@10"
 
 
-def _limit(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+def _limit(value: str) -> int | str:
     """Read `--limit 30` or `--limit all`."""
-    if value is None or value == "all":
+    if value == "all":
         return value
     if not re.fullmatch("0*[1-9][0-9]{,8}", value):
-        raise click.BadParameter(
-            f"{value!r:.80}: expected a number of rows, 1 or more, or all", context
-        )
+        raise ValueError("a number of rows, 1 or more, or all")
     return int(value)
 
 
@@ -52,8 +50,9 @@ def command(
         "the value over all queries.",
     ),
     rel: int | None = flags.rel(),
-    limit: int | str | None = flags.option(
-        callback=_limit,
+    limit: int | str | None = flags.checked(
+        _limit,
+        type=str,
         metavar="N|all",
         help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
     ),

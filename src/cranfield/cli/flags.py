@@ -15,23 +15,31 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from cranfield import options
 from cranfield.errors import OptionError
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Check, Option, Options, checked, options_of, whole
+from cranfield.options import Check, Option, Options, options_of
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def command(
-    name: str, group: click.Group | None = None, **how: Any
+    name: str,
+    group: click.Group | None = None,
+    cls: type[click.Command] = click.Command,
+    **how: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a command, of a group or by itself, with the parameters of its signature."""
+    """Make a function a command, of a group or alone, with the parameters of its signature."""
 
     def give(function: Callable[..., None]) -> click.Command:
         made: Callable[..., Any] = function
         for one in [*inspect.signature(function).parameters.values()][::-1]:
-            made = one.default(one.name)(made)
-        return click.command(name, **how)(made) if group is None else group.command(name)(made)
+            declared: Callable[[str], Decorator] = one.default
+            made = declared(one.name)(made)
+        found = click.command(name, cls, **how)(made)
+        if group is not None:
+            group.add_command(found)
+        return found
 
     return give
 
@@ -46,27 +54,27 @@ def option(*names: str, **how: Any) -> Any:
     return lambda name: click.option(*(names or (f"--{name.replace('_', '-')}",)), name, **how)
 
 
-def number(*names: str, check: Check, type: Any = int, **how: Any) -> Any:  # noqa: A002
-    """Declare an option whose value goes through a check, which names it as it was typed."""
+def checked(check: Check, *names: str, **how: Any) -> Any:
+    """Declare an option whose value goes through a check; an error names it as it was typed."""
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
-        return value if value is None else checked(given.opts[-1], value, check)
+        return value if value is None else options.checked(given.opts[-1], value, check)
 
-    return option(*names, type=type, callback=of_text, **how)
+    return option(*names, callback=of_text, **how)
 
 
-def gathered(kind: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Declare one parameter that several options make: kind(**{name: value})."""
+def gathered(kind: Callable[..., Any], parts: Mapping[str, Any]) -> Any:
+    """Declare one parameter that several options make, the parts: kind(**{name: value})."""
 
     def declared(name: str) -> Decorator:
         def give(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def with_one(*args: Any, **given: Any) -> Any:
-                own = {part: given.pop(part) for part in options}
+                own = {part: given.pop(part) for part in parts}
                 return function(*args, **{name: kind(**own)}, **given)
 
             made: Callable[..., Any] = with_one
-            for part, one in [*options.items()][::-1]:
+            for part, one in [*parts.items()][::-1]:
                 made = one(part)(made)
             return made
 
@@ -81,8 +89,8 @@ def family(kind: type[Options], *, without: Collection[str] = (), **more: dict[s
     Those in `without` are left out. `more` has what click is told of an option beside: `help`,
     `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
     """
-    options = [one for one in options_of(kind) if one.name not in without]
-    return gathered(kind, {one.name: _one_of(one, **more.get(one.name, {})) for one in options})
+    found = [one for one in options_of(kind) if one.name not in without]
+    return gathered(kind, {one.name: _one_of(one, **more.get(one.name, {})) for one in found})
 
 
 def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
@@ -92,7 +100,7 @@ def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
         return option(*names, is_flag=True, **more)
     kind = click.Choice(one.choices) if one.choices else one.kind
     more = {"type": kind, "show_default": more["default"] is not None, **more}
-    return option(*names, **more) if one.check is None else number(*names, check=one.check, **more)
+    return option(*names, **more) if one.check is None else checked(one.check, *names, **more)
 
 
 def measures(what: str, default: str) -> Any:
@@ -103,10 +111,11 @@ def measures(what: str, default: str) -> Any:
 
 def rel(what: str = "for measures that state none", default: int | None = None) -> Any:
     """Declare the option that says from which grade a document is relevant."""
-    return number(
+    return checked(
+        options.whole(0),
         "-l",
         "--rel",
-        check=whole(0),
+        type=int,
         default=default,
         show_default=default is not None,
         help=f"The lowest grade that counts as relevant, {what}.",

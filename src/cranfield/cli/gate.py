@@ -22,16 +22,12 @@ from cranfield.data.judging import Judging
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
 
-def _ends(
-    ctx: click.Context, option: click.Parameter, value: str | None
-) -> tuple[float, float] | None:
+def _ends(value: str) -> tuple[float, float]:
     """Read `0,1`."""
-    if value is None:
-        return None
     try:
         low, high = map(float, value.split(","))
     except ValueError:
-        raise click.BadParameter(f"{value!r}: expected LOW,HIGH, as in 0,1", ctx) from None
+        raise ValueError("LOW,HIGH, as in 0,1") from None
     return low, high
 
 
@@ -59,8 +55,9 @@ def command(
     settings: GateSettings = flags.family(
         GateSettings, without=("range",), changes={"metavar": "N"}
     ),
-    range: tuple[float, float] | None = flags.option(  # noqa: A002 - the option's name
-        callback=_ends,
+    range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
+        _ends,
+        type=str,
         metavar="LOW,HIGH",
         help="The least and the greatest score that a query may have.  "
         "[default: the measure's own]",
@@ -99,13 +96,13 @@ def command(
         # Saved scores of the baseline are read for its name, too.
         refuse_two_inputs(*files, baseline if saved else qrels)
     measures = several.measures(DEFAULT_MEASURES)
-    judgments, runs = several.read(files)
-    if runs is not None:
-        baseline = runs[0].name
+    judgments, opened = several.read(files)
+    if opened is not None:
+        baseline = opened[0].name
     elif not named:
         baseline = several.saved_name(baseline)
     chosen: Any = {**settings.unusual(), **several.options, "range": range}
-    found = gate(judgments, runs, measures, baseline=baseline, margin=margin, **chosen)
+    found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
     show(found, form)
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]

@@ -11,7 +11,7 @@ from cranfield.options import whole
 @flags.command("power")
 def command(
     design: Design = flags.family(Design),
-    n_queries: int | None = flags.number(check=whole(2), help="How many queries there are."),
+    n_queries: int | None = flags.checked(whole(2), type=int, help="How many queries there are."),
     form: Format = format_option,
 ) -> None:
     """Tell how many queries an experiment needs, or what so many can show.
