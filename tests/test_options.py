@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cranfield import OptionError, evaluate, explain
-from cranfield.cli.flags import family_options
+from cranfield.cli.flags import family
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.options import (
     Options,
@@ -165,11 +165,11 @@ def test_a_function_names_the_options_it_takes() -> None:
 def test_a_command_has_the_options_of_a_family() -> None:
     got: list[Any] = []
 
-    @click.command()
-    @family_options(Cutting, "cutting", without=("least",), depth={"names": ("-d", "--depth")})
-    def command(cutting: Cutting) -> None:
+    def keep(cutting: Cutting) -> None:
         got.append(cutting)
 
+    declared = family(Cutting, without=("least",), depth={"names": ("-d", "--depth")})
+    command = click.command()(declared("cutting")(keep))
     typed = ["--how", "blunt", "--where", "top", "-d", "3", "--level", "0.2", "--twice"]
     for arguments in ([], typed):
         assert CliRunner().invoke(command, arguments).exit_code == 0

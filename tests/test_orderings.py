@@ -27,7 +27,7 @@ from cranfield import (
 )
 from cranfield.cli import cli
 from cranfield.comparison import products
-from cranfield.orderings import discrimination
+from cranfield.scoring import variants
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
@@ -436,7 +436,7 @@ def test_swap_rate_counted_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (list(found.seen), list(found.swapped), found.queries) == (seen, swapped, 5)
     assert found.rate == sum(swapped) / 300
     assert found.rates == tuple(a / b for a, b in zip(swapped, seen, strict=True))
-    monkeypatch.setattr(discrimination, "_CELLS", 30)
+    monkeypatch.setattr(variants, "ROWS", 30)
     again = swap_rate(scores_of({"one": values}), splits=50, seed=3, bins=(0.05, 0.1))["one"]
     assert again == found
 

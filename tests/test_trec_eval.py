@@ -15,7 +15,7 @@ from helpers.systems import SYSTEMS
 from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli
 from cranfield.compat.names import NICKNAMES, TrecEvalError, measure_names
-from cranfield.compat.trec_eval import Options, trec_eval
+from cranfield.compat.trec_eval import TrecEvalOptions, trec_eval
 from cranfield.measures.registry import variant
 
 Write = Callable[[str, str], str]
@@ -395,7 +395,9 @@ def test_every_measure_of_trec_eval_is_in_the_registry() -> None:
 def test_its_names_mean_the_same_in_evaluate(files: list[str]) -> None:
     """Every name that it prints, read back as a measure, has the value that it prints."""
     wanted = [name for name in NICKNAMES["all_trec"] if name != "runid"] + ["yaap", "dcg"]
-    options = Options(measures=[*wanted, "ndcg.1=3", "rbp.p=0.5,2=1", "set_F.0.5"], per_query=True)
+    options = TrecEvalOptions(
+        measures=[*wanted, "ndcg.1=3", "rbp.p=0.5,2=1", "set_F.0.5"], per_query=True
+    )
     compared = 0
     for line in trec_eval(files[0], files[1], options):
         name, topic, value = line.rstrip("\n").split("\t")
@@ -410,7 +412,7 @@ def test_its_names_mean_the_same_in_evaluate(files: list[str]) -> None:
 
 def test_an_unknown_name_is_refused_in_python_too() -> None:
     with pytest.raises(TrecEvalError, match="no such measure"):
-        trec_eval("qrels.txt", "run.txt", Options(measures=["mpa"]))
+        trec_eval("qrels.txt", "run.txt", TrecEvalOptions(measures=["mpa"]))
 
 
 # ---- ties -----------------------------------------------------------------------------------

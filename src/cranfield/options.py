@@ -2,7 +2,7 @@
 
 A family of options is a frozen dataclass that inherits from `Options`; `option` makes its fields.
 From the fields come the checks, Python's signatures and docstrings (`takes`), the options of the
-command line (`cranfield.cli.options`), what a result records of them, and a TypedDict for type
+command line (`cranfield.cli.flags`), what a result records of them, and a TypedDict for type
 checkers, which `scripts/make_docs.py` writes into the source. A new option is one more field.
 """
 

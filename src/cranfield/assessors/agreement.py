@@ -1,20 +1,19 @@
 """What an agreement of two assessors is, and how it is shown: tables, rows, plain values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.assessors.judgments import Agreed
-from cranfield.assessors.stability import Stability
+from cranfield.assessors.stability import Stability, SystemPair
 from cranfield.lazy import cached_property
-from cranfield.notes import Note, around
+from cranfield.notes import Note
 from cranfield.render.numbers import number, probability, signed
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.render.table import Column, Table, table_of
 
 _PAIRS_SHOWN = 10
 _ON_JUDGMENTS = ("in-both", "in-one", "highest-grade", "expected")  # codes of notes
@@ -76,27 +75,23 @@ class Agreement(Shown):
 
     def _agreement(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
-        columns = list(_columns(self.recipe["rel"]))
-        n_queries = len(self.per_query)
-        shown = {query: asdict(one) for query, one in self.per_query.items()} if per_query else {}
-        rules = frozenset({n_queries} if shown else ())
-        every = [*shown.items()]
+        n_queries, pooled = len(self.per_query), asdict(self.pooled)
+        every = [(name, asdict(one)) for name, one in self.per_query.items()] if per_query else []
+        rules = [n_queries] if every else []
         if n_queries > 1:
-            means = {name: _mean_of(self.per_query, name) for name in asdict(self.pooled)}
+            means = {name: _mean_of(self.per_query, name) for name in pooled}
             every.append((f"mean of {n_queries:,}", means))
-        every.append(("all together", asdict(self.pooled)))
-        rows = [[name, *(one.cell(numbers) for one in columns)] for name, numbers in every]
-        said = legend(columns)
-        said.append("-: no value: nothing to divide by, or chance alone would agree on all.")
+        every.append(("all together", pooled))
+        said = ["-: no value: nothing to divide by, or chance alone would agree on all."]
         for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b)):
             if n:
                 said.append(f"{n:,} of these queries' documents are judged in {name} only.")
-        notes = around(said, (one for one in self.notes if one.code in _ON_JUDGMENTS))
-        title = ["How far A, the first qrels, and B, the second, agree"]
+        notes = [one for one in self.notes if one.code in _ON_JUDGMENTS]
+        title = "How far A, the first qrels, and B, the second, agree"
         if not self.per_query:
-            title = ["How far A, the qrels, and B, which the rates make of it, would agree"]
-        header = ["query_id", *(one.heading for one in columns)]
-        return Table(header, rows, notes, rules=rules, title=title)
+            title = "How far A, the qrels, and B, which the rates make of it, would agree"
+        columns = _columns(self.recipe["rel"])
+        return table_of(every, columns, said=said, notes=notes, rules=rules, title=[title])
 
     def _confusion(self) -> Table:
         """Return how often each grade of A met each grade of B."""
@@ -114,110 +109,107 @@ class Agreement(Shown):
         """Return what it does to the ordering of the systems, a row for each measure."""
         both = bool(self.per_query)
         what = "the same" if both else "Kendall's tau-b of the ordering under A"
-        columns = wanted(
-            [
-                Column("systems", lambda one: str(len(one.systems))),
-                Column("pairs", lambda one: str(len(one.pairs))),
-                Column(
-                    "tau",
-                    lambda one: number(one.tau),
-                    "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, "
-                    "-1 reversed.",
-                    both,
-                ),
-                Column(
-                    "swapped",
-                    lambda one: str(one.swapped),
-                    "swapped: pairs of systems that stand the other way round; sig.: of these, "
-                    "significant under both.",
-                    both,
-                    goes_on=True,
-                ),
-                Column("sig.", lambda one: str(one.swapped_significant), "", both),
-                Column(
-                    "mean tau",
-                    lambda one: number(one.mean_tau),
-                    f"mean tau, min tau: {what} with that under each of {self._mixtures}.",
-                ),
-                Column("min tau", lambda one: number(one.min_tau)),
-            ]
-        )
-        rows = [[one.measure, *(each.cell(one) for each in columns)] for one in self.orderings]
-        header = ["measure", *(one.heading for one in columns)]
-        return Table(header, rows, legend(columns), title=["Whether the systems are ordered alike"])
+        columns = [
+            Column("measure", lambda one: one.measure),
+            Column("systems", lambda one: str(len(one.systems))),
+            Column("pairs", lambda one: str(len(one.pairs))),
+            Column(
+                "tau",
+                lambda one: number(one.tau),
+                "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, "
+                "-1 reversed. swapped: pairs of systems that stand the other way round; sig.: of "
+                "these, significant under both.",
+                both,
+            ),
+            Column("swapped", lambda one: str(one.swapped), "", both),
+            Column("sig.", lambda one: str(one.swapped_significant), "", both),
+            Column(
+                "mean tau",
+                lambda one: number(one.mean_tau),
+                f"mean tau, min tau: {what} with that under each of {self._mixtures}.",
+            ),
+            Column("min tau", lambda one: number(one.min_tau)),
+        ]
+        return table_of(self.orderings, columns, title=["Whether the systems are ordered alike"])
 
     def _systems(self) -> Table:
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
-        rows: list[list[str]] = []
-        rules = []
-        for one in self.orderings:
-            rules.append(len(rows))
-            of_b = [] if one.mean_b is None else [one.mean_b]
-            columns = [one.mean_a, *of_b, one.mean_mixed, one.low, one.high]
-            for name, *means in zip(one.systems, *columns, strict=True):
-                rows.append([one.measure, name, *map(number, means)])
-        second = ["B"] if self.per_query else []
+        both = bool(self.per_query)
+        rows = [(each.measure, one) for each in self.orderings for one in each.by_system()]
         how = "Generated qrels have all grades of A drawn anew, by the rates"
         if self.recipe["confusion"] is None:
             how = "A mixture has, for each query, the judgments of A or those of B, drawn by chance"
-        said = [
-            f"{' and '.join(['A', *second])}: the mean over the queries. mixed, lowest, highest: "
+        said = (
+            f"{'A and B' if both else 'A'}: the mean over the queries. mixed, lowest, highest: "
             f"the mean, the lowest and the highest of that under {self._mixtures}.",
             f"{how} (seed {self.recipe['seed']}).",
+        )
+        columns = [
+            Column("measure", lambda row: str(row[0])),
+            Column("system", lambda row: str(row[1]["system"])),
+            Column("A", lambda row: number(row[1]["mean_a"])),
+            Column("B", lambda row: number(row[1]["mean_b"]), "", both),
+            Column("mixed", lambda row: number(row[1]["mean_mixed"])),
+            Column("lowest", lambda row: number(row[1]["low"])),
+            Column("highest", lambda row: number(row[1]["high"])),
         ]
-        notes = around(said, (one for one in self.notes if one.code not in _ON_JUDGMENTS))
-        header = ["measure", "system", "A", *second, "mixed", "lowest", "highest"]
+        notes = [one for one in self.notes if one.code not in _ON_JUDGMENTS]
+        rules = range(len(self.orderings[0].systems), len(rows), len(self.orderings[0].systems))
         title = ["What each system scores"]
-        return Table(header, rows, notes, 2, rules=frozenset(rules[1:]), title=title)
+        return table_of(rows, columns, said=said, notes=notes, title=title, n_labels=2, rules=rules)
 
     def _pairs(self) -> Table:
         """Return the pairs of systems that are not the same under every mixture, most shaky first.
 
         At most 10 of each measure; `to_dict` has all.
         """
-        columns = wanted(self._pair_columns())
-        rows: list[list[str]] = []
+        rows: list[tuple[str, SystemPair]] = []
         rules, said = set(), []
         for one in self.orderings:
             rules.add(len(rows))
             moved = [pair for pair in one.pairs if min(pair.same_sign, pair.same_verdict) < 1]
             moved.sort(key=lambda pair: (pair.same_sign, pair.same_verdict))
-            for pair in moved[:_PAIRS_SHOWN]:
-                cells = [column.cell(pair) for column in columns]
-                rows.append([one.measure, pair.left, pair.right, *cells])
+            rows += [(one.measure, pair) for pair in moved[:_PAIRS_SHOWN]]
             more = f", {len(moved) - _PAIRS_SHOWN:,} more are not" if moved[_PAIRS_SHOWN:] else ""
             said.append(
                 f"{one.measure}: {len(one.pairs) - len(moved):,} of {len(one.pairs):,} pairs are "
                 f"the same under each{more}: not shown (--format csv or json has all)."
             )
-        header = ["measure", "system", "against", *(one.heading for one in columns)]
-        rules = rules - {0, len(rows)}
+        columns = self._pair_columns("\n".join(said))
         title = ["The pairs of systems that change most"]
-        notes = [*said, *legend(columns)]
-        return Table(header, rows, notes, 3, rules=frozenset(rules), title=title)
+        return table_of(rows, columns, title=title, n_labels=3, rules=rules - {0, len(rows)})
 
-    def _pair_columns(self) -> Iterator[Column]:
-        """Yield the columns of two systems: a cell shows a SystemPair."""
+    def _pair_columns(self, same: str) -> list[Column]:
+        """Return the columns of two systems; `same` says which of them are not shown."""
         both, alpha = bool(self.per_query), self.recipe["alpha"]
-        yield Column(
-            "diff A",
-            lambda one: signed(one.difference_a),
-            "diff: the difference of the means, system minus against. p: of a two-sided paired t "
-            "test, not corrected for the number of pairs.",
-        )
-        yield Column("p A", lambda one: probability(one.p_a))
-        yield Column("diff B", lambda one: signed(one.difference_b), "", both)
-        yield Column("p B", lambda one: probability(one.p_b), "", both)
-        yield Column("A - B", lambda one: signed(one.change), _OF_CHANGES, both)
-        yield Column("p A - B", lambda one: probability(one.p_change), "", both)
-        yield Column(
-            "same sign",
-            lambda one: number(one.same_sign),
-            f"same sign: the share of {self._mixtures} where the difference has the sign that it "
-            f"has under A. same verdict: where it is significant (p <= {alpha}) if it is so under "
-            "A, and not if not, with the same sign.",
-        )
-        yield Column("same verdict", lambda one: number(one.same_verdict))
+
+        def of(show: Callable[[float | None], str], name: str) -> Callable[[Any], str]:
+            return lambda row: show(getattr(row[1], name))
+
+        return [
+            Column("measure", lambda row: str(row[0]), same),
+            Column("system", of(str, "left")),
+            Column("against", of(str, "right")),
+            Column(
+                "diff A",
+                of(signed, "difference_a"),
+                "diff: the difference of the means, system minus against. p: of a two-sided paired "
+                "t test, not corrected for the number of pairs.",
+            ),
+            Column("p A", of(probability, "p_a")),
+            Column("diff B", of(signed, "difference_b"), "", both),
+            Column("p B", of(probability, "p_b"), "", both),
+            Column("A - B", of(signed, "change"), _OF_CHANGES, both),
+            Column("p A - B", of(probability, "p_change"), "", both),
+            Column(
+                "same sign",
+                of(number, "same_sign"),
+                f"same sign: the share of {self._mixtures} where the difference has the sign that "
+                "it has under A. same verdict: where it is significant (p <= "
+                f"{alpha}) if it is so under A, and not if not, with the same sign.",
+            ),
+            Column("same verdict", of(number, "same_verdict")),
+        ]
 
     @property
     def _mixtures(self) -> str:
@@ -226,29 +218,18 @@ class Agreement(Shown):
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each number: where it belongs, its name, its value."""
-        return self._dicts(self._values(per_query))
-
-    def _values(self, per_query: bool) -> Iterator[tuple[str, str, str, str, str, Any]]:
-        of = [*(self.per_query.items() if per_query else ()), ("all", self.pooled)]
-        for query, one in of:
-            for quantity, value in asdict(one).items():
-                yield "agreement", "", query, "", quantity, value
-        for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True):
-            for other, count in zip(self.grades, counts, strict=True):
-                yield "confusion", "", str(grade), str(other), "documents", count
-        for ordering in self.orderings:
-            whole = ordering.to_dict()
-            measure, systems, pairs = (whole.pop(key) for key in ("measure", "systems", "pairs"))
-            for quantity, value in whole.items():
-                yield "ordering", measure, "", "", quantity, value
-            for system in systems:
-                name = system.pop("system")
-                for quantity, value in system.items():
-                    yield "system", measure, name, "", quantity, value
-            for pair in pairs:
-                left, right = pair.pop("left"), pair.pop("right")
-                for quantity, value in pair.items():
-                    yield "pair", measure, left, right, quantity, value
+        whole = self.to_dict()
+        of = {**(whole["per_query"] if per_query else {}), "all": whole["pooled"]}
+        parts = [("agreement", "", query, "", values) for query, values in of.items()]
+        for grade, counts in zip(whole["grades"], whole["matrix"], strict=True):
+            for other, n in zip(whole["grades"], counts, strict=True):
+                parts.append(("confusion", "", str(grade), str(other), {"documents": n}))
+        for one in whole["orderings"]:
+            measure, systems, pairs = (one.pop(key) for key in ("measure", "systems", "pairs"))
+            parts.append(("ordering", measure, "", "", one))
+            parts += [("system", measure, each.pop("system"), "", each) for each in systems]
+            parts += [("pair", measure, *map(each.pop, ("left", "right")), each) for each in pairs]
+        return self._dicts((*at, *item) for *at, values in parts for item in values.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -269,46 +250,48 @@ class Agreement(Shown):
         return f"Agreement({numbers}, {len(self.orderings)} orderings)"
 
 
-def _columns(rel: int) -> Iterator[Column]:
-    """Yield the columns of how far two agree: a cell shows {name: number} of an Agreed."""
-    for name, heading, meaning in (
-        ("both", "both", "both: documents judged in both."),
-        ("relevant_a", "rel. A", f"rel. A, rel. B: relevant there (grade {rel} or more)."),
-        ("relevant_b", "rel. B", ""),
-        (
+def _columns(rel: int) -> list[Column]:
+    """Return the columns of how far two agree: a cell shows a query and {name: number}."""
+
+    def of(name: str, heading: str, meaning: str = "") -> Column:
+        return Column(heading, lambda row: _cell(name, row[1][name]), meaning)
+
+    return [
+        Column("query_id", lambda row: str(row[0])),
+        of(
+            "both",
+            "both",
+            f"both: documents judged in both. rel. A, rel. B: relevant there (grade {rel} or "
+            "more).",
+        ),
+        of("relevant_a", "rel. A"),
+        of("relevant_b", "rel. B"),
+        of(
             "agreement",
             "agree",
-            "agree: the share of both on which A and B agree whether it is relevant.",
-        ),
-        (
-            "kappa",
-            "kappa",
+            "agree: the share of both on which A and B agree whether it is relevant. "
             "kappa: the same beyond chance, 1 at best, 0 as by chance (Cohen).",
         ),
-        ("same_grade", "same", "same: the share with the same grade."),
-        (
-            "weighted_kappa",
-            "w. kappa",
+        of("kappa", "kappa"),
+        of(
+            "same_grade",
+            "same",
+            "same: the share with the same grade. "
             "w. kappa: kappa of grades, a disagreement counting by its square.",
         ),
-        (
+        of("weighted_kappa", "w. kappa"),
+        of(
             "overlap",
             "overlap",
-            "overlap: documents relevant in A and in B / in A or in B, of both.",
-        ),
-        (
-            "overlap_all",
-            "of all",
+            "overlap: documents relevant in A and in B / in A or in B, of both. "
             "of all: the same of all documents, one that is not judged being not relevant.",
         ),
-    ):
-        goes_on = name in ("relevant_a", "kappa", "weighted_kappa", "overlap_all")
-        yield Column(heading, partial(_cell, name), meaning, goes_on=goes_on)
+        of("overlap_all", "of all"),
+    ]
 
 
-def _cell(name: str, numbers: Mapping[str, float | None]) -> str:
+def _cell(name: str, value: float | None) -> str:
     """Return a number: counts whole, or with one decimal if they are expected ones."""
-    value = numbers[name]
     if value is None or not name.startswith(("both", "rel")):
         return number(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

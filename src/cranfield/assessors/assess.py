@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.assessors.agreement import Agreement
-from cranfield.assessors.judgments import agreed, agreed_of_matrix, confusion, two_judgments
+from cranfield.assessors.judgments import agreed, confusion, of_matrix, two_judgments
 from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
@@ -101,7 +101,7 @@ def _of_two(
     recipe: dict[str, Any],
 ) -> Agreement:
     two = two_judgments(a, b)
-    pooled = agreed(two, recipe["rel"], pooled=True)[0]
+    [pooled] = agreed(two, recipe["rel"], pooled=True)
     each = agreed(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
     n = len(two.query_ids)
@@ -177,7 +177,7 @@ def _of_rates(
             a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"]
         )
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
-    pooled = agreed_of_matrix(grades, matrix, recipe["rel"])
+    [pooled] = agreed(of_matrix(grades, matrix), recipe["rel"], pooled=True)
     return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes))
 
 

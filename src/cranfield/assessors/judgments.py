@@ -1,7 +1,7 @@
 """Two assessors: what two qrels say of the same queries and documents, and how far they agree."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,12 +22,13 @@ class TwoJudgments:
     (array([ True, False, False]), array([2]), array([1]))
     """
 
-    query_ids: Sequence[str]  # of both, in the order of their bytes
+    query_ids: Sequence[str]  # of both qrels, in the order of their bytes
     query: Ints  # (rows,) non-decreasing, the position in query_ids
     a: Ints  # (rows,) grades
     b: Ints  # (rows,)
     in_a: Bools  # (rows,) whether the document is judged there
     in_b: Bools  # (rows,)
+    weight: Ints | Floats  # (rows,) how many documents a row counts for
     queries_only_a: int
     queries_only_b: int
 
@@ -81,6 +82,7 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
         theirs,
         in_a,
         in_b,
+        np.ones_like(first),
         len(a.query_ids) - len(shared),
         len(b.query_ids) - len(shared),
     )
@@ -125,55 +127,41 @@ class Agreed:
     overlap_all: float | None
 
 
-def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
-    """Return the agreement on each query, or on all documents of all queries together."""
-    n, both = 1 if pooled else len(two.query_ids), two.both
-    query = np.zeros_like(two.query) if pooled else two.query
-
-    def count(rows: Bools) -> Ints:
-        return np.bincount(query[rows], minlength=n)
-
-    def kappa(a: Ints, b: Ints) -> list[float | None]:
-        return _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n)
-
-    return _agreed(two, rel, count, kappa)
-
-
-def agreed_of_matrix(grades: Sequence[int], matrix: Floats, rel: int) -> Agreed:
-    """Return the agreement of two assessors who both judge what a confusion matrix counts.
+def of_matrix(grades: Sequence[int], matrix: Floats) -> TwoJudgments:
+    """Return what two assessors judge of whom a matrix says how often they give which grades.
 
     `matrix` is (n_grades, n_grades): rows are the first one's grades, columns the second's.
 
-    >>> agreed_of_matrix([1, 0], np.array([[20, 5], [10, 15]]), rel=1).kappa
+    >>> agreed(of_matrix([1, 0], np.array([[20, 5], [10, 15]])), 1, pooled=True)[0].kappa
     0.4
     """
-    weight = matrix.ravel() * 1.0
     a, b = (one.ravel() for one in np.meshgrid(grades, grades, indexing="ij"))
-    query, judged = np.zeros(len(weight), np.int64), np.ones(len(weight), np.bool_)
-
-    def count(cells: Bools) -> Floats:
-        return np.array([weight[cells].sum()])
-
-    def kappa(a: Ints, b: Ints) -> list[float | None]:
-        return _kappa(query, a * 1.0, b * 1.0, 1, weight)
-
-    cells = TwoJudgments(("",), query, a, b, judged, judged, 0, 0)
-    [found] = _agreed(cells, rel, count, kappa)
-    return replace(found, only_a=0, only_b=0)
+    judged = np.ones(len(a), np.bool_)
+    return TwoJudgments([""], np.zeros_like(a), a, b, judged, judged, matrix.ravel() * 1.0, 0, 0)
 
 
-def _agreed(
-    two: TwoJudgments,
-    rel: int,
-    count: Callable[[Bools], Floats],
-    kappa: Callable[[Ints, Ints], list[float | None]],
-) -> list[Agreed]:
-    """Return the agreement on each query; `count` returns how many of some rows each has."""
-    both, a, b = two.both, two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
+def agreed(two: TwoJudgments, rel: int, *, pooled: bool) -> list[Agreed]:
+    """Return the agreement on each query, or on all documents of all queries together."""
+    n, both, weight = 1 if pooled else len(two.query_ids), two.both, two.weight
+    query = np.zeros_like(two.query) if pooled else two.query
+
+    def count(rows: Bools) -> Ints | Floats:
+        if pooled:
+            return np.array([weight[rows].sum()])
+        return np.bincount(query[rows], weight[rows], n).astype(weight.dtype)
+
+    def kappa(a: Ints | Bools, b: Ints | Bools) -> list[float | None]:
+        return _kappa(query[both], a[both] * 1.0, b[both] * 1.0, n, weight[both])
+
+    a, b = two.in_a & (two.a >= rel), two.in_b & (two.b >= rel)
     judged = count(both)
-    counts = (judged, count(two.in_a & ~two.in_b), count(two.in_b & ~two.in_a), count(a), count(b))
     columns = [
-        *(one.tolist() for one in counts),
+        judged.tolist(),
+        *(
+            count(one).astype(np.int64).tolist()
+            for one in (two.in_a > two.in_b, two.in_b > two.in_a)
+        ),
+        *(count(one).tolist() for one in (a, b)),
         _share(count(both & (a == b)), judged),
         kappa(a, b),
         _share(count(both & (two.a == two.b)), judged),
@@ -199,15 +187,12 @@ def _share(part: Floats, whole: Floats) -> list[float | None]:
     return [numerator / denominator if denominator else None for numerator, denominator in pairs]
 
 
-def _kappa(
-    query: Ints, a: Floats, b: Floats, n: int, weight: Floats | None = None
-) -> list[float | None]:
+def _kappa(query: Ints, a: Floats, b: Floats, n: int, weight: Ints | Floats) -> list[float | None]:
     """Return kappa with quadratic weights of each query's grades; of 0 and 1, Cohen's own.
 
     1 - (the mean squared difference) / (that of every a with every b), as sums of whole numbers:
     Cohen, Educational and Psychological Measurement 1960; Psychological Bulletin 1968.
     """
-    weight = np.ones(len(a)) if weight is None else weight
 
     def total(values: Floats) -> Floats:
         return np.bincount(query, weight * values, n)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,67 +71,61 @@ class Stability:
         """The lowest tau of any mixture; None where no mixture has one."""
         return min(self.taus, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+    def by_system(self) -> list[dict[str, Any]]:
+        """Return each system's name and its means."""
+        n = len(self.systems)
         columns = {
+            "system": self.systems,
             "mean_a": self.mean_a.tolist(),
-            "mean_b": [None] * len(self.systems) if self.mean_b is None else self.mean_b.tolist(),
+            "mean_b": [None] * n if self.mean_b is None else self.mean_b.tolist(),
             "mean_mixed": self.mean_mixed.tolist(),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
         }
-        rows = zip(self.systems, *columns.values(), strict=True)
-        systems = [dict(zip(("system", *columns), row, strict=True)) for row in rows]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        names = ("measure", "tau", "swapped", "swapped_significant", "mean_tau", "min_tau")
         return {
-            "measure": self.measure,
-            "tau": self.tau,
-            "swapped": self.swapped,
-            "swapped_significant": self.swapped_significant,
-            "mean_tau": self.mean_tau,
-            "min_tau": self.min_tau,
-            "systems": systems,
+            **{name: getattr(self, name) for name in names},
+            "systems": self.by_system(),
             "pairs": [asdict(pair) for pair in self.pairs],
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Looked:
-    """Systems under some qrels: means (n_qrels, n_systems), of pairs (n_qrels, n_pairs)."""
+class _Looked(NamedTuple):
+    """Systems under some qrels: means (n_qrels, n_systems); of pairs (n_qrels, n_pairs)."""
 
     means: Floats
     differences: Floats
     p: Floats  # NaN where there is none
-
-    @property
-    def signs(self) -> Floats:
-        """1 where the left system has more, -1 where the right one has, 0 for a tie."""
-        return np.sign(self.differences)
-
-    def verdicts(self, alpha: float) -> Floats:
-        """Return 1, -1, or 0 where a difference is not significant."""
-        return np.where(self.p <= alpha, self.signs, 0.0)
+    signs: Floats  # 1 where the left system has more, -1 where the right one has, 0 for a tie
+    verdicts: Floats  # the same, 0 where a difference is not significant, too
 
 
-def _looked(values: Floats, left: Ints, right: Ints) -> _Looked:
+def _looked(values: Floats, alpha: float) -> _Looked:
     """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
 
     The variance of a difference is that of the two systems, less twice their covariance: one
     product for all pairs. Each query's mean is taken away first, which changes no difference.
     """
-    n = values.shape[1]
+    _, n, n_systems = values.shape
+    left, right = np.triu_indices(n_systems, 1)
     found = means(values, axis=1)
     differences = found[:, left] - found[:, right]
     differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
-    centred = values - values.mean(axis=2, keepdims=True)
-    centred -= centred.mean(axis=1, keepdims=True)
-    products = product(centred.transpose(0, 2, 1), centred)
-    own = np.diagonal(products, axis1=1, axis2=2)
-    squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
-    varies = squares > 1e-12 * (own[:, left] + own[:, right])
-    if n < 2:
-        return _Looked(found, differences, np.full(differences.shape, np.nan))
-    error = np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1)))
-    return _Looked(found, differences, t_p(differences, error, n - 1))
+    p = np.full(differences.shape, np.nan)
+    if n > 1:
+        centred = values - values.mean(axis=2, keepdims=True)
+        centred -= centred.mean(axis=1, keepdims=True)
+        products = product(centred.transpose(0, 2, 1), centred)
+        own = np.diagonal(products, axis1=1, axis2=2)
+        squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
+        varies = squares > 1e-12 * (own[:, left] + own[:, right])
+        p = t_p(differences, np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1))), n - 1)
+    signs = np.sign(differences)
+    return _Looked(found, differences, p, signs, np.where(p <= alpha, signs, 0.0))
 
 
 def stabilities(
@@ -147,43 +141,48 @@ def stabilities(
     `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
     n_systems, n_measures).
     """
-    left, right = np.triu_indices(len(systems), 1)
-    totals = np.cumsum(a, axis=0)[-1]
     ranks = []
-    for one, merits in zip(measures, totals.T, strict=True):
+    for one, merits in zip(measures, np.cumsum(a, axis=0)[-1].T, strict=True):
         rising = one.definition.higher_is_better
         ranks.append(np.argsort(-merits if rising else merits, kind="stable"))
 
-    def looked(values: Floats, k: int) -> _Looked:
+    def looked(values: Floats) -> list[_Looked]:
         # The same layout, and so the same bits, however many there are.
-        return _looked(np.ascontiguousarray(values[:, :, ranks[k], k]), left, right)
+        return [
+            _looked(np.ascontiguousarray(values[:, :, order, k]), alpha)
+            for k, order in enumerate(ranks)
+        ]
 
-    under_a = [looked(a[None], k) for k in range(len(measures))]
-    mixed: list[list[Floats]] = [[] for _ in measures]
-    taus: list[list[float | None]] = [[] for _ in measures]
-    same = np.zeros((len(measures), 2, len(left)), np.int64)  # signs, verdicts
-    for batch in batches:
-        for k, ours in enumerate(under_a):
-            found = looked(batch, k)
-            mixed[k].append(found.means)
-            taus[k] += [kendall(ours.means[0], row).tau_b for row in found.means]
-            same[k, 0] += np.count_nonzero(found.signs == ours.signs, axis=0)
-            alike = found.verdicts(alpha) == ours.verdicts(alpha)
-            same[k, 1] += np.count_nonzero(alike, axis=0)
+    under_a = looked(a[None])
+    nothing = [None] * len(measures)
     return [
-        _stability(
-            str(measure),
-            [systems[i] for i in ranks[k].tolist()],
-            under_a[k],
-            None if b is None else looked(b[None], k),
-            None if b is None else looked((a - b)[None], k),
-            np.concatenate(mixed[k]),
-            [tau for tau in taus[k] if tau is not None],
-            same[k],
-            alpha,
+        _stability(str(measure), [systems[i] for i in order.tolist()], *found)
+        for measure, order, *found in zip(
+            measures,
+            ranks,
+            under_a,
+            nothing if b is None else looked(b[None]),
+            nothing if b is None else looked((a - b)[None]),
+            zip(*(map(_beside, under_a, looked(batch)) for batch in batches), strict=True),
+            strict=True,
         )
-        for k, measure in enumerate(measures)
     ]
+
+
+_Beside = tuple[Floats, list[float | None], Ints]
+
+
+def _beside(a: _Looked, mixed: _Looked) -> _Beside:
+    """Return the means under some mixtures, their tau-b with A, and how many have the same.
+
+    The last is (2, n_pairs): in how many a pair has A's sign, and A's verdict.
+    """
+    taus = [kendall(a.means[0], row).tau_b for row in mixed.means]
+    same = [
+        np.count_nonzero(one == ours, axis=0)
+        for one, ours in ((mixed.signs, a.signs), (mixed.verdicts, a.verdicts))
+    ]
+    return mixed.means, taus, np.array(same)
 
 
 def _stability(
@@ -192,10 +191,7 @@ def _stability(
     a: _Looked,
     b: _Looked | None,
     change: _Looked | None,
-    mixed: Floats,
-    taus: Sequence[float],
-    same: Ints,
-    alpha: float,
+    seen: Sequence[_Beside],
 ) -> Stability:
     left, right = np.triu_indices(len(systems), 1)
 
@@ -205,14 +201,16 @@ def _stability(
             return [None] * len(left), [None] * len(left)
         return one.differences[0].tolist(), list(map(or_none, one.p[0]))
 
+    mixed = np.concatenate([found for found, _, _ in seen])
+    same = np.sum([counts for _, _, counts in seen], axis=0) / len(mixed)
     (of_a, p_a), (of_b, p_b), (of_change, p_change) = map(tested, (a, b, change))
     ends = ([systems[i] for i in each.tolist()] for each in (left, right))
-    columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *(same / len(mixed)).tolist())
+    columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *same.tolist())
     tau = swapped = significant = None
     if b is not None:
         both = kendall(a.means[0], b.means[0])
         tau, swapped = both.tau_b, both.discordant
-        significant = int(np.count_nonzero(a.verdicts(alpha) * b.verdicts(alpha) < 0))
+        significant = int(np.count_nonzero(a.verdicts * b.verdicts < 0))
     return Stability(
         measure,
         systems,
@@ -225,5 +223,5 @@ def _stability(
         tau,
         swapped,
         significant,
-        taus,
+        [tau for _, taus, _ in seen for tau in taus if tau is not None],
     )

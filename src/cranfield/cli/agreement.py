@@ -3,44 +3,34 @@
 import click
 
 from cranfield.assessors.assess import agreement
+from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.flags import family_options, measure_option, measures_of
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
 from cranfield.formats.small.rates import rate_rows
 
 
-@click.command("agreement")
-@click.argument("qrels_a")
-@click.argument("files", nargs=-1, metavar="QRELS_B [RUN]...")
-@measure_option("By what the systems are ordered", "nDCG@10")
-@click.option("-q", "--per-query", is_flag=True, help="Show every query's agreement, too.")
-@family_options(
-    AgreementSettings,
-    "settings",
-    rel={
-        "names": ("-l", "--rel"),
-        "help": "The lowest grade that counts as relevant, for kappa and overlap, and for measures "
-        "that state none.",
-    },
-)
-@click.option(
-    "--confusion",
-    metavar="FILE",
-    help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with the "
-    'header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
-)
-@data_options
-@format_option
+@flags.command("agreement")
 def command(
-    qrels_a: str,
-    files: tuple[str, ...],
-    names: tuple[str, ...],
-    per_query: bool,
-    settings: AgreementSettings,
-    confusion: str | None,
-    data: DataOptions,
-    form: Format,
+    qrels_a: str = flags.argument(),
+    files: tuple[str, ...] = flags.argument(nargs=-1, metavar="QRELS_B [RUN]..."),
+    names: tuple[str, ...] = flags.measures("By what the systems are ordered", "nDCG@10"),
+    per_query: bool = flags.per_query("Show every query's agreement, too."),
+    settings: AgreementSettings = flags.family(
+        AgreementSettings,
+        rel={
+            "names": ("-l", "--rel"),
+            "help": "The lowest grade that counts as relevant, for kappa and overlap, and for "
+            "measures that state none.",
+        },
+    ),
+    confusion: str | None = flags.option(
+        metavar="FILE",
+        help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with "
+        'the header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
+    ),
+    data: DataOptions = data_options,
+    form: Format = format_option,
 ) -> None:
     """See how far two assessors agree, and what it does to the ordering of systems.
 
@@ -62,7 +52,7 @@ def command(
         data.read_qrels(qrels_a),
         data.read_qrels(files[0]) if n_qrels else None,
         data.read_runs(files[n_qrels:]) or None,
-        measures_of(names, "nDCG@10", settings.rel),
+        flags.measures_of(names, "nDCG@10", settings.rel),
         confusion=None if confusion is None else rate_rows(confusion),
         **settings.unusual(),
     )

@@ -4,33 +4,26 @@ from dataclasses import replace
 
 import click
 
+from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
 from cranfield.cli.terminal import Format, Reading, format_option, show
 from cranfield.errors import InputError
 from cranfield.scoring.check import check, unreadable
 
 
-@click.command("check")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-k",
-    "k",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="The depth at which ties and unjudged documents are counted.",
-)
-@lenient_data_options
-@format_option
-@click.pass_context
+@flags.command("check")
 def command(
-    ctx: click.Context,
-    qrels: str,
-    runs: tuple[str, ...],
-    k: int,
-    data: DataOptions,
-    form: Format,
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
+    k: int = flags.option(
+        "-k",
+        type=click.IntRange(min=1),
+        default=10,
+        show_default=True,
+        help="The depth at which ties and unjudged documents are counted.",
+    ),
+    data: DataOptions = lenient_data_options,
+    form: Format = format_option,
 ) -> None:
     """Find what silently ruins numbers, before scoring.
 
@@ -56,4 +49,4 @@ def command(
     with Reading(size_of(opened)) as progress:
         found = check(judgments, opened, k=k, progress=progress)
     show(found, form)
-    ctx.exit(2 if found.unreadable else 0 if found.ok else 1)
+    click.get_current_context().exit(2 if found.unreadable else 0 if found.ok else 1)

@@ -2,58 +2,51 @@
 
 from typing import Any
 
-import click
-
-from cranfield.cli.data import data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import family_options, measure_option, number_option, rel_option
-from cranfield.cli.several import Several, place_of, saved_options, several
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.several import Several, place_of, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.compare import compare
-from cranfield.comparison.settings import Settings
+from cranfield.comparison.settings import Alignment, Settings
+from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.options import whole
 
 
-@click.command("compare")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="RUN...")
-@measure_option("What to compare", f"{DEFAULT_MEASURES}, or all that were saved")
-@click.option(
-    "--baseline",
-    metavar="NAME",
-    help="The system that the others are compared with, by its name or its file.  "
-    "[default: the first]",
-)
-@family_options(Settings, "settings", without=("baseline",))
-@saved_options
-@click.option(
-    "--slices",
-    metavar="FILE",
-    help="Labels of queries (a column of query ids, one or more of labels): compare on those of "
-    "each label by themselves, too.",
-)
-@click.option("--means", is_flag=True, help="Show each system's mean with its own interval, too.")
-@number_option(
-    "--changes",
-    kind=int,
-    check=whole(1),
-    metavar="N",
-    help="Show the N queries that change most, too, those that get worse first.",
-)
-@rel_option()
-@judging_options
-@data_options
-@format_option
-@several
+@flags.command("compare")
 def command(
-    several: Several,
-    baseline: str | None,
-    settings: Settings,
-    slices: str | None,
-    means: bool,
-    changes: int | None,
-    form: Format,
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    names: tuple[str, ...] = flags.measures(
+        "What to compare", f"{DEFAULT_MEASURES}, or all that were saved"
+    ),
+    baseline: str | None = flags.option(
+        metavar="NAME",
+        help="The system that the others are compared with, by its name or its file.  "
+        "[default: the first]",
+    ),
+    settings: Settings = flags.family(Settings, without=("baseline",)),
+    saved: bool = saved_option,
+    alignment: Alignment = flags.family(Alignment),
+    slices: str | None = flags.option(
+        metavar="FILE",
+        help="Labels of queries (a column of query ids, one or more of labels): compare on those "
+        "of each label by themselves, too.",
+    ),
+    means: bool = flags.option(
+        is_flag=True, help="Show each system's mean with its own interval, too."
+    ),
+    changes: int | None = flags.checked(
+        whole(1),
+        type=int,
+        metavar="N",
+        help="Show the N queries that change most, too, those that get worse first.",
+    ),
+    rel: int | None = flags.rel(),
+    judging: Judging = judging_options,
+    data: DataOptions = data_options,
+    form: Format = format_option,
 ) -> None:
     """Compare systems: is one better, by how much, how sure is that, and where.
 
@@ -67,20 +60,21 @@ def command(
     cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
     cranfield compare --saved old.txt new.txt -m map --format latex
     """  # noqa: D301 - click's mark for lines to keep
+    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     files, measures = several.files, several.measures(DEFAULT_MEASURES)
     refuse_two_inputs(several.qrels, *several.runs)
     if settings.all_pairs and baseline is not None:
         raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-    judgments, runs = several.read(files)
+    judgments, opened = several.read(files)
     if baseline is not None:
-        names = [one.name for one in runs or ()]
-        at = None if baseline in names else place_of(baseline, files)
-        if at is not None and runs is not None:
-            baseline = names[at]
+        known = [one.name for one in opened or ()]
+        at = None if baseline in known else place_of(baseline, files)
+        if at is not None and opened is not None:
+            baseline = known[at]
         elif at is not None:
             refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
             files.insert(0, files.pop(at))
             baseline = several.saved_name(files[0])
     chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
-    found = compare(judgments, runs, measures, slices=slices, **chosen)
+    found = compare(judgments, opened, measures, slices=slices, **chosen)
     show(found, form, of_tables={"means": means, "changes": changes or 0})

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, size_of
 from cranfield.cli.terminal import Reading, note
 from cranfield.formats.block import LeftOut
@@ -11,20 +12,18 @@ from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import names_of, what_is
 
 
-@click.command("convert")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-@click.option("--qrels", "is_qrels", is_flag=True, help="IN holds judgments.")
-@click.option("--run", "is_run", is_flag=True, help="IN holds a run.")
-@click.option(
-    "--to",
-    "form",
-    type=click.Choice(names_of(What.QRELS)),
-    help="The format to write.  [default: what OUT's suffix names]",
-)
-@data_options
+@flags.command("convert")
 def command(
-    source: str, target: str, is_qrels: bool, is_run: bool, form: Any, data: DataOptions
+    source: str = flags.argument(metavar="IN"),
+    target: str = flags.argument(metavar="OUT"),
+    is_qrels: bool = flags.option("--qrels", is_flag=True, help="IN holds judgments."),
+    is_run: bool = flags.option("--run", is_flag=True, help="IN holds a run."),
+    form: Any = flags.option(
+        "--to",
+        type=click.Choice(names_of(What.QRELS)),
+        help="The format to write.  [default: what OUT's suffix names]",
+    ),
+    data: DataOptions = data_options,
 ) -> None:
     """Write a run or judgments in another format.
 

@@ -3,51 +3,43 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
-from cranfield.cli.data import data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import family_options, measure_option, rel_option
-from cranfield.cli.several import Several, saved_options, several
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.several import Several, saved_option
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.comparison.settings import CorrelationSettings
+from cranfield.comparison.settings import Alignment, CorrelationSettings
+from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.orderings.correlate import correlate
 
 
-@click.command("correlate")
-@click.argument("qrels")
-@click.argument("runs", nargs=-1, metavar="RUN...")
-@measure_option(
-    "What to order the runs by",
-    "nDCG@10, and AP unless there are other judgments; with --saved all",
-)
-@saved_options
-@click.option(
-    "--qrels",
-    "others",
-    multiple=True,
-    metavar="OTHER",
-    help="Other judgments for the same runs: each measure is compared with itself under these. "
-    "May be repeated.",
-)
-@click.option(
-    "--reference",
-    metavar="NAME",
-    help="Compare all others with this measure, or with these judgments (by the file's name).  "
-    "[default: every two]",
-)
-@family_options(CorrelationSettings, "settings")
-@rel_option()
-@judging_options
-@data_options
-@format_option
-@several
+@flags.command("correlate")
 def command(
-    several: Several,
-    others: tuple[str, ...],
-    reference: str | None,
-    settings: CorrelationSettings,
-    form: Format,
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    names: tuple[str, ...] = flags.measures(
+        "What to order the runs by",
+        "nDCG@10, and AP unless there are other judgments; with --saved all",
+    ),
+    saved: bool = saved_option,
+    alignment: Alignment = flags.family(Alignment),
+    others: tuple[str, ...] = flags.option(
+        "--qrels",
+        multiple=True,
+        metavar="OTHER",
+        help="Other judgments for the same runs: each measure is compared with itself under these. "
+        "May be repeated.",
+    ),
+    reference: str | None = flags.option(
+        metavar="NAME",
+        help="Compare all others with this measure, or with these judgments (by the file's name).  "
+        "[default: every two]",
+    ),
+    settings: CorrelationSettings = flags.family(CorrelationSettings),
+    rel: int | None = flags.rel(),
+    judging: Judging = judging_options,
+    data: DataOptions = data_options,
+    form: Format = format_option,
 ) -> None:
     """Say how alike measures, or judgments, order the same systems.
 
@@ -61,18 +53,19 @@ def command(
     cranfield correlate qrels.txt *.run -m nDCG@10 -m P@10 --reference nDCG@10 --discrimination
     cranfield correlate --saved old.txt new.txt other.txt -m map -m recip_rank
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(several.qrels, *others, *several.runs)
-    if others and "-" in several.runs:
+    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
+    refuse_two_inputs(qrels, *others, *runs)
+    if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
     measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
-    judgments, runs = several.read(several.files)
-    if not several.saved:
-        paths = list(dict.fromkeys((several.qrels, *others)))
-        names = [Path(path).name for path in paths]
-        every = [judgments, *map(several.data.read_qrels, paths[1:])]
+    judgments, opened = several.read(several.files)
+    if not saved:
+        paths = list(dict.fromkeys((qrels, *others)))
+        known = [Path(path).name for path in paths]
+        every = [judgments, *map(data.read_qrels, paths[1:])]
         judgments = {
-            path if names.count(name) > 1 else name: one
-            for path, name, one in zip(paths, names, every, strict=True)
+            path if known.count(name) > 1 else name: one
+            for path, name, one in zip(paths, known, every, strict=True)
         }
     chosen: Any = {**settings.unusual(), **several.options, "reference": reference}
-    show(correlate(judgments, runs, measures, **chosen), form)
+    show(correlate(judgments, opened, measures, **chosen), form)

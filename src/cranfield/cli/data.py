@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cranfield.cli.flags import family_options, refuse_options
+from cranfield.cli import flags
 from cranfield.cli.terminal import Reading
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
@@ -86,11 +86,11 @@ class DataOptions(Options):
 
 
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in ("qrels_columns", "run_columns")}
-data_options = family_options(DataOptions, "data", **_SHOWN)
-lenient_data_options = family_options(DataOptions, "data", without=("errors",), **_SHOWN)
+data_options = flags.family(DataOptions, **_SHOWN)
+lenient_data_options = flags.family(DataOptions, without=("errors",), **_SHOWN)
 # Where queries are those that all systems have, or the one that is named.
-judging_options = family_options(Judging, "judging", without=("queries",))
-all_judging_options = family_options(Judging, "judging")
+judging_options = flags.family(Judging, without=("queries",))
+all_judging_options = flags.family(Judging)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +115,8 @@ class GradesOptions(Options):
 
 # Arguments QRELS and RUN may be missing then: `read_inputs` sees to them.
 _LISTS = {"metavar": "LIST", "multiple": True}
-grades_options = family_options(
-    GradesOptions, "listed", grades=_LISTS, collection=_LISTS, top_grade={"metavar": "GRADE"}
+grades_options = flags.family(
+    GradesOptions, grades=_LISTS, collection=_LISTS, top_grade={"metavar": "GRADE"}
 )
 
 # What says how files are read, and how a run is judged.
@@ -148,7 +148,7 @@ def read_inputs(
             "list is one argument, as in --grades '5 2 4'.)"
         )
     # How files are read, how scores rank, what to do with a query that a run has not.
-    refuse_options(
+    flags.refuse_options(
         READING - {"depth", "judged_only"},
         "has no effect on --grades: a list of grades is ranked as it stands, and every list counts",
     )

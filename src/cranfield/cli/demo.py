@@ -5,19 +5,20 @@ from pathlib import Path
 import click
 
 from cranfield import demo
+from cranfield.cli import flags
 from cranfield.cli.terminal import Format, show
 from cranfield.measures import parse
 from cranfield.scoring.evaluate import evaluate
 
 
-@click.command("demo")
-@click.option(
-    "--save",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write the collection's files into this folder, to try commands on.",
-)
-def command(folder: Path | None) -> None:
+@flags.command("demo")
+def command(
+    folder: Path | None = flags.option(
+        "--save",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Write the collection's files into this folder, to try commands on.",
+    ),
+) -> None:
     """Evaluate a small collection that comes with the package.
 
     40 questions that Python programmers ask, the modules of the standard library as documents,

@@ -1,7 +1,6 @@
 """`cranfield evaluate QRELS RUN...`."""
 
-import click
-
+from cranfield.cli import flags
 from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
@@ -11,41 +10,29 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.flags import measure_option, measures_of, per_query_option, rel_option
 from cranfield.cli.terminal import Format, Reading, note, piped_format_option, show
 from cranfield.data.judging import Judging
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 
 
-@click.command("evaluate")
-@click.argument("qrels", required=False, metavar="QRELS")
-@click.argument("runs", nargs=-1, metavar="RUN...")
-@measure_option(
-    "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
-)
-@per_query_option
-@rel_option()
-@click.option(
-    "--bounds",
-    is_flag=True,
-    help="Show the lowest and highest value over every way to grade the unjudged documents that "
-    "were retrieved.",
-)
-@grades_options
-@all_judging_options
-@data_options
-@piped_format_option
+@flags.command("evaluate")
 def command(
-    qrels: str | None,
-    runs: tuple[str, ...],
-    names: tuple[str, ...],
-    per_query: bool,
-    rel: int | None,
-    bounds: bool,
-    listed: GradesOptions,
-    judging: Judging,
-    data: DataOptions,
-    form: Format,
+    qrels: str | None = flags.argument(required=False, metavar="QRELS"),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    names: tuple[str, ...] = flags.measures(
+        "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
+    ),
+    per_query: bool = flags.per_query(),
+    rel: int | None = flags.rel(),
+    bounds: bool = flags.option(
+        is_flag=True,
+        help="Show the lowest and highest value over every way to grade the unjudged documents "
+        "that were retrieved.",
+    ),
+    listed: GradesOptions = grades_options,
+    judging: Judging = all_judging_options,
+    data: DataOptions = data_options,
+    form: Format = piped_format_option,
 ) -> None:
     """Score runs against judgments.
 
@@ -61,17 +48,11 @@ def command(
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
-    measures = measures_of(names, DEFAULT_MEASURES, rel)
+    measures = flags.measures_of(names, DEFAULT_MEASURES, rel)
     judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
-        systems = evaluate(
-            judgments,
-            named,
-            measures,
-            bounds=bounds,
-            progress=progress,
-            **judging.unusual(),
-        )
+        options = judging.unusual()
+        systems = evaluate(judgments, named, measures, bounds=bounds, progress=progress, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")

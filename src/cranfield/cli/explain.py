@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from cranfield.cli import flags
 from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
@@ -15,7 +16,6 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.flags import measures_of, rel_option
 from cranfield.cli.terminal import Format, Reading, format_option, show
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
@@ -24,56 +24,42 @@ from cranfield.explanation.explain import explain
 _DEFAULT = "nDCG@10"
 
 
-def _limit(context: click.Context, option: click.Parameter, value: str | None) -> int | str | None:
+def _limit(value: str) -> int | str:
     """Read `--limit 30` or `--limit all`."""
-    if value is None or value == "all":
+    if value == "all":
         return value
     if not re.fullmatch("0*[1-9][0-9]{,8}", value):
-        raise click.BadParameter(
-            f"{value!r:.80}: expected a number of rows, 1 or more, or all", context
-        )
+        raise ValueError("a number of rows, 1 or more, or all")
     return int(value)
 
 
-@click.command("explain")
-@click.argument("qrels", required=False)
-@click.argument("runs", nargs=-1, metavar="RUN [RUN] [QUERY]")
-@click.option(
-    "-m",
-    "--measure",
-    "names",
-    multiple=True,
-    metavar="MEASURE",
-    help=f"The measure to explain, any that `evaluate` knows.  [default: {_DEFAULT}]",
-)
-@click.option(
-    "--query",
-    metavar="QUERY",
-    help="The query whose value is explained, as the last argument says it, too; without it, the "
-    "value over all queries.",
-)
-@rel_option()
-@click.option(
-    "--limit",
-    callback=_limit,
-    metavar="N|all",
-    help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
-)
-@grades_options
-@all_judging_options
-@data_options
-@format_option
+@flags.command("explain")
 def command(
-    qrels: str | None,
-    runs: Sequence[str],
-    names: tuple[str, ...],
-    query: str | None,
-    rel: int | None,
-    limit: int | str | None,
-    listed: GradesOptions,
-    judging: Judging,
-    data: DataOptions,
-    form: Format,
+    qrels: str | None = flags.argument(required=False),
+    runs: Sequence[str] = flags.argument(nargs=-1, metavar="RUN [RUN] [QUERY]"),
+    names: tuple[str, ...] = flags.option(
+        "-m",
+        "--measure",
+        multiple=True,
+        metavar="MEASURE",
+        help=f"The measure to explain, any that `evaluate` knows.  [default: {_DEFAULT}]",
+    ),
+    query: str | None = flags.option(
+        metavar="QUERY",
+        help="The query whose value is explained, as the last argument says it, too; without it, "
+        "the value over all queries.",
+    ),
+    rel: int | None = flags.rel(),
+    limit: int | str | None = flags.checked(
+        _limit,
+        type=str,
+        metavar="N|all",
+        help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
+    ),
+    listed: GradesOptions = grades_options,
+    judging: Judging = all_judging_options,
+    data: DataOptions = data_options,
+    form: Format = format_option,
 ) -> None:
     """Show how a number came about.
 
@@ -95,7 +81,7 @@ def command(
     judgments, named = read_inputs(qrels, runs, data, listed)
     if last is not None and last not in judgments.query_ids:
         raise InputError("neither a file nor a query of the qrels", source=last)
-    measures = measures_of(names, _DEFAULT, rel)
+    measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
     with Reading(size_of(named)) as progress:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
+from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.flags import measure_option, measures_of, rel_option
 from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
 from cranfield.figures import (
@@ -25,7 +25,7 @@ def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
     return path
 
 
-_output_option = click.option(
+_output_option = flags.option(
     "-o",
     "--output",
     metavar="FILE",
@@ -33,8 +33,8 @@ _output_option = click.option(
     callback=_checked,
     help=f"The file to write; its suffix says the form: {', '.join(SUFFIXES)} (Vega-Lite).",
 )
-_depth_option = click.option(
-    "--depth", type=int, default=DEPTH, show_default=True, help="How many ranks, 2 to 100."
+_depth_option = flags.option(
+    type=int, default=DEPTH, show_default=True, help="How many ranks, 2 to 100."
 )
 
 
@@ -55,11 +55,12 @@ def command() -> None:
     """  # noqa: D301 - click's mark for lines to keep
 
 
-@command.command("rank-weights")
-@measure_option("What to draw, seven at most", WEIGHTED)
-@_depth_option
-@_output_option
-def _rank_weights(names: Sequence[str], depth: int, output: str) -> None:
+@flags.command("rank-weights", command)
+def _rank_weights(
+    names: Sequence[str] = flags.measures("What to draw, seven at most", WEIGHTED),
+    depth: int = _depth_option,
+    output: str = _output_option,
+) -> None:
     """Draw what a relevant document is worth at each rank, compared with rank 1.
 
     For every rank, each measure scores a ranking whose only relevant document, of grade 1, stands
@@ -69,13 +70,11 @@ def _rank_weights(names: Sequence[str], depth: int, output: str) -> None:
     cranfield figure rank-weights -o weights.svg
     cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" --depth 50 -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
-    _write(rank_weights(measures_of(names, WEIGHTED, None), depth), output)
+    _write(rank_weights(flags.measures_of(names, WEIGHTED, None), depth), output)
 
 
-@command.command("reciprocal-rank")
-@_depth_option
-@_output_option
-def _reciprocal_rank(depth: int, output: str) -> None:
+@flags.command("reciprocal-rank", command)
+def _reciprocal_rank(depth: int = _depth_option, output: str = _output_option) -> None:
     """Draw how 1/rank falls.
 
     \b
@@ -84,22 +83,15 @@ def _reciprocal_rank(depth: int, output: str) -> None:
     _write(reciprocal_rank(depth), output)
 
 
-@command.command("precision-recall")
-@click.argument("qrels")
-@click.argument("run")
-@click.option("--query", metavar="ID", required=True, help="The query.")
-@rel_option("in both lines", default=1)
-@_output_option
-@data_options
-@judging_options
+@flags.command("precision-recall", command)
 def _precision_recall(
-    qrels: str,
-    run: str,
-    query: str,
-    rel: int,
-    output: str,
-    data: DataOptions,
-    judging: Judging,
+    qrels: str = flags.argument(),
+    run: str = flags.argument(),
+    query: str = flags.option(metavar="ID", required=True, help="The query."),
+    rel: int = flags.rel("in both lines", default=1),
+    output: str = _output_option,
+    data: DataOptions = data_options,
+    judging: Judging = judging_options,
 ) -> None:
     """Draw one query's precision against its recall.
 

@@ -1,100 +1,130 @@
-"""Options of commands: those made from the families of options, and those that several share."""
+"""The parameters of commands: what click is to know of each is its default in the signature.
+
+    @flags.command("check")
+    def command(qrels: str = flags.argument(), form: Format = format_option) -> None: ...
+
+Such a default takes the parameter's name and returns click's decorator. Options that belong
+together, as those of a family, are one parameter.
+"""
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from cranfield import options
 from cranfield.errors import OptionError
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Check, Option, Options, checked, options_of, whole
+from cranfield.options import Check, Option, Options, options_of
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def gathered(kind: Callable[..., Any], name: str, parts: Iterable[str]) -> Decorator:
-    """Give a command those of its arguments that are named in `parts` as one: kind(**parts)."""
-    parts = tuple(parts)
+def command(
+    name: str,
+    group: click.Group | None = None,
+    cls: type[click.Command] = click.Command,
+    **how: Any,
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a command, of a group or alone, with the parameters of its signature."""
 
-    def give(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def with_one(*args: Any, **given: Any) -> Any:
-            own = {part: given.pop(part) for part in parts}
-            return command(*args, **{name: kind(**own)}, **given)
-
-        return with_one
+    def give(function: Callable[..., None]) -> click.Command:
+        made: Callable[..., Any] = function
+        for one in [*inspect.signature(function).parameters.values()][::-1]:
+            declared: Callable[[str], Decorator] = one.default
+            made = declared(one.name)(made)
+        found = click.command(name, cls, **how)(made)
+        if group is not None:
+            group.add_command(found)
+        return found
 
     return give
 
 
-def family_options(
-    family: type[Options], name: str, *, without: Collection[str] = (), **more: dict[str, Any]
-) -> Decorator:
-    """Give a command the options of a family, as one argument `name`: a value of the family.
+def argument(**how: Any) -> Any:
+    """Declare an argument."""
+    return lambda name: click.argument(name, **how)
+
+
+def option(*names: str, **how: Any) -> Any:
+    """Declare an option; without names it is called as the parameter is."""
+    return lambda name: click.option(*(names or (f"--{name.replace('_', '-')}",)), name, **how)
+
+
+def checked(check: Check, *names: str, **how: Any) -> Any:
+    """Declare an option whose value goes through a check; an error names it as it was typed."""
+
+    def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
+        return value if value is None else options.checked(given.opts[-1], value, check)
+
+    return option(*names, callback=of_text, **how)
+
+
+def gathered(kind: Callable[..., Any], parts: Mapping[str, Any]) -> Any:
+    """Declare one parameter that several options make, the parts: kind(**{name: value})."""
+
+    def declared(name: str) -> Decorator:
+        def give(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def with_one(*args: Any, **given: Any) -> Any:
+                own = {part: given.pop(part) for part in parts}
+                return function(*args, **{name: kind(**own)}, **given)
+
+            made: Callable[..., Any] = with_one
+            for part, one in [*parts.items()][::-1]:
+                made = one(part)(made)
+            return made
+
+        return give
+
+    return declared
+
+
+def family(kind: type[Options], *, without: Collection[str] = (), **more: dict[str, Any]) -> Any:
+    """Declare one parameter, a value of a family of options.
 
     Those in `without` are left out. `more` has what click is told of an option beside: `help`,
     `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
     """
-    options = [one for one in options_of(family) if one.name not in without]
-
-    def give(command: Callable[..., Any]) -> Callable[..., Any]:
-        command = gathered(family, name, [one.name for one in options])(command)
-        for one in reversed(options):
-            command = option_of(one, **more.get(one.name, {}))(command)
-        return command
-
-    return give
+    found = [one for one in options_of(kind) if one.name not in without]
+    return gathered(kind, {one.name: _one_of(one, **more.get(one.name, {})) for one in found})
 
 
-def option_of(one: Option, names: tuple[str, ...] = (), **more: Any) -> Decorator:
-    """Return click's option for one of a family, checked as the functions check it."""
-    names = (*(names or ("--" + one.name.replace("_", "-"),)), one.name)
+def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
+    """Declare an option of a family, checked as the functions check it."""
     more = {"help": one.sentence, "default": one.default, **more}
     if one.kind is bool:
-        return click.option(*names, is_flag=True, **more)
-    more.setdefault("show_default", more["default"] is not None)
-    if one.choices:
-        return click.option(*names, type=click.Choice(one.choices), **more)
-    return number_option(*names, kind=one.kind, check=one.check, **more)
+        return option(*names, is_flag=True, **more)
+    kind = click.Choice(one.choices) if one.choices else one.kind
+    more = {"type": kind, "show_default": more["default"] is not None, **more}
+    return option(*names, **more) if one.check is None else checked(one.check, *names, **more)
 
 
-def number_option(*names: str, kind: type, check: Check | None, **more: Any) -> Decorator:
-    """Return an option whose value goes through a check, which names it as it was typed."""
-
-    def of_text(_: click.Context, option: click.Parameter, value: Any) -> Any:
-        return value if value is None or check is None else checked(option.opts[-1], value, check)
-
-    return click.option(*names, type=kind, callback=of_text, **more)
+def measures(what: str, default: str) -> Any:
+    """Declare the option that names measures."""
+    sentence = f"{what}, as in -m nDCG@10 -m AP. May be repeated.  [default: {default}]"
+    return option("-m", "--measure", multiple=True, metavar="MEASURE", help=sentence)
 
 
-def measure_option(what: str, default: str) -> Decorator:
-    """Return the option that names measures."""
-    return click.option(
-        "-m",
-        "--measure",
-        "names",
-        multiple=True,
-        metavar="MEASURE",
-        help=f"{what}, as in -m nDCG@10 -m AP. May be repeated.  [default: {default}]",
-    )
-
-
-def rel_option(what: str = "for measures that state none", default: int | None = None) -> Decorator:
-    """Return the option that says from which grade a document is relevant."""
-    return number_option(
+def rel(what: str = "for measures that state none", default: int | None = None) -> Any:
+    """Declare the option that says from which grade a document is relevant."""
+    return checked(
+        options.whole(0),
         "-l",
         "--rel",
-        kind=int,
-        check=whole(0),
+        type=int,
         default=default,
         show_default=default is not None,
         help=f"The lowest grade that counts as relevant, {what}.",
     )
 
 
-per_query_option = click.option("-q", "--per-query", is_flag=True, help="Show every query, too.")
+def per_query(sentence: str = "Show every query, too.") -> Any:
+    """Declare the option that shows every query."""
+    return option("-q", "--per-query", is_flag=True, help=sentence)
 
 
 def measures_of(names: Sequence[str], default: str, rel: int | None) -> list[Measure]:

@@ -4,14 +4,16 @@ import shutil
 
 import click
 
+from cranfield.cli import flags
 from cranfield.errors import MeasureError
 from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
 
 
-@click.command("measures")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--full", is_flag=True, help="Explain every measure.")
-def command(names: tuple[str, ...], full: bool) -> None:
+@flags.command("measures")
+def command(
+    names: tuple[str, ...] = flags.argument(nargs=-1, metavar="[NAME]..."),
+    full: bool = flags.option(is_flag=True, help="Explain every measure."),
+) -> None:
     """List the measures, or explain some: formula, parameters, range, source and other names.
 
     NAME may be any name that a measure is known by: nDCG, ndcg_cut_10, map, hit_rate. What is no

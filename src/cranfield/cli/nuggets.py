@@ -1,17 +1,16 @@
 """`cranfield nuggets FILE`."""
 
-import click
-
-from cranfield.cli.flags import per_query_option
+from cranfield.cli import flags
 from cranfield.cli.terminal import Format, piped_format_option, show
 from cranfield.scoring.nuggets import nugget_recall
 
 
-@click.command("nuggets")
-@click.argument("file")
-@per_query_option
-@piped_format_option
-def command(file: str, per_query: bool, form: Format) -> None:
+@flags.command("nuggets")
+def command(
+    file: str = flags.argument(),
+    per_query: bool = flags.per_query(),
+    form: Format = piped_format_option,
+) -> None:
     """Score answers by the nuggets that they support.
 
     FILE has rows of query, answer, nugget, importance (vital, okay) and assignment (support,

@@ -1,8 +1,6 @@
 """`cranfield power`."""
 
-import click
-
-from cranfield.cli.flags import family_options, number_option
+from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.power import Experiment, detectable, power, queries_needed
 from cranfield.comparison.settings import Design
@@ -10,11 +8,12 @@ from cranfield.errors import OptionError
 from cranfield.options import whole
 
 
-@click.command("power")
-@family_options(Design, "design")
-@number_option("--n-queries", kind=int, check=whole(2), help="How many queries there are.")
-@format_option
-def command(design: Design, n_queries: int | None, form: Format) -> None:
+@flags.command("power")
+def command(
+    design: Design = flags.family(Design),
+    n_queries: int | None = flags.checked(whole(2), type=int, help="How many queries there are."),
+    form: Format = format_option,
+) -> None:
     """Tell how many queries an experiment needs, or what so many can show.
 
     Without --n-queries, it says how many are needed; with them, how likely they are to find the

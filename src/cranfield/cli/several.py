@@ -1,14 +1,14 @@
 """What the commands that compare systems share: their judgments and runs, or saved scores."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
+from cranfield.cli import flags
 from cranfield.cli.data import READING, DataOptions
-from cranfield.cli.flags import family_options, gathered, measures_of, refuse_options
 from cranfield.comparison.alignment import align
 from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
@@ -16,7 +16,7 @@ from cranfield.data.run import Run
 from cranfield.errors import OptionError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Several:
     """Judgments and runs, or, with --saved, files of scores: and what was said of either."""
 
@@ -31,12 +31,12 @@ class Several:
 
     def __post_init__(self) -> None:
         if self.saved:
-            refuse_options(
+            flags.refuse_options(
                 READING | {"rel", "bounds", "others"},
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        refuse_options({"layout"}, "applies to saved scores only: add --saved")
+        flags.refuse_options({"layout"}, "applies to saved scores only: add --saved")
         if not self.runs:
             raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
 
@@ -49,7 +49,7 @@ class Several:
         """Return the measures that were named, else the default; None for all that were saved."""
         if self.saved:
             return list(self.names) or None
-        return measures_of(self.names, default, self.rel)
+        return flags.measures_of(self.names, default, self.rel)
 
     def read(self, files: list[str]) -> tuple[Any, list[Run] | None]:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
@@ -77,18 +77,10 @@ class Several:
         return names[0]
 
 
-def saved_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--saved` and the options of `Alignment`."""
-    saved = click.option(
-        "--saved",
-        is_flag=True,
-        help="The files are saved scores of every query, of any tool: no judgments, no runs.",
-    )
-    return saved(family_options(Alignment, "alignment")(command))
-
-
-# Gives a command its arguments that belong to a Several as one, `several`.
-several = gathered(Several, "several", [one.name for one in fields(Several)])
+saved_option = flags.option(
+    is_flag=True,
+    help="The files are saved scores of every query, of any tool: no judgments, no runs.",
+)
 
 
 def place_of(path: str, paths: Sequence[str]) -> int | None:

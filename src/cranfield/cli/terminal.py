@@ -1,17 +1,17 @@
 """What the commands share: printing and writing that no id can break, progress."""
 
 import contextlib
-import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from cranfield.cli import flags
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.source import Source, written
 from cranfield.notes import Note, gravest_first
@@ -66,19 +66,16 @@ def show(
         raise errors[0]
 
 
-def note(content: str) -> None:
+def note(content: str, kind: str = "note") -> None:
     """Say beside the output what one should know of it."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
-        click.echo(f"note: {printable(content)}", err=True)
+        click.echo(f"{kind}: {printable(content)}", err=True)
 
 
 def say_notes(notes: Iterable[Note]) -> None:
     """Say beside the output what one should know of it, the gravest first."""
     for one in gravest_first(notes):
-        with contextlib.suppress(OSError):
-            text = str(replace(one, severity="info"))
-            kind = one.severity if one.is_grave else "note"
-            click.echo(f"{kind}: {printable(text)}", err=True)
+        note(str(replace(one, severity="info")), one.severity if one.is_grave else "note")
 
 
 def refuse(error: click.ClickException) -> None:
@@ -114,8 +111,9 @@ def _checked(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> t
     return paths
 
 
-def _refuse_inputs(outputs: Sequence[str], arguments: Iterable[Any]) -> None:
+def _refuse_inputs(outputs: Sequence[str]) -> None:
     """Raise OptionError if a file that is to be written is one that is read."""
+    arguments = {**click.get_current_context().params, "outputs": ()}.values()
     given = [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
     read = {os.path.realpath(one) for one in given if isinstance(one, str)}
     for path in outputs:
@@ -123,56 +121,45 @@ def _refuse_inputs(outputs: Sequence[str], arguments: Iterable[Any]) -> None:
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
 
 
-def format_options(default: str | None) -> Callable[[Any], Any]:
-    """Give a command `--format`, `--formulas` and `-o`, as one argument `form`.
+def format_options(default: str | None) -> Any:
+    """Declare `--format`, `--formulas` and `-o` as one parameter, a Format.
 
     Without a default, it is a table on a terminal, else tsv.
     """
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        @click.option(
+    def made(form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
+        name = form or default or ("table" if is_terminal() else "tsv")
+        if formulas is not None and not {"csv", "tsv"} & {name, *map(form_of, outputs)}:
+            raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
+        _refuse_inputs(outputs)
+        return Format(name, formulas or "plain", outputs)
+
+    options = {
+        "form": flags.option(
             "--format",
-            "form",
             type=click.Choice(list(FORMS)),
             default=default,
             show_default=default is not None,
             help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
             "standard error; json has everything."
             + ("" if default else "  [default: table on a terminal, else tsv]"),
-        )
-        @click.option(
-            "--formulas",
+        ),
+        "formulas": flags.option(
             type=click.Choice(get_args(Formulas)),
             help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
             "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
-        )
-        @click.option(
+        ),
+        "outputs": flags.option(
             "-o",
             "--output",
-            "outputs",
             multiple=True,
             metavar="FILE",
             callback=_checked,
             help="Write it to this file, too, as its suffix says: "
             f"{', '.join(FORMS.values())}. May be repeated.",
-        )
-        @functools.wraps(command)
-        def with_format(
-            *args: Any,
-            form: str | None,
-            formulas: Formulas | None,
-            outputs: tuple[str, ...],
-            **rest: Any,
-        ) -> None:
-            name = form or default or ("table" if is_terminal() else "tsv")
-            if formulas is not None and not {"csv", "tsv"} & {name, *map(form_of, outputs)}:
-                raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
-            _refuse_inputs(outputs, rest.values())
-            command(*args, form=Format(name, formulas or "plain", outputs), **rest)
-
-        return with_format
-
-    return decorated
+        ),
+    }
+    return flags.gathered(made, options)
 
 
 format_option = format_options("table")

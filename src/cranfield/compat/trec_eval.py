@@ -8,7 +8,7 @@ digits measures are printed, and which topics count. The numbers come from the m
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,34 +31,57 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import read_qrels
 from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
+from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.small.zscores import zscore_rows
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.measures import Plan
+from cranfield.options import Options, option, whole
 
 
-@dataclass(frozen=True)
-class Options:
-    """trec_eval's options; each says its letter."""
+@dataclass(frozen=True, kw_only=True)
+class TrecEvalOptions(Options):
+    """trec_eval's options, and `version_9`."""
 
-    measures: Sequence[str] = ("official",)  # -m
-    per_query: bool = False  # -q
-    complete: bool = False  # -c
-    summary: bool = True  # not -n
-    level: int = 1  # -l
-    depth: int | None = None  # -M
-    judged_only: bool = False  # -J
-    n_documents: int = 0  # -N
-    qrels_format: RelInfo = "qrels"  # -R
-    zscores: str | None = None  # -Z
-    topic: str | None = None  # of -D: only this one
-    version: int = 10
+    per_query: bool = option(False, "Print every topic, too.")
+    complete: bool = option(
+        False, "Average over all topics of the judgments; one without results counts as 0."
+    )
+    no_summary: bool = option(False, "Print no values over all topics.")
+    level: int = option(1, "The lowest grade that counts as relevant.", whole(0, LARGEST_GRADE))
+    depth: int | None = option(None, "Keep only the best N documents of each topic.", whole(1))
+    judged_only: bool = option(
+        False, "Drop documents that are unjudged or of negative grade before measuring."
+    )
+    n_documents: int = option(
+        0,
+        "The number of documents in the collection (for utility).",
+        whole(0, LARGEST_GRADE),
+    )
+    measures: Sequence[str] = option(
+        ("official",),
+        "What to compute: a measure of trec_eval, as in -m map -m P.5,10 -m ndcg.1=2,2=4, or "
+        "official, set, all_trec, prefs, all_prefs or qrels_jg. May be repeated.",
+    )
+    qrels_format: RelInfo = option("qrels", "What the judgments are.")
+    results_format: Literal["trec_results"] = option("trec_results", "What the run is.")
+    zscores: str | None = option(
+        None,
+        "Print by how many standard deviations each value is above its mean; FILE holds lines of "
+        "topic, measure, mean, standard deviation.",
+    )
+    topic: str | None = option(None, "Evaluate only that topic; the level itself has no effect.")
+    version_9: bool = option(
+        False,
+        "Rules of trec_eval 9 (and pytrec_eval): scores as 32-bit floats, its recall points, and "
+        "topics that both files have.",
+    )
 
 
 def trec_eval(
     qrels: str,
     run: str,
-    options: Options = Options(),
+    options: TrecEvalOptions = TrecEvalOptions(),
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[str]:
     """Evaluate a run file as trec_eval does, and yield the lines that it prints.
@@ -67,7 +90,7 @@ def trec_eval(
     Raises TrecEvalError for what trec_eval would end with another status for, InputError for
     files that cannot be read.
     """
-    wanted = requested(options.measures, options.version)
+    wanted = requested(options.measures, 9 if options.version_9 else 10)
     columns = _columns(wanted, options)
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
@@ -75,7 +98,7 @@ def trec_eval(
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
     judging = Judging(
-        scores="single" if options.version == 9 else "double",
+        scores="single" if options.version_9 else "double",
         # trec_eval breaks ties the other way where it looks at preferences.
         ties="ascending" if options.qrels_format in PREFERENCES else "document",
         depth=options.depth,
@@ -84,29 +107,22 @@ def trec_eval(
     try:
         meeting = judge(judgments, ranking, judging, progress=progress)
     except NothingSharedError as error:
-        every_topic_missing = options.version == 10 and not options.complete
+        every_topic_missing = not options.version_9 and not options.complete
         status = CALCULATION if every_topic_missing else NO_TOPICS
         raise TrecEvalError(status, str(error)) from None
-    topics = _topics(meeting, options)
-    values = _values(meeting, columns, topics, options)
-    if zscores is not None:
-        values = [
-            value
-            if column.measure.definition.is_text
-            else _standardized(column, value, meeting.query_ids, zscores)
-            for column, value in zip(columns, values, strict=True)
-        ]
+    averaged, printed = _topics(meeting, options)
+    values = _values(meeting, columns, zscores, options)
     tag = run_tag(ranking.sources[-1])  # always read: a run without has too few columns
     first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
-    return _lines(first, meeting, columns, values, topics, options)
+    return _lines(first, meeting, columns, values, averaged, printed, options)
 
 
-def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]:
+def _columns(wanted: Mapping[str, str | None], options: TrecEvalOptions) -> list[Column]:
     """Return the wanted columns, in trec_eval's order."""
     settings = {
         "rel": options.level,
         "collection": options.n_documents,
-        "version": options.version,
+        "version": 9 if options.version_9 else 10,
     }
     columns = []
     for name in measure_names():
@@ -123,15 +139,8 @@ def _columns(wanted: Mapping[str, str | None], options: Options) -> list[Column]
     return columns
 
 
-class _Topics(NamedTuple):
-    """Which of the judged topics count, and which have results: (n_queries,) each."""
-
-    answered: Bools
-    averaged: Bools
-    printed: Bools
-
-
-def _topics(meeting: Meeting, options: Options) -> _Topics:
+def _topics(meeting: Meeting, options: TrecEvalOptions) -> tuple[Bools, Bools]:
+    """Return which of the judged topics are averaged, and which are printed: (n_queries,) each."""
     answered = meeting.in_run
     counted = np.ones(len(answered), np.bool_)
     if options.topic is not None:
@@ -141,9 +150,9 @@ def _topics(meeting: Meeting, options: Options) -> _Topics:
     shared = answered & counted
     if options.complete:
         # Version 9 averages over topics without results, too, but does not print them.
-        return _Topics(answered, counted, shared if options.version == 9 else counted)
+        return counted, shared if options.version_9 else counted
     missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
-    if options.version == 10 and missing:
+    if missing and not options.version_9:
         others = f" and {len(missing) - 1:,} other topics" if len(missing) > 1 else ""
         raise TrecEvalError(
             CALCULATION,
@@ -152,29 +161,34 @@ def _topics(meeting: Meeting, options: Options) -> _Topics:
         )
     if not shared.any():
         raise TrecEvalError(NO_TOPICS, f"the run has no results for topic {missing[0]!r}")
-    return _Topics(answered, shared, shared)
+    return shared, shared
 
 
 def _values(
-    meeting: Meeting, columns: Sequence[Column], topics: _Topics, options: Options
+    meeting: Meeting,
+    columns: Sequence[Column],
+    zscores: Mapping[tuple[str, str], tuple[float, float]] | None,
+    options: TrecEvalOptions,
 ) -> list[Any]:
     """Return each column's value for every judged topic: a list of (n_queries,)."""
     matrix = Plan([column.measure for column in columns]).values(meeting.judged)
     values = []
-    for i, column in enumerate(columns):
-        value = matrix[:, i]
+    for column, value in zip(columns, matrix.T, strict=True):
         if column.measure.definition.is_text:
             if column.name != column.root and not options.judged_only:
                 # trec_eval puts one unjudged document in its place, and shows it here.
-                value = np.where(topics.answered, value, "-")
-        else:
-            value = value.astype(np.float64)
-            # Version 9 counts a topic without results as 0 in everything, version 10 in utility;
-            # all else has its value of an empty ranking, which is 0, too, but for yaap.
-            if options.version == 9 or column.root == "utility":
-                value = np.where(topics.answered, value, 0.0)
+                value = np.where(meeting.in_run, value, "-")
+            values.append(value)
+            continue
+        value = value.astype(np.float64)
+        # Version 9 counts a topic without results as 0 in everything, version 10 in utility;
+        # all else has its value of an empty ranking, which is 0, too, but for yaap.
+        if options.version_9 or column.root == "utility":
+            value = np.where(meeting.in_run, value, 0.0)
         if column.measure.definition.aggregation == "geometric":
             value = floored_log(value)
+        if zscores is not None:
+            value = _standardized(column, value, meeting.query_ids, zscores)
         values.append(value)
     return values
 
@@ -204,8 +218,9 @@ def _lines(
     meeting: Meeting,
     columns: Sequence[Column],
     values: Sequence[Any],
-    topics: _Topics,
-    options: Options,
+    averaged: Bools,
+    printed: Bools,
+    options: TrecEvalOptions,
 ) -> Iterator[str]:
     """Yield what is printed: the topics in the order of their ids' bytes, then the summary."""
     standardized = options.zscores is not None
@@ -214,10 +229,9 @@ def _lines(
         definition = column.measure.definition
         if definition.is_text:
             return f"{column.name:<22}\t{topic}\t'{value}'\n"
-        name = f"{'Z' * standardized}{column.name:<22}"
-        if definition.aggregation == "sum" and not standardized:
-            return f"{name}\t{topic}\t{int(value)}\n"
-        return f"{name}\t{topic}\t{value:6.4f}\n"
+        whole = definition.aggregation == "sum" and not standardized
+        shown = str(int(value)) if whole else f"{value:6.4f}"
+        return f"{'Z' * standardized}{column.name:<22}\t{topic}\t{shown}\n"
 
     of_columns = list(zip(columns, values, strict=True))
     if options.per_query:
@@ -226,26 +240,21 @@ def _lines(
             for column, value in of_columns
             if column.name != "num_q" and column.measure.definition.aggregation != "geometric"
         ]
-        for i in np.flatnonzero(topics.printed).tolist():
+        for i in np.flatnonzero(printed).tolist():
             for column, value in of_topics:
                 yield line(column, meeting.query_ids[i], value[i])
-    if options.summary:
-        yield from first
-        for column, value in of_columns:
-            if column.measure.definition.is_text:
-                continue
-            averaged = value[topics.averaged]
-            if column.name == "num_rel" and options.complete:
-                # trec_eval counts anew here, whatever -l says.
-                averaged = meeting.judged.n_relevant(1)[topics.averaged, 0] * 1.0
-            yield line(column, "all", _overall(column, averaged))
-
-
-def _overall(column: Column, values: Floats) -> float:
-    """Return the value over all topics averaged."""
-    if column.name == "num_q":
-        return len(values)
-    aggregation = column.measure.definition.aggregation
-    if aggregation == "sum":
-        return total(values)
-    return math.exp(mean(values)) if aggregation == "geometric" else mean(values)
+    if options.no_summary:
+        return
+    yield from first
+    for column, value in of_columns:
+        aggregation, counted = column.measure.definition.aggregation, value[averaged]
+        if column.measure.definition.is_text:
+            continue
+        if column.name == "num_rel" and options.complete:
+            # trec_eval counts anew here, whatever -l says.
+            counted = meeting.judged.n_relevant(1)[averaged, 0] * 1.0
+        if column.name == "num_q":
+            found = float(len(counted))
+        else:
+            found = (total if aggregation == "sum" else mean)(counted)
+        yield line(column, "all", math.exp(found) if aggregation == "geometric" else found)

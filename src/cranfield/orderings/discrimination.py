@@ -29,8 +29,8 @@ from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.variants import blocks
 
-_CELLS = 1_000_000  # of a matrix at once
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 
 
@@ -229,12 +229,10 @@ def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
     half = n // 2
     seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
     chance = np.random.Generator(np.random.PCG64(settings.seed))
-    step = max(1, _CELLS // max(n, len(left)))
-    for begin in range(0, splits if half else 0, step):
-        rows = min(step, splits - begin)
-        order = chance.permuted(np.tile(np.arange(n), (rows, 1)), axis=1)
+    for some in blocks(splits if half else 0, max(n, len(left))):
+        order = chance.permuted(np.tile(np.arange(n), (some.stop - some.start, 1)), axis=1)
         halves = order[:, :half], order[:, half : 2 * half]
-        means = (rounded(product(_members(some, n), one.values) / half) for some in halves)
+        means = (rounded(product(_members(each, n), one.values) / half) for each in halves)
         first, second = (rounded(both[:, left] - both[:, right]) for both in means)
         bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
         opposite = (first * second < 0).ravel()

@@ -1,18 +1,18 @@
 """Correlation: what correlate returns, and its tables."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from cranfield.comparison.settings import CorrelationSettings
-from cranfield.notes import Note, around
+from cranfield.notes import Note
 from cranfield.orderings.coefficients import Kendall
 from cranfield.orderings.discrimination import Discrimination
 from cranfield.orderings.ordering import Ordering, shown_flips
 from cranfield.orderings.rbo import RBO
 from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
 from cranfield.render.shown import Shown
-from cranfield.render.table import Column, Table, legend
+from cranfield.render.table import Column, Table, table_of
 from cranfield.version import __version__
 
 _NAMED = 5  # pairs of systems that a sentence names
@@ -132,23 +132,27 @@ class Correlation(Shown):
 
     def tables(self) -> list[Table]:
         """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
-        first = self._table(self._columns(), self._title())
         found = [
-            replace(first, notes=around([*first.notes, *self._said()], self.notes)),
+            self._table(self._columns(), self._title(), self._said(), self.notes),
             self._table(self._coefficients(), ["Other coefficients"]),
         ]
         if self.discrimination is not None:
             found.append(self.discrimination.table(self.orderings, self.settings))
         return found
 
-    def _table(self, columns: Sequence[Column], title: Sequence[str]) -> Table:
+    def _table(
+        self,
+        columns: Sequence[Column],
+        title: Sequence[str],
+        said: Iterable[str] = (),
+        notes: Sequence[Note] = (),
+    ) -> Table:
         """Return a row for each pair of orderings."""
-        rows = [[one.label, *(column.cell(one) for column in columns)] for one in self.pairs]
-        said = legend(columns)
-        if any("-" in row for row in rows):
-            said.append("-: has no value, for want of systems, of queries, or of differences.")
-        header = ["reference ~ other", *(column.heading for column in columns)]
-        return Table(header, rows, said, title=title)
+        columns = [Column("reference ~ other", lambda one: one.label), *columns]
+        if any(one.cell(pair) == "-" for one in columns for pair in self.pairs):
+            nothing = "-: has no value, for want of systems, of queries, or of differences."
+            said = [nothing, *said]
+        return table_of(self.pairs, columns, said=said, notes=notes, title=title)
 
     def _columns(self) -> list[Column]:
         """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from cranfield.errors import one_of, printable
+from cranfield.notes import Note, around
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,31 @@ def legend(columns: Iterable[Column]) -> list[str]:
         elif one.meaning:
             lines += one.meaning.split("\n")
     return lines
+
+
+def table_of(
+    items: Iterable[object],
+    columns: Iterable[Column],
+    *,
+    said: Iterable[str] = (),
+    notes: Iterable[Note] = (),
+    title: Sequence[str] = (),
+    n_labels: int = 1,
+    rules: Iterable[int] = (),
+) -> Table:
+    """Return a table with a row for each item, of the columns that are wanted.
+
+    Below it are the sentences of its columns, what is `said` beside, and the notes.
+
+    >>> found = table_of([1, 2], [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")])
+    >>> found.header, found.rows, found.notes
+    (['n', 'half'], [['1', '0.5'], ['2', '1.0']], ['n / 2.'])
+    """
+    shown = wanted(columns)
+    rows = [[one.cell(item) for one in shown] for item in items]
+    below = around([*legend(shown), *said], notes)
+    header = [one.heading for one in shown]
+    return Table(header, rows, below, n_labels, rules=frozenset(rules), title=title)
 
 
 def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
