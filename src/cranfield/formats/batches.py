@@ -1,5 +1,6 @@
 """Batches: columns of Arrow data as blocks of ids and numbers."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -160,37 +161,23 @@ def _last_query(queries: "pa.Array") -> int:
     return len(queries) - size + int(begins[-1])
 
 
+_TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
+_WHOLE = r"u?int(8|16|32|64)"
+_ID = re.compile(f"{_TEXT}|{_WHOLE}")
+_NUMBER = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d+\(.*\)")
+
+
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and numbers numbers."""
     import pyarrow as pa
 
-    numeric = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-    )
     for role, at in found.items():
-        kind = schema.field(at).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        is_id = role in IDS
-        if not any(test(kind) for test in ((_is_text, pa.types.is_integer) if is_id else numeric)):
-            expected = "text or whole numbers" if is_id else "numbers"
-            raise InputError(
-                f"column {schema.field(at).name!r} holds {kind}, expected {expected}",
-                source=source,
-                kind="columns",
-            )
-
-
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
-    more = (pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    views = (pa.string_view(), pa.binary_view())
-    return any(test(kind) for test in (*tests, *more)) or kind in views
+        name, kind = schema.field(at).name, schema.field(at).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        fit, expected = (_ID, "text or whole numbers") if role in IDS else (_NUMBER, "numbers")
+        if not fit.fullmatch(str(kind)):
+            problem = f"column {name!r} holds {kind}, expected {expected}"
+            raise InputError(problem, source=source, kind="columns")
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:

@@ -122,21 +122,21 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
     if start in MAGIC:
         with pa.ipc.open_file(file) as opened:
 
-            def read_file(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
                 at = [i for i, name in enumerate(opened.schema.names) if name in names]
                 options = pa.ipc.IpcReadOptions(included_fields=at)
                 with pa.ipc.open_file(file, options=options) as narrow:
-                    every = (narrow.get_batch(i) for i in range(narrow.num_record_batches))
+                    every = map(narrow.get_batch, range(narrow.num_record_batches))
                     yield from _checked(batch.select(names) for batch in every)
 
-            yield opened.schema, None, read_file
+            yield opened.schema, None, read
         return
     with pa.ipc.open_stream(file) as stream:
-
-        def read_stream(names: list[str]) -> "Iterator[pa.RecordBatch]":
-            yield from _checked(batch.select(names) for batch in stream)
-
-        yield stream.schema, None, read_stream
+        yield (
+            stream.schema,
+            None,
+            lambda names: _checked(batch.select(names) for batch in stream),
+        )
 
 
 def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
