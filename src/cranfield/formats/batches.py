@@ -1,6 +1,7 @@
 """Batches: columns of Arrow data as blocks of ids and numbers."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Role, Rows
+from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
@@ -42,22 +43,25 @@ class NamedColumns(Rows):
         self.form = f"{form} with columns {understood(self._names, self._found)}"
         self.numbers = numbers_in(self._found)
 
-    def places(self, wanted: Iterable[Role]) -> list[int]:
-        """Return which columns of the table hold the ids, and the numbers that are wanted."""
-        return [self._found[role] for role in ("query", "doc", *wanted)]
+    @abstractmethod
+    def batches(
+        self, places: Sequence[int], progress: Progress | None
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places, in this order, in batches."""
 
-    def loads(
-        self, batches: "Iterable[pa.RecordBatch]", wanted: Sequence[Role], errors: Errors
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
-        """Yield loads of at most about SIZES.rows rows, none of which begins within a query's.
+        """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
-        `batches` have the columns at `places(wanted)`. The rows of a query that goes on in the next
-        piece are a load of their own: so only these have to be copied together.
+        None begins within a query's rows. The rows of a query that goes on in the next piece are a
+        block of their own: so only these have to be copied together.
         """
-        load = partial(self._load, ("query", "doc", *wanted), errors)
+        roles = ("query", "doc", *wanted)
+        load = partial(self._load, roles, errors)
         held: list[pa.RecordBatch] = []  # adjacent rows of one query, which may go on
         first = row = 0  # the number of the first row held, and of the first behind them
-        for batch in batches:
+        for batch in self.batches([self._found[role] for role in roles], progress):
             for begin in range(0, len(batch), SIZES.rows):
                 piece = batch.slice(begin, SIZES.rows)
                 head = _goes_on(held[-1].column(0), piece.column(0)) if held else 0
@@ -72,8 +76,9 @@ class NamedColumns(Rows):
                         yield partial(load, row + head, [rest.slice(0, last)])
                     held, first = [rest.slice(last)], row + head + last
                 row += len(piece)
-        if held:
-            yield partial(load, first, held)
+        if not held:
+            raise InputError("holds no rows", source=self.name)
+        yield partial(load, first, held)
 
     def _load(
         self, roles: Sequence[Role], errors: Errors, first: int, pieces: "list[pa.RecordBatch]"
@@ -164,7 +169,7 @@ def _last_query(queries: "pa.Array") -> int:
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
 _ID = re.compile(f"{_TEXT}|{_WHOLE}")
-_NUMBER = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d+\(.*\)")
+_NUMBER = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import Errors, Load, Progress, Role
+from cranfield.formats.block import Errors, Progress, Role
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
@@ -63,12 +63,11 @@ class TableRows(NamedColumns):
         self._table = table
         self.length = len(table)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        """Yield the rows in blocks, to be converted in any thread."""
-        roles = list(wanted)
-        yield from self.loads(self._table.select(self.places(roles)).to_batches(), roles, errors)
+    def batches(
+        self, places: Sequence[int], progress: Progress | None
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places in batches, which share the table's memory."""
+        yield from self._table.select(list(places)).to_batches()
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
