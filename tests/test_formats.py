@@ -34,7 +34,7 @@ from cranfield.arrays.ids import Ids
 from cranfield.formats.batches import ids_of
 from cranfield.formats.block import SIZES
 from cranfield.formats.columns import What
-from cranfield.formats.compression import Heard
+from cranfield.formats.compression import KeptOpen
 from cranfield.formats.files import FORMATS, SUFFIXES
 from cranfield.formats.source import Source
 
@@ -913,13 +913,13 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     by_pipe: bool, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"readings": 0}
-    readinto = Heard.readinto
+    readinto = KeptOpen.readinto
 
     def counted(self: Any, buffer: Any) -> int:
         counts["readings"] += 1
         return readinto(self, buffer)
 
-    monkeypatch.setattr(Heard, "readinto", counted)
+    monkeypatch.setattr(KeptOpen, "readinto", counted)
     path = write("run.gz", gzip.compress(b"q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 2 t\n") + bytes(1 << 20))
     found = Source(path)
     if by_pipe:

@@ -1,5 +1,7 @@
 """Batches: columns of Arrow data as blocks of ids and numbers."""
 
+import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Role, Rows
+from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
@@ -41,22 +43,25 @@ class NamedColumns(Rows):
         self.form = f"{form} with columns {understood(self._names, self._found)}"
         self.numbers = numbers_in(self._found)
 
-    def places(self, wanted: Iterable[Role]) -> list[int]:
-        """Return which columns of the table hold the ids, and the numbers that are wanted."""
-        return [self._found[role] for role in ("query", "doc", *wanted)]
+    @abstractmethod
+    def batches(
+        self, places: Sequence[int], progress: Progress | None
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places, in this order, in batches."""
 
-    def loads(
-        self, batches: "Iterable[pa.RecordBatch]", wanted: Sequence[Role], errors: Errors
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
     ) -> Iterator[Load]:
-        """Yield loads of at most about SIZES.rows rows, none of which begins within a query's.
+        """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
-        `batches` have the columns at `places(wanted)`. The rows of a query that goes on in the next
-        piece are a load of their own: so only these have to be copied together.
+        None begins within a query's rows. The rows of a query that goes on in the next piece are a
+        block of their own: so only these have to be copied together.
         """
-        load = partial(self._load, ("query", "doc", *wanted), errors)
+        roles = ("query", "doc", *wanted)
+        load = partial(self._load, roles, errors)
         held: list[pa.RecordBatch] = []  # adjacent rows of one query, which may go on
         first = row = 0  # the number of the first row held, and of the first behind them
-        for batch in batches:
+        for batch in self.batches([self._found[role] for role in roles], progress):
             for begin in range(0, len(batch), SIZES.rows):
                 piece = batch.slice(begin, SIZES.rows)
                 head = _goes_on(held[-1].column(0), piece.column(0)) if held else 0
@@ -71,8 +76,9 @@ class NamedColumns(Rows):
                         yield partial(load, row + head, [rest.slice(0, last)])
                     held, first = [rest.slice(last)], row + head + last
                 row += len(piece)
-        if held:
-            yield partial(load, first, held)
+        if not held:
+            raise InputError("holds no rows", source=self.name)
+        yield partial(load, first, held)
 
     def _load(
         self, roles: Sequence[Role], errors: Errors, first: int, pieces: "list[pa.RecordBatch]"
@@ -160,37 +166,23 @@ def _last_query(queries: "pa.Array") -> int:
     return len(queries) - size + int(begins[-1])
 
 
+_TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
+_WHOLE = r"u?int(8|16|32|64)"
+_ID = re.compile(f"{_TEXT}|{_WHOLE}")
+_NUMBER = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
+
+
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and numbers numbers."""
     import pyarrow as pa
 
-    numeric = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-    )
     for role, at in found.items():
-        kind = schema.field(at).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        is_id = role in IDS
-        if not any(test(kind) for test in ((_is_text, pa.types.is_integer) if is_id else numeric)):
-            expected = "text or whole numbers" if is_id else "numbers"
-            raise InputError(
-                f"column {schema.field(at).name!r} holds {kind}, expected {expected}",
-                source=source,
-                kind="columns",
-            )
-
-
-def _is_text(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
-    more = (pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    views = (pa.string_view(), pa.binary_view())
-    return any(test(kind) for test in (*tests, *more)) or kind in views
+        name, kind = schema.field(at).name, schema.field(at).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        fit, expected = (_ID, "text or whole numbers") if role in IDS else (_NUMBER, "numbers")
+        if not fit.fullmatch(str(kind)):
+            problem = f"column {name!r} holds {kind}, expected {expected}"
+            raise InputError(problem, source=source, kind="columns")
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:

@@ -160,6 +160,10 @@ class Block:
     def _source(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
 
+    def place(self, row: int) -> tuple[str | None, int | None, str | None]:
+        """Return the file, line number and text of a row, as far as they are known."""
+        return self._source(row), *self.where(row)
+
     def error(
         self,
         row: int,
@@ -167,9 +171,8 @@ class Block:
         hint: str | None = None,
         kind: type[InputError] = InputError,
     ) -> InputError:
-        """Return an error that names the row: its file, line number and text, as far as known."""
-        line, text = self.where(row)
-        return kind(problem, source=self._source(row), line=line, text=text, hint=hint)
+        """Return an error that names the place of a row."""
+        return kind(problem, hint=hint).at(*self.place(row))
 
 
 def _taken(column: Any, rows: Ints | slice) -> Any:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, printable
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
+from cranfield.formats.block import SIZES, Block, Progress
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.source import Source
@@ -39,20 +39,16 @@ class Columnar(NamedColumns):
         with _opened(source, form) as (schema, _, _):
             super().__init__(schema, what, stated, source.name, kind)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        """Yield the rows in blocks, to be converted in any thread."""
-        roles = list(wanted)
+    def batches(
+        self, places: Sequence[int], progress: Progress | None
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places; `progress` hears of their share of the file."""
         with _opened(self.source, self._form) as (schema, n_rows, read):
-            batches = read([schema.names[at] for at in self.places(roles)])
-            heard = _heard(batches, n_rows, self.source.size, progress)
-            empty = True
-            for load in self.loads(heard, roles, errors):
-                empty = False
-                yield load
-            if empty:
-                raise InputError("holds no rows", source=self.source.name)
+            size = self.source.size
+            for batch in read([schema.names[at] for at in places]):
+                if progress is not None:
+                    progress(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
+                yield batch
 
 
 def columnar_form(source: Source, start: bytes) -> ColumnarFormat | None:
@@ -122,21 +118,21 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
     if start in MAGIC:
         with pa.ipc.open_file(file) as opened:
 
-            def read_file(names: list[str]) -> "Iterator[pa.RecordBatch]":
+            def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
                 at = [i for i, name in enumerate(opened.schema.names) if name in names]
                 options = pa.ipc.IpcReadOptions(included_fields=at)
                 with pa.ipc.open_file(file, options=options) as narrow:
-                    every = (narrow.get_batch(i) for i in range(narrow.num_record_batches))
+                    every = map(narrow.get_batch, range(narrow.num_record_batches))
                     yield from _checked(batch.select(names) for batch in every)
 
-            yield opened.schema, None, read_file
+            yield opened.schema, None, read
         return
     with pa.ipc.open_stream(file) as stream:
-
-        def read_stream(names: list[str]) -> "Iterator[pa.RecordBatch]":
-            yield from _checked(batch.select(names) for batch in stream)
-
-        yield stream.schema, None, read_stream
+        yield (
+            stream.schema,
+            None,
+            lambda names: _checked(batch.select(names) for batch in stream),
+        )
 
 
 def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -170,19 +166,6 @@ def _same_memory(one: "pa.Array", other: "pa.Array") -> bool:
         for array in (one, other)
     )
     return mine == theirs and (len(one), one.offset) == (len(other), other.offset)
-
-
-def _heard(
-    batches: "Iterator[pa.RecordBatch]",
-    n_rows: int | None,
-    size: int | None,
-    progress: Progress | None,
-) -> "Iterator[pa.RecordBatch]":
-    """Pass batches on; tell of the share of the file that they are."""
-    for batch in batches:
-        if progress is not None:
-            progress(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
-        yield batch
 
 
 # ---- writing --------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """Columns: what a run and judgments may have, and which name of a table's column means which."""
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Role
+from cranfield.options import is_whole
 
 
 @dataclass(frozen=True)
@@ -133,16 +135,15 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
     column is stated for two roles.
     """
     given = stated_roles(stated, what)
-    claimed: dict[int, Role] = {}
+    found: dict[Role, int] = {}
     for role, column in given.items():
         at = _stated_column(names, column)
-        if at in claimed:
-            raise _two_roles(names[at], claimed[at], role)
-        claimed[at] = role
-    found = {role: at for at, role in claimed.items()}
+        if at in found.values():
+            raise _two_roles(names[at], next(one for one in found if found[one] == at), role)
+        found[role] = at
     free: dict[str, list[int]] = {}
     for at, name in enumerate(names):
-        if at not in claimed:
+        if at not in found.values():
             free.setdefault(plain_name(name), []).append(at)
     for role in roles_of(what):
         usual = next((name for name in COLUMNS[role].names if name in free), None)
@@ -155,7 +156,6 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
                 kind="columns",
             )
         found[role] = free[usual][0]
-    found = {role: found[role] for role in roles_of(what) if role in found}
     for role in list(found):
         beside = COLUMNS[role].beside
         if beside is not None and beside not in found:
@@ -163,7 +163,7 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
                 its = COLUMNS[beside].public
                 raise OptionError(f"columns: a {role} is a {its}'s: state the column {its}, too")
             del found[role]  # of something else
-    return found
+    return {role: found[role] for role in in_order(found)}
 
 
 def stated_roles(stated: ColumnsLike | None, what: What) -> dict[Role, str | int]:
@@ -174,9 +174,8 @@ def stated_roles(stated: ColumnsLike | None, what: What) -> dict[Role, str | int
         if name not in roles:
             known = ", ".join(map(repr, roles))
             raise OptionError(f"columns: {name!r} is not known; choose of {known}")
-        whole = isinstance(column, int) and not isinstance(column, bool)
-        whole = whole and 0 < column <= _MOST_COLUMNS  # type: ignore[operator] # it is an int
-        if not whole and not isinstance(column, str):
+        number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
+        if not isinstance(column, str) and not 0 < number <= _MOST_COLUMNS:
             raise OptionError(
                 f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
             )

@@ -23,15 +23,19 @@ def compression_of(start: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
 
 
-class Heard(io.RawIOBase):
-    """A file that tells how many bytes are read from it."""
+class KeptOpen(io.RawIOBase):
+    """A file that whoever reads or writes it cannot close; `hear` is told how much is read."""
 
-    def __init__(self, file: IO[bytes], hear: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], hear: Callable[[int], None] = lambda n: None) -> None:
         self._file = file
         self._hear = hear
 
     def readable(self) -> bool:
         """Whether it can be read."""
+        return True
+
+    def writable(self) -> bool:
+        """Whether it can be written."""
         return True
 
     def seekable(self) -> bool:
@@ -42,15 +46,15 @@ class Heard(io.RawIOBase):
         """Go to a place."""
         return self._file.seek(offset, whence)
 
-    def tell(self) -> int:
-        """Return the place."""
-        return self._file.tell()
-
     def readinto(self, buffer: Any) -> int:
         """Read into the buffer; tell how many bytes."""
         n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
         self._hear(n)
         return n
+
+    def write(self, data: Any) -> int:
+        """Write; tell how many bytes."""
+        return self._file.write(data)
 
 
 def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
@@ -58,10 +62,8 @@ def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
     if kind == "gzip":
         import gzip
 
-        # It asks for the zeros that may follow byte by byte; what holds them ready for it closes
-        # what it reads from: here that is not the file.
-        ready = io.BufferedReader(Heard(stored, lambda n: None), io.DEFAULT_BUFFER_SIZE)
-        return cast(IO[bytes], gzip.open(ready))
+        # It asks byte by byte for the zeros that may follow.
+        return cast(IO[bytes], gzip.open(io.BufferedReader(KeptOpen(stored))))
     if kind == "bz2":
         import bz2
 
@@ -72,11 +74,9 @@ def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
         return cast(IO[bytes], lzma.open(stored))
     import pyarrow as pa
 
-    # It closes what it reads from: here that is not the file. Its own read() loses the memory that
-    # it was to fill, where the bytes cannot be decompressed.
-    kept_open = Heard(stored, lambda n: None)
-    unpacked = pa.CompressedInputStream(pa.PythonFile(kept_open), kind)
-    return cast(IO[bytes], Heard(cast(IO[bytes], unpacked), lambda n: None))
+    # Its own read() loses the memory that it was to fill, where the bytes cannot be decompressed.
+    unpacked = pa.CompressedInputStream(pa.PythonFile(KeptOpen(stored), "r"), kind)
+    return cast(IO[bytes], KeptOpen(cast(IO[bytes], unpacked)))
 
 
 def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
@@ -96,31 +96,9 @@ def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
     if suffix in {".zst", ".lz4"}:
         import pyarrow as pa
 
-        target = pa.PythonFile(_KeptOpen(stored), "w")
+        kind = "zstd" if suffix == ".zst" else "lz4"
         packed: AbstractContextManager[Any] = pa.CompressedOutputStream(
-            target, "zstd" if suffix == ".zst" else "lz4"
+            pa.PythonFile(KeptOpen(stored), "w"), kind
         )
         return packed
     return contextlib.nullcontext(stored)
-
-
-class _KeptOpen:
-    """A file to write into that whoever writes cannot close."""
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.write = file.write
-        self.flush = file.flush
-
-    def close(self) -> None:
-        self.closed = True
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False

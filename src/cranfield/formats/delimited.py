@@ -39,7 +39,7 @@ from cranfield.formats.text import (
     read_csv,
 )
 from cranfield.formats.values import NUMBER
-from cranfield.formats.write import joined_text, named_columns
+from cranfield.formats.write import WHITE_SPACE, holding, joined_text, named_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -316,9 +316,8 @@ def _write(
 
 def _quoted(ids: Ids, separator: bytes) -> Ids:
     """Return ids in quotation marks where they hold what has a meaning in the file."""
-    special = (separator, b'"', b"\r", b"\n", b" ", b"\t", b"\v", b"\f")
-    text = bytes(ids.to_arrow().buffers()[2] or b"")
-    if not any(one in text for one in special):
+    special = (separator, b'"', *WHITE_SPACE)
+    if not holding(ids, special):
         return ids
     return Ids.of(
         [

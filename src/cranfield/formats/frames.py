@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import Errors, Load, Progress, Role
+from cranfield.formats.block import Errors, Progress, Role
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
@@ -63,18 +63,11 @@ class TableRows(NamedColumns):
         self._table = table
         self.length = len(table)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        """Yield the rows in blocks, to be converted in any thread."""
-        roles = list(wanted)
-        yield from self.loads(self._table.select(self.places(roles)).to_batches(), roles, errors)
-
-
-def arrow_rows(data: ArrowTable, what: What, stated: ColumnsLike | None) -> TableRows:
-    """Return the rows of what hands out Arrow data; the data are shared, not copied."""
-    kind = type(data).__module__.partition(".")[0]
-    return TableRows(arrow_table(data, what.called), what, stated, kind + " table")
+    def batches(
+        self, places: Sequence[int], progress: Progress | None
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places in batches, which share the table's memory."""
+        yield from self._table.select(list(places)).to_batches()
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
@@ -98,25 +91,34 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         raise InputError(problem, source=name, hint=hint) from None
 
 
+def _rows_of_columns(
+    names: Sequence[str],
+    column_of: "Callable[[Role, int], pa.Array]",
+    what: What,
+    stated: ColumnsLike | None,
+    form: str,
+    is_ranking: bool = False,
+) -> TableRows:
+    """Return the rows of the columns that are needed, which `column_of` makes of role and place."""
+    import pyarrow as pa
+
+    found = take_columns(names, what, stated, what.called)
+    table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
+    by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}  # as columns move
+    return TableRows(table, what, by_name, form, is_ranking)
+
+
 def array_rows(
     data: NDArray[Any], what: What, stated: ColumnsLike | None, errors: Errors
 ) -> TableRows:
     """Return the rows of a numpy structured array, whose fields are the columns."""
-    import pyarrow as pa
-
     names = [str(name) for name in data.dtype.names or ()]
-    found = take_columns(names, what, stated, what.called)
     flat = data.ravel()
-    columns = {
-        names[at]: _arrow_column(flat[names[at]], names[at], role, what, errors)
-        for role, at in found.items()
-    }
-    return TableRows(pa.table(columns), what, _named(found, names), "structured array")
 
+    def column(role: Role, at: int) -> "pa.Array":
+        return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-def _named(found: Mapping[Role, int], names: Sequence[str]) -> dict[str, str | int]:
-    """Return what was found as it would be stated: by name, as these columns move."""
-    return {COLUMNS[role].public: names[at] for role, at in found.items()}
+    return _rows_of_columns(names, column, what, stated, "structured array")
 
 
 def _arrow_column(
@@ -145,7 +147,7 @@ def _arrow_column(
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
         return _texts(list(map(decode, values.tolist())))
-    return (_ids if is_id else _floats)(values.tolist(), name, what, errors)
+    return _listed(values.tolist(), name, role, what, errors)
 
 
 def _each(
@@ -172,20 +174,17 @@ def _each(
     return found
 
 
-def _ids(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
-    """Return ids as an Arrow column; one that is none is empty, which is seen later."""
-    where = f"column {name!r}"
-    return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
-
-
-def _floats(values: Sequence[Any], name: str, what: What, errors: Errors) -> "pa.Array":
-    """Return numbers as an Arrow column; what is none is not-a-number, which is seen later."""
+def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Errors) -> "pa.Array":
+    """Return ids or numbers as an Arrow column; what is none is empty or NaN, seen later."""
 
     def number(value: Any) -> Any:
         if is_number(value):
             return value
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
+    if role in IDS:
+        where = f"column {name!r}"
+        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
@@ -217,8 +216,6 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
 
     Their ids are their numbers, from 0. What is stored counts, a zero, too.
     """
-    import pyarrow as pa
-
     entries = data.tocoo()
     row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
@@ -228,11 +225,12 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
             source=what.called,
         )
     columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
-    table = {}
-    for role, values in columns.items():
-        name = COLUMNS[role].public
-        table[name] = _arrow_column(values, name, role, what, "strict")
-    return TableRows(pa.table(table), what, None, "sparse matrix")
+    names = [COLUMNS[role].public for role in columns]
+
+    def arrow(role: Role, at: int) -> "pa.Array":
+        return _arrow_column(columns[role], names[at], role, what, "strict")
+
+    return _rows_of_columns(names, arrow, what, None, "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -258,8 +256,6 @@ def listed_rows(
 
     A run's rows of two, (query, document), are in the order of the ranking.
     """
-    import pyarrow as pa
-
     rows = list(data)
     if not stated:
         refuse_lists_of_ids(rows, what)
@@ -276,16 +272,13 @@ def listed_rows(
             raise InputError(f"expected {n} values, as in the first row, got {row!r:.80}")
 
         rows = _each(rows, values, [None] * n, "columns", what, errors)
-    found = take_columns(names, what, stated, what.called)
-    columns: dict[str, Any] = {}
-    for role, at in found.items():
-        name = names[at]
-        read = get(at if are_plain else name)
-        to_column = _ids if role in IDS else _floats
-        fields = _each(rows, _field(read, name), None, "columns", what, errors)
-        columns[name] = to_column(fields, name, what, errors)
-    is_ranking = are_plain and len(names) == 2
-    return TableRows(pa.table(columns), what, _named(found, names), "rows", is_ranking)
+
+    def column(role: Role, at: int) -> "pa.Array":
+        field = _field(get(at if are_plain else names[at]), names[at])
+        values = _each(rows, field, None, "columns", what, errors)
+        return _listed(values, names[at], role, what, errors)
+
+    return _rows_of_columns(names, column, what, stated, "rows", are_plain and len(names) == 2)
 
 
 def _fields_of(
@@ -328,15 +321,15 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
     if type(data).__module__.startswith("datasets.") and hasattr(data, "with_format"):
         data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed
     if is_table(data):
-        return arrow_rows(data, what, columns)
+        kind = type(data).__module__.partition(".")[0]
+        return TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
     if isinstance(data, np.ndarray) and data.dtype.names:
         return array_rows(data, what, columns, errors)
     if is_sparse(data):
         return sparse_rows(data, what)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
         return listed_rows(data, what, columns, errors)
-    name = "the run" if what is What.RUN else "the judgments"
     raise InputError(
-        f"expected {name} as a dict of dicts, a table, a list of rows, a structured array or a "
-        f"sparse matrix, got {type(data).__name__}"
+        f"expected {what.called} as a dict of dicts, a table, a list of rows, a structured array "
+        f"or a sparse matrix, got {type(data).__name__}"
     )

@@ -51,19 +51,13 @@ class Groups(Rows):
         if rows is not None:
             self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
 
-    def _parts(self) -> Iterator[dict[str, float]]:
-        for named in self.groups.values():
-            for parts in named.values():
-                yield from parts
-
     @cached_property
     def numbers(self) -> frozenset[Role]:
         """Which columns the judgments need: levels are grades where all are whole numbers."""
-        are_grades = all(
-            float(level).is_integer() for part in self._parts() for level in part.values()
-        )
-        found = {"group", "grade" if are_grades else "level"}
-        if any(len(parts) > 1 for named in self.groups.values() for parts in named.values()):
+        every = [parts for named in self.groups.values() for parts in named.values()]
+        levels = (level for parts in every for part in parts for level in part.values())
+        found = {"group", "grade" if all(float(one).is_integer() for one in levels) else "level"}
+        if any(len(parts) > 1 for parts in every):
             found.add("subgroup")
         return frozenset(found if self.weights is None else {*found, "weight"})
 
@@ -82,14 +76,16 @@ class Groups(Rows):
 
     def block(self) -> Block:
         """Return the rows, with the number of each one's subgroup if there are several."""
-        rows = [
-            (query, name, doc, number, level)
-            for query, named in self.groups.items()
-            for name, parts in named.items()
-            for number, part in enumerate(parts)
-            for doc, level in part.items()
-        ]
-        queries, names, docs, numbers, levels = zip(*rows, strict=True)
+        queries, names, docs, numbers, levels = zip(
+            *(
+                (query, name, doc, number, level)
+                for query, named in self.groups.items()
+                for name, parts in named.items()
+                for number, part in enumerate(parts)
+                for doc, level in part.items()
+            ),
+            strict=True,
+        )
         columns: dict[Role, Any] = {
             "group": Ids.of_texts(names),
             "grade": np.array(levels, np.float64 if "level" in self.numbers else np.int64),
@@ -174,25 +170,24 @@ def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None)
             where = f"{called} {group!r} of query {query!r}{subgroup}"
             levels = found.get(query, {}).get(group, {}).get(subgroup, {})
             known = weights.get(query, {}).get(group, share)
+            kind, fault, hint = "number", None, None
             if doc in levels:
-                problem = f"the document {doc!r} stands twice for {where}"
+                kind, fault = "duplicate", f"the document {doc!r} stands twice for {where}"
                 hint = "Remove one of the two; cranfield does not guess which one is meant."
-                fault = partial(block.error, row, problem, hint, DuplicateError)
-                faults.add("duplicate", fault)
             elif abs(level) > LARGEST_GRADE:
-                problem = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"
-                faults.add("number", partial(block.error, row, problem))
+                fault = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"
             elif share is not None and not 0 <= share < math.inf:
-                problem = f"expected a weight of 0 or more for {where}, got {share!r}"
-                faults.add("number", partial(block.error, row, problem))
+                fault = f"expected a weight of 0 or more for {where}, got {share!r}"
             elif share != known:
-                problem = f"{where} has the weight {share!r} here, and {known!r} above"
+                fault = f"{where} has the weight {share!r} here, and {known!r} above"
                 hint = "A subtopic has one weight, which all its rows state."
-                faults.add("number", partial(block.error, row, problem, hint))
-            else:
-                groups = found.setdefault(query, {}).setdefault(group, {})
-                groups.setdefault(subgroup, {})[doc] = level
-                weights.setdefault(query, {})[group] = share
+            if fault is not None:
+                error = DuplicateError if kind == "duplicate" else InputError
+                faults.add(kind, partial(block.error, row, fault, hint, error))
+                continue
+            groups = found.setdefault(query, {}).setdefault(group, {})
+            groups.setdefault(subgroup, {})[doc] = level
+            weights.setdefault(query, {})[group] = share
     grouping = {
         query: {group: list(parts.values()) for group, parts in groups.items()}
         for query, groups in found.items()

@@ -1,5 +1,6 @@
 """JSON text: values taken from it one after the other, and the lines that hold them."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -45,31 +46,19 @@ class Window:
         self._decoder = decoder
         self._stream = stream
         self._source = source
-        self._raw = b""
+        # A byte order mark is taken off; a character may be cut in two by the end of a piece.
+        self._text_of = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
         self._text = ""
         self._at = 0
         self._begin = 0  # of the last value
         self._ended = False
         self.line = 1
-        self._more()
-        self._text = self._text.removeprefix("\ufeff")
 
     def _more(self) -> None:
         """Read as much again as is held, at least a piece."""
-        size = max(_PIECE, len(self._text) - self._at)
-        raw = self._raw + (self._stream.read(size) or b"")
-        self._ended = len(raw) == len(self._raw)
-        # A character may be cut in two at the end.
-        cut = len(raw)
-        if not self._ended:
-            while cut and len(raw) - cut < 4 and raw[cut - 1] & 0xC0 == 0x80:
-                cut -= 1
-            if cut and raw[cut - 1] >= 0xC0:
-                cut -= 1
-            else:
-                cut = len(raw)
-        self._text = self._text[self._at :] + raw[:cut].decode("utf-8", "surrogateescape")
-        self._raw = raw[cut:]
+        raw = self._stream.read(max(_PIECE, len(self._text) - self._at)) or b""
+        self._ended = not raw
+        self._text = self._text[self._at :] + self._text_of(raw, self._ended)
         self._at = 0
 
     def next(self) -> str:
@@ -118,25 +107,21 @@ class Window:
                     len(self._text) - error.pos <= LONGEST_LINE
                     or error.msg.startswith("Unterminated string")
                 )
-                if self._ended or not cut_off:
-                    raise self._broken(error) from None
-                self._more()
-                continue
+                if not self._ended and cut_off:
+                    self._more()
+                    continue
+                if isinstance(error, json.JSONDecodeError):
+                    self.line += self._text.count("\n", self._at, error.pos)
+                    self._at = error.pos
+                    raise self.error(error.msg[:1].lower() + error.msg[1:]) from None
+                too_deep = isinstance(error, RecursionError)
+                raise self.error("is nested too deeply" if too_deep else str(error)) from None
             if end == len(self._text) and not self._ended:  # a number may go on
                 self._more()
                 continue
             self.line += self._text.count("\n", self._at, end)
             self._begin, self._at = self._at, end
             return value
-
-    def _broken(self, error: Exception) -> InputError:
-        if isinstance(error, json.JSONDecodeError):
-            self.line += self._text.count("\n", self._at, error.pos)
-            self._at = error.pos
-            return self.error(error.msg[:1].lower() + error.msg[1:])
-        return self.error(
-            "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        )
 
     def error(self, problem: str, hint: str | None = None) -> InputError:
         """Return an error that names the place."""

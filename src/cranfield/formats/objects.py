@@ -38,18 +38,22 @@ def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
     """
     if not all(isinstance(one, list) for one in lists) or not any(lists):
         return
-    for kind, is_kind in (("whole numbers", is_whole), ("texts", _is_str)):
-        if all(is_kind(value) for one in lists for value in one):
-            ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
-            more = ", ..." if len(lists) > _SHOWN else ""
-            raise InputError(
-                f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
-                "documents of one query each?",
-                source=what.called,
-                hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-                f"(query_id, doc_id, {what.number}).",
-                kind="columns",
-            )
+    kind = next(_kind_of(value) for one in lists for value in one)
+    if kind and all(_kind_of(value) == kind for one in lists for value in one):
+        ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
+        more = ", ..." if len(lists) > _SHOWN else ""
+        raise InputError(
+            f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
+            "documents of one query each?",
+            source=what.called,
+            hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
+            f"(query_id, doc_id, {what.number}).",
+            kind="columns",
+        )
+
+
+def _kind_of(value: object) -> str | None:
+    return "texts" if isinstance(value, str) else "whole numbers" if is_whole(value) else None
 
 
 _SHOWN = 2
@@ -87,10 +91,6 @@ def _plain_names(names: Collection[Any]) -> set[str]:
 
 
 MOST_COLUMNS = 50
-
-
-def _is_str(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def nested(data: Mapping[Any, Any], what: What) -> Nested:
@@ -131,9 +131,18 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 
 
 def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
-    """Return {document: minus its place} of different ids; InputError if they are none."""
+    """Return {document: minus its place} of different ids; InputError if they are none.
+
+    Texts among whole numbers may be a document and its number, or a row.
+    """
     docs = list(listed)
-    _refuse_mixture(docs, number, where)
+    if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_kind_of, docs)):
+        raise InputError(
+            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
+            f"{number}?",
+            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
+            f"{{document: {number}}}.",
+        )
     try:
         found = {doc: -float(i) for i, doc in enumerate(docs)}
     except TypeError:
@@ -147,18 +156,6 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
             hint="For lists of grades, say cranfield.grades(...)." if may_be_grades else None,
         )
     return found
-
-
-def _refuse_mixture(docs: Sequence[Any], number: str, where: str) -> None:
-    """Raise InputError for texts among whole numbers: a document and its number, or a row."""
-    kinds = set(map(type, docs))
-    if len(kinds) > 1 and any(map(_is_str, docs)) and any(map(is_whole, docs)):
-        raise InputError(
-            f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
-            f"{number}?",
-            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
-            f"{{document: {number}}}.",
-        )
 
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
@@ -258,17 +255,15 @@ class NestedRows(Rows):
 
     def _without_faults(self, data: Nested) -> Nested:
         faults, what = Faults("skip"), self._what
-        good: Nested = {}
+        good: Nested = {query: {} for query in data}
         for query, docs in data.items():
-            good[query] = {}
             for doc, number in docs.items():
                 if values_of(what.role, [number]) is not None:
                     good[query][doc] = number
                     continue
-                problem = f"query {query!r}, document {doc!r}: expected a {what.expected}, got "
-                fault = partial(
-                    InputError, f"{problem}{number!r:.80}", source=what.called, kind="number"
-                )
+                named = f"query {query!r}, document {doc!r}"
+                problem = f"{named}: expected a {what.expected}, got {number!r:.80}"
+                fault = partial(InputError, problem, source=what.called, kind="number")
                 faults.add("number", fault)
         self.left_out = faults.left_out
         return good

@@ -127,21 +127,17 @@ class PipeReader(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Whether it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Tell that it can be read from anywhere."""
+        """Whether one can go to any place in it."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to a byte; from the end on only after everything is copied."""
         begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
         self._at = offset + (self._pipe.whole() if whence == os.SEEK_END else begin[whence])
-        return self._at
-
-    def tell(self) -> int:
-        """Return the byte that is read next."""
         return self._at
 
     def readinto(self, buffer: Any) -> int:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from cranfield.errors import InputError, printable
 from cranfield.formats import compression
-from cranfield.formats.compression import Heard, compressed, compression_of, decompressed
+from cranfield.formats.compression import KeptOpen, compressed, compression_of, decompressed
 from cranfield.formats.pipe import Pipe, PipeReader
 from cranfield.formats.url import URL, WEB, Answer, file_system, without_secrets
 from cranfield.render.numbers import number_of
@@ -118,7 +118,7 @@ class Source:
         `progress` hears how many of the stored bytes were read, whenever some were.
         """
         with self._stored() as (stored, kind):
-            heard = stored if progress is None else cast(IO[bytes], Heard(stored, progress))
+            heard = stored if progress is None else cast(IO[bytes], KeptOpen(stored, progress))
             yield heard if kind is None else decompressed(heard, kind)
 
     @contextlib.contextmanager
@@ -156,7 +156,8 @@ class Source:
         try:
             with self._open_stored() as stored:
                 found = _version(stored)
-                if found is not None and _is_another(found, self._version or found):
+                known = self._version
+                if found and known and (found[:2] != known[:2] or known[2] not in (0, found[2])):
                     raise self.changed()
                 self._version = found
                 start = stored.read(10)
@@ -188,16 +189,7 @@ class Source:
             place = self._place()
             if place is not None:
                 return open(place, "rb", buffering=0)
-        except InputError:
-            raise
-        except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(f"cannot be read: {reason}", source=self.name) from None
-        return self._open_url()
-
-    def _open_url(self) -> IO[bytes]:
-        system, path = file_system(self.path)
-        try:
+            system, path = file_system(self.path)
             return cast(IO[bytes], system.open_input_file(path))
         except InputError:
             raise
@@ -228,7 +220,8 @@ class Source:
         return self._is_pipe
 
     def _broken(self, problem: str, error: Exception) -> InputError:
-        return InputError(f"{problem}: {printable(str(error), 300)}", source=self.name)
+        reason = getattr(error, "strerror", None) or error
+        return InputError(f"{problem}: {printable(str(reason), 300)}", source=self.name)
 
     def changed(self) -> InputError:
         """Return the error of a file that is another than it was."""
@@ -246,10 +239,6 @@ def _version(file: IO[bytes]) -> Version | None:
     if isinstance(file, PipeReader):
         return None
     return cast("pa.NativeFile", file).size(), 0, 0  # an object on a server
-
-
-def _is_another(found: Version, known: Version) -> bool:
-    return found[:2] != known[:2] or (known[2] != 0 and found[2] != known[2])
 
 
 def _version_of(status: os.stat_result) -> Version:
@@ -357,7 +346,8 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
             os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(beside, path)
     except BaseException:
-        _remove(beside)
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
         raise
 
 
@@ -382,8 +372,3 @@ def _give_name(file: IO[bytes], folder: str, path: str) -> None:
             shutil.copyfileobj(file, named)
     finally:
         os.close(handle)
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)

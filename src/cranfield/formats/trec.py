@@ -7,7 +7,7 @@ doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run o
 doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from io import SEEK_END, FileIO
 from typing import IO, Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import SIZES, Block, Role
+from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, What, in_order, stated_roles
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.source import Source
@@ -235,22 +235,15 @@ def _write_named(names: str, stream: IO[bytes], blocks: Iterable[Block], target:
     write_blank_separated(stream, blocks, columns, b" ")
 
 
-def _named(
-    name: str,
-    title: str,
-    form: str,
-    names: str,
-    holds: Sequence[Role],
-    more: str = "",
-    aliases: Sequence[str] = (),
-) -> Format:
+def _named(name: str, title: str, form: str, names: str, more: str = "", *aliases: str) -> Format:
     """Return a format of judgments in lines of the named columns."""
+    holds = {ROLES[one] for one in names.split() if one in ROLES} - {"query", "doc"}
     return Format(
         name,
         title,
         partial(_write_named, names),
         read=partial(_named_rows, names, form),
-        qrels=Holds(f"`{names}`{more}", holds),
+        qrels=Holds(f"`{names}`{more}", in_order({*holds, "grade"})),  # a level may be a grade
         aliases=aliases,
     )
 
@@ -291,14 +284,12 @@ FORMATS = (
         "judgments sampled by strata, as sample_eval.pl takes them",
         "sampled qrels",
         "query_id iteration doc_id stratum grade",
-        ("grade", "stratum"),
     ),
     _named(
         "prels",
         "the Million Query track's prels",
         "prels",
         "query_id doc_id grade method probability",
-        ("grade", "probability"),
     ),
 )
 GROUP_FORMATS = (
@@ -307,22 +298,14 @@ GROUP_FORMATS = (
         "judgments by subtopic",
         "judgments by subtopic",
         "query_id subtopic doc_id grade",
-        ("group", "grade"),
         "; or any of the tables above, with a column of subtopics",
-        ("subtopics",),
+        "subtopics",
     ),
-    _named(
-        "qrels_prefs",
-        "preferences by group",
-        "preferences",
-        "query_id group doc_id level",
-        ("group", "grade", "level"),
-    ),
+    _named("qrels_prefs", "preferences by group", "preferences", "query_id group doc_id level"),
     _named(
         "prefs",
         "preferences in groups of groups",
         "preferences",
         "query_id group subgroup doc_id level",
-        ("group", "subgroup", "grade", "level"),
     ),
 )

@@ -19,7 +19,16 @@ class NotTextError(Exception):
     """Some identifiers are no UTF-8, which columns of text cannot hold."""
 
 
+WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
+
+
 # ---- columns of text ------------------------------------------------------------------------
+
+
+def holding(ids: Ids, special: Sequence[bytes]) -> Iterable[bytes]:
+    """Return the identifiers, each once, if one of them may hold one of some bytes; else none."""
+    text = bytes(ids.to_arrow().buffers()[2] or b"")
+    return dict.fromkeys(ids.to_list()) if any(one in text for one in special) else ()
 
 
 def write_blank_separated(
@@ -35,37 +44,22 @@ def write_blank_separated(
             continue
         every = (block.query, block.doc, *block.columns.values())
         for ids in (column for column in every if isinstance(column, Ids)):
-            for field in _distinct(ids):
-                fault = _fault_in_trec(field, ids is block.query)
-                if fault is not None:
-                    row = ids.to_list().index(field)
-                    place = block.error(row, fault.problem)
-                    raise fault.at(place.source, place.line, place.text)
+            for field in holding(ids, (*WHITE_SPACE, b"#")):
+                if field.split() != [field]:
+                    problem = "it holds white space"
+                elif ids is block.query and field.startswith(b"#"):
+                    problem = "a line that begins with # is a comment"
+                else:
+                    continue
+                raise InputError(
+                    f"the id {decode(field)!r} cannot be written in columns of text: {problem}",
+                    hint="Write CSV, JSON, Parquet or Arrow instead.",
+                    kind="id",
+                ).at(*block.place(ids.to_list().index(field)))
         if first and block.query[0].startswith(BYTE_ORDER_MARK):
             stream.write(BYTE_ORDER_MARK)  # one is taken for the file's own
         first = False
         stream.write(joined_text(columns(block), separator))
-
-
-def _distinct(ids: Ids) -> Iterable[bytes]:
-    """Return the identifiers of which one may be unfit for a column of text."""
-    text = bytes(ids.to_arrow().buffers()[2] or b"")
-    special = any(byte in text for byte in (b" ", b"\t", b"\n", b"\r", b"\v", b"\f", b"#"))
-    return dict.fromkeys(ids.to_list()) if special else ()
-
-
-def _fault_in_trec(field: bytes, is_query: bool) -> InputError | None:
-    if len(field.split()) != 1 or field.split()[0] != field:
-        problem = "it holds white space"
-    elif is_query and field.startswith(b"#"):
-        problem = "a line that begins with # is a comment"
-    else:
-        return None
-    return InputError(
-        f"the id {decode(field)!r} cannot be written in columns of text: {problem}",
-        hint="Write CSV, JSON, Parquet or Arrow instead.",
-        kind="id",
-    )
 
 
 def joined_text(columns: Sequence[Any], separator: bytes) -> memoryview:
