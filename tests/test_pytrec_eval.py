@@ -26,7 +26,7 @@ from helpers import oracle
 from cranfield import pytrec_eval as mine
 
 # How many collections are compared: more of them with CRANFIELD_COLLECTIONS=10000 pytest ...
-N_COLLECTIONS = int(os.environ.get("CRANFIELD_COLLECTIONS", "300"))
+N_COLLECTIONS = int(os.environ.get("CRANFIELD_COLLECTIONS", "600"))
 
 
 def collections() -> Iterator[tuple[oracle.Qrels, oracle.Run]]:
