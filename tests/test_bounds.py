@@ -5,9 +5,8 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -15,16 +14,13 @@ from helpers.commands import run as command
 from helpers.notes import codes, sentence
 from helpers.variants import variants
 
-from cranfield import Measure, MeasureError, OptionError, Traits, definitions, evaluate, parse
-from cranfield.arrays.ranked import Floats, Ranked, ratio
+from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, parse
+from cranfield.arrays.ranked import Floats
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.measures import Plan
-from cranfield.measures.gain import Gain, gains
-from cranfield.measures.parameters import Cutoff, Parameter, above_zero
-from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS, measure
 from cranfield.scoring.bounds import Bounds, bounds_of
 
 Small = tuple[dict[str, int], list[str]]  # judgments, ranking
@@ -133,68 +129,19 @@ def test_bounds_of_others_are_attained() -> None:
 # ---- measures for which grades in order are tried ---------------------------------------------
 
 
-def expected_reciprocal_rank(ranked: Ranked, gain: Any, top: int) -> Floats:
-    stops = gains(ranked, gain, top) / 2.0**top
-    return ranked.total(stops / ranked.rank * ranked.before(1 - stops))
-
-
-def err_kernel(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "exp2") -> Floats:
-    """Expected reciprocal rank."""
-    return expected_reciprocal_rank(judged.hits.top(k), gain, judged.top_grade)
-
-
-def nerr_kernel(judged: Judged, k: Cutoff | None = None, *, gain: Gain = "exp2") -> Floats:
-    """Expected reciprocal rank as a share of the ideal ranking's."""
-    ideal = expected_reciprocal_rank(judged.ideal.top(k), gain, judged.top_grade)
-    return ratio(err_kernel(judged, k, gain=gain), ideal)
-
-
-def q_kernel(
-    judged: Judged,
-    k: Cutoff | None = None,
-    *,
-    beta: Annotated[float, Parameter("how much gain counts", above_zero)] = 1.0,
-    gain: Gain = "linear",
-) -> Floats:
-    """Q-measure."""
-    hits, ideal = judged.hits.relevant().top(k), judged.ideal.relevant()
-    best = ideal.at(hits, ideal.running(gains(ideal, gain, judged.top_grade)))
-    gained = hits.running(gains(hits, gain, judged.top_grade))
-    blended = hits.total((hits.ordinal + beta * gained) / (hits.rank + beta * best))
-    n_relevant = ideal.count()
-    return ratio(blended, n_relevant if k is None else np.minimum(k, n_relevant))
-
-
-@pytest.fixture(scope="module")
-def _own_measures() -> Iterator[None]:
-    kernels: dict[str, tuple[Callable[..., Any], Any]] = {
-        "own_ERR": (err_kernel, "extremes"),
-        "own_nERR": (nerr_kernel, "sorted"),
-        "own_Q": (q_kernel, "every"),
-    }
-    for name, (kernel, method) in kernels.items():
-        kernel.__doc__ = f"{kernel.__doc__}\n\nFormula: -\nSource: -"
-        measure(name, traits=Traits(bounds=method))(kernel)
-    yield
-    for name in kernels:
-        del DEFINITIONS[name], _EXACT[name], VARIANTS[name.lower()]
-
-
-@pytest.mark.usefixtures("_own_measures")
 @pytest.mark.parametrize("top", TOPS)
 @pytest.mark.parametrize("at", ["", "@1", "@2", "@3", "@5", "@1000"])
 def test_grades_in_order_are_enough_for_nerr_and_all_for_q(top: int, at: str) -> None:
     names = (
-        "ERR ERR(gain='linear') nERR nERR(gain='linear') Q Q(beta=0.5) Q(beta=10) Q(gain='exp2')"
+        "ERR ERR(stop='linear') nERR nERR(stop='linear') Q Q(beta=0.5) Q(beta=10) Q(gain='exp2')"
     )
-    found = hold([parse(f"own_{name}{at}") for name in names.split()], top)
+    found = hold([parse(f"{name}{at}") for name in names.split()], top)
     assert found.proved.all()
 
 
-@pytest.mark.usefixtures("_own_measures")
 def test_the_lowest_q_may_have_its_grades_in_no_order() -> None:
     """The four unjudged at 0, 1, 0 and 3; with 0, 0, 1, 3, in order, it is higher."""
-    one, ranking = parse("own_Q"), ["u", "v", "n", "r", "w", "x"]
+    one, ranking = parse("Q"), ["u", "v", "n", "r", "w", "x"]
     found = bounds_of([one], judge(Qrels({"q": {"n": 0, "r": 3}}), Run({"q": ranking})).judged)
     # At the ranks 2, 4 and 6; gains so far 1, 4, 7; the ideal's 6, 7, 7.
     lowest = ((1 + 1) / (2 + 6) + (2 + 4) / (4 + 7) + (3 + 7) / (6 + 7)) / 3
@@ -203,17 +150,16 @@ def test_the_lowest_q_may_have_its_grades_in_no_order() -> None:
     assert in_order > lowest
 
 
-@pytest.mark.usefixtures("_own_measures")
 def test_where_orders_are_too_many_values_are_attained() -> None:
     qrels = Qrels({"q": {"a": 3, "b": 1}})
     run = Run({"q": ["a", *(f"u{i}" for i in range(150)), "b"]})
-    measures = [parse(f"own_{name}") for name in ("Q", "Q@10", "nERR@10", "nERR")]
+    measures = [parse(name) for name in ("Q", "Q@10", "nERR@10", "nERR")]
     found = bounds_of(measures, judge(qrels, run).judged)
     assert found.proved.tolist() == [[False, False, True, False]]
     notes = found.notes(measures)
     assert codes(notes) == ["bounds", "bounds-proved", "bounds-attained"]
-    assert sentence(notes, "bounds-proved") == "Bounds: own_nERR@10."
-    assert sentence(notes, "bounds-attained").endswith(": own_Q, own_Q@10, own_nERR.")
+    assert sentence(notes, "bounds-proved") == "Bounds: nERR@10."
+    assert sentence(notes, "bounds-attained").endswith(": Q, Q@10, nERR.")
     binary = Qrels({"q": {"a": 1}})
     assert bounds_of(measures, judge(binary, run).judged).proved.all()
 
@@ -313,11 +259,6 @@ def test_a_negative_grade_is_a_judgment() -> None:
     assert scores["AP low"] == scores["AP high"] == scores["AP"] == 1 / 2
 
 
-def test_where_nothing_was_found_relevant_something_may_be() -> None:
-    scores = evaluate({"q": {"a": 0}}, {"q": ["a", "u"]}, "RR", bounds=True)
-    assert (scores["RR low"], scores["RR"], scores["RR high"]) == (0, 0, 1 / 2)
-
-
 def test_bpref_may_be_outside_of_its_bounds() -> None:
     """It passes over the unjudged; in every completion they count for or against."""
     scores = evaluate({"q": {"a": 1, "b": 1, "n": 0}}, {"q": ["u", "a", "b"]}, "Bpref", bounds=True)
@@ -333,18 +274,6 @@ def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.Monkey
     parts = bounds_of(measures, judged)
     assert np.array_equal(once.low, parts.low)
     assert np.array_equal(once.high, parts.high)
-
-
-def test_a_query_alone_has_the_bounds_it_has_among_others() -> None:
-    qrels = {"q": {"a": 3, "b": 1, "c": 2}, "r": {"a": 1, "x": 2}}
-    run = {"q": ["u", "a", "v", "b", "w"], "r": ["y", "a", "z"]}
-    together = evaluate(qrels, run, "nDCG nDCG@2 AP", bounds=True).to_dict()
-    top = {"the top": {"d": 3}}
-    for query in qrels:
-        alone = evaluate(
-            {query: qrels[query], **top}, {query: run[query]}, "nDCG nDCG@2 AP", bounds=True
-        )
-        assert alone.to_dict()[query] == together[query]
 
 
 # ---- what is refused --------------------------------------------------------------------------

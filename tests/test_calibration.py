@@ -62,7 +62,7 @@ def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize(
-    ("n", "drawn", "repetitions"), [(20, 1, 2_000), (50, 9_999, 4_000), (500, 9_999, 2_000)]
+    ("n", "drawn", "repetitions"), [(20, 1, 800), (50, 9_999, 4_000), (500, 9_999, 2_000)]
 )
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
 def test_false_alarms_of_the_default_test(n: int, drawn: int, repetitions: int, kind: str) -> None:
@@ -135,7 +135,7 @@ def test_the_t_interval_of_many_queries() -> None:
 @pytest.mark.parametrize("better", [False, True], ids=["none differs", "one is better"])
 def test_families_of_comparisons(better: bool) -> None:
     # Six systems, 15 pairs, 50 queries. If one is better, 10 pairs are between the others.
-    repetitions, n = 2_000, 50
+    repetitions, n = 1_000, 50
     chance = np.random.default_rng(5_000)
     left, right = np.array(list(combinations(range(6), 2))).T
     assert len(left) == comb(6, 2)

@@ -199,11 +199,6 @@ def test_what_was_read_strictly_is_looked_at_to_the_end(write: Any) -> None:
     assert run.errors == "strict", "the run itself is not changed"
 
 
-def test_nothing_of_an_id_reaches_the_terminal_raw() -> None:
-    shown = str(check({"q\x1b[31m": {"a\u202e": 1}}, {"q\x1b[31m": {"a\u202e": 1.0, "b": 1.0}}))
-    assert shown.replace("\n", "").isprintable()
-
-
 def test_a_report_shows_itself_as_it_prints() -> None:
     qrels = {"q": {"<b>a</b>": 1, "b": 0}, "r": {"c": 0}}
     report = check(qrels, {"q": {"<b>a</b>": 1.0, "b": 1.0}})

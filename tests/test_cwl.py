@@ -94,15 +94,6 @@ def test_precision_reciprocal_rank_and_average_precision_are_among_them() -> Non
             )
 
 
-def test_several_cutoffs_at_once_are_each_alone() -> None:
-    qrels, run = oracle.collection(3)
-    for model in ("P", "SDCG", "NERR8", "BPM"):
-        cuts = [CWL(model) @ k for k in (1, 2, 5, 1000)]
-        together = evaluate(qrels, run, cuts)
-        for one in cuts:
-            assert evaluate(qrels, run, one).per_query(one) == together.per_query(one)
-
-
 def test_what_is_not_said_of_a_model_is_its_default() -> None:
     assert CWL("INST") == CWL("INST(T=1)") == CWL("inst( t = 1.0 )") == CWL(model="INST", T=1)
     assert CWL("RBP", value="eu") == parse("CWL") == cranfield.CWL == CWL("RBP(p=0.9)")
@@ -214,7 +205,7 @@ def read_as(form: str, rows: Rows, folder: Path) -> Any:
 
 @pytest.mark.parametrize("form", ["rows", "frame", "csv", "tsv", "jsonl", "parquet", "arrow"])
 def test_costs_count_in_the_order_of_the_ranking(form: str, tmp_path: Path) -> None:
-    measures = [parse(text) for text in SOME]
+    measures = [parse(text) for text in (SOME if form == "rows" else SOME[::7])]
     for seed in range(2):
         qrels, run, costs, rows = with_costs(seed)
         random.Random(seed).shuffle(rows)  # queries come back after others

@@ -140,30 +140,21 @@ def rows(qrels: Any, weights: Any = None) -> Iterator[dict[str, Any]]:
                 yield row if weights is None else {**row, "weight": weights[query][subtopic]}
 
 
+@pytest.mark.parametrize("only", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_queries_in_both_and_a_depth(name: str) -> None:
-    measure = next(variants(name))
-    for seed in SEEDS:
-        qrels, run = oracle.subtopic_collection(seed)
-        both = evaluate(qrels, run, measure, queries="both", depth=4)
-        assert both.query_ids == sorted(qrels.keys() & run.keys())
-        for query in both.query_ids:
-            expected = by_oracle(measure, run[query][:4], qrels[query])
-            assert both.per_query(measure)[query] == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_only_what_is_judged_for_any_subtopic(name: str) -> None:
+def test_queries_in_both_a_depth_and_judged_documents_only(name: str, only: bool) -> None:
+    """Judged, that is, for any subtopic."""
     measures = list(variants(name))
     for seed in range(5):
         qrels, run = oracle.subtopic_collection(seed)
-        scores = evaluate(qrels, run, measures, judged_only=True, queries="both", depth=8)
-        for query in scores.query_ids:
+        both = evaluate(qrels, run, measures, judged_only=only, queries="both", depth=4)
+        assert both.query_ids == sorted(qrels.keys() & run.keys())
+        for query in both.query_ids:
             grades = [one for docs in qrels[query].values() for one in docs.items()]
             judged = {doc for doc, grade in grades if grade >= 0}
-            kept = [doc for doc in run[query][:8] if doc in judged]
+            kept = [doc for doc in run[query][:4] if not only or doc in judged]
             for measure in measures:
-                assert scores.per_query(measure)[query] == by_oracle(measure, kept, qrels[query])
+                assert both.per_query(measure)[query] == by_oracle(measure, kept, qrels[query])
 
 
 def test_the_best_ranking_is_reckoned_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,22 +168,6 @@ def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyP
     assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
 
 
-OF_SUBTOPICS = ["alpha_nDCG@5", "ERR_IA@3", "AP_IA", "StRecall@4", "D_nDCG"]
-
-
-@pytest.mark.parametrize("name", OF_SUBTOPICS)
-def test_groups_of_judgments(name: str) -> None:
-    for seed in range(4):
-        qrels, run = diversity_oracle.subtopic_collection(seed)
-        judgments = Qrels(qrels)
-        for options in ({}, {"judged_only": True}, {"depth": 5}):
-            values = evaluate(judgments, run, name, **options).per_query(name)
-            for query, expected in values.items():
-                found = one(judgments, run, name, query, **options)
-                assert same(found.value, expected)
-                assert last_line(str(found)).endswith(f" = {expected!r}")
-
-
 def test_lists_of_grades() -> None:
     given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
     qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
@@ -615,12 +599,6 @@ def test_wrong_options_and_queries() -> None:
             explain(TWO, {"q1": ["a"]}, "AP", query)
     numbered = {1: {"a": 1}, 2: {"a": 1}}
     assert explain(numbered, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]
-
-
-def test_a_query_of_which_the_run_has_nothing() -> None:
-    found = one(TWO, {"q1": ["a"]}, "AP", "query two")
-    assert (found.value, found.retrieved) == (0, [])
-    assert "Nothing was retrieved." in said(found)
 
 
 # ---- tables and data ----------------------------------------------------------------------------

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from helpers import oracle
 from helpers.notes import codes
-from markdown_it import MarkdownIt
 
 from cranfield import (
     Measure,
     MeasureError,
     OptionError,
-    Qrels,
     definitions,
     evaluate,
     grades,
@@ -27,7 +25,6 @@ from cranfield.data.qrels import as_qrels
 from cranfield.data.run import as_run
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.measures import example_of
-from cranfield.render.table import text, to_html, to_latex, to_markdown
 
 NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
 SEEDS = range(4)
@@ -287,19 +284,6 @@ def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
     for one, said in (("P@5", True), ("AP@5", True), ("AP", False), ("nDCG@5", False)):
         notes = " ".join(explain_mean(qrels, run, one).tables()[0].notes)
         assert ("A perfect ranking may have less than 1, too: " in notes) is said
-
-
-def test_ids_break_no_table() -> None:
-    odd = "<b>|\x1b[31m\u202e\n&"
-    found = explain_mean(Qrels({odd: {"a": 1}, "r": {"b": 1}}), {"r": ["c"]}, "RR")
-    for shown in (str(found), text(found.tables()[0]), to_latex(found.tables()[0])):
-        assert "\x1b" not in shown
-        assert "\u202e" not in shown
-    assert "<b>" not in to_html(found.tables()[0])
-    assert "<b>" not in found._repr_html_()
-    page = MarkdownIt("commonmark").enable("table").render(to_markdown(found.tables()[0]))
-    assert page.count("<tr>") == 3
-    assert "<b>" not in page
 
 
 def test_what_cannot_be_explained_is_refused() -> None:

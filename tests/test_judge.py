@@ -2,7 +2,6 @@
 
 import random
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,7 @@ def filled_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
     return qrels, filled
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(60))
 def test_every_form_of_the_data_is_ranked_the_same(
     seed: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,12 +94,18 @@ def test_every_form_of_the_data_is_ranked_the_same(
     ]
     for judgments, one in pairs:
         assert flat(judge(judgments, one)) == first
-    monkeypatch.setattr(SIZES, "bytes", 150)
     monkeypatch.setattr(SIZES, "tail", 60)
-    assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
+    chance = np.random.default_rng(seed)
+    for size in (120, 150, 2 << 20):
+        monkeypatch.setattr(SIZES, "bytes", size)
+        assert flat(judge(read_qrels(files[0]), read_run(files[1]))) == first
+        lines = qrels_text(qrels).splitlines(True), run_text(filled).splitlines(True)
+        texts = ["".join(chance.permutation(each)) for each in lines]
+        shuffled = write("qrels in no order", texts[0]), write("run in no order", texts[1])
+        assert flat(judge(read_qrels(shuffled[0]), read_run(shuffled[1]))) == first
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: Any) -> None:
     """Ids of one length, every judged document retrieved, as a reranker's run is."""
     chance = np.random.default_rng(seed)
@@ -120,21 +125,6 @@ def test_a_run_that_finds_all_that_is_judged_in_another_order(seed: int, write: 
     for judgments in judged:
         for one in (read_run(path), Run(table), Run(pl.from_arrow(table))):
             assert flat(judge(judgments, one)) == first
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_rows_may_stand_in_any_order(seed: int, write: Any, monkeypatch: Any) -> None:
-    qrels, filled = filled_collection(seed)
-    chance = np.random.default_rng(seed)
-    first = flat(judge(Qrels(qrels), Run(filled)))
-    lines = run_text(filled).splitlines(keepends=True)
-    judged = qrels_text(qrels).splitlines(keepends=True)
-    for size in (120, 2 << 20):
-        monkeypatch.setattr(SIZES, "bytes", size)
-        monkeypatch.setattr(SIZES, "tail", 60)
-        path = write("run", "".join(chance.permutation(lines)))
-        also = write("qrels", "".join(chance.permutation(judged)))
-        assert flat(judge(read_qrels(also), read_run(path))) == first
 
 
 def test_ties_are_broken_by_the_bytes_of_the_id_falling() -> None:
@@ -179,6 +169,8 @@ def test_a_table_ranks_by_its_rank_column_when_asked() -> None:
     assert evaluate(qrels, table(rank=[1, 2]), "RR", order="rank")["RR"] == 1 / 1
     assert evaluate(qrels, table(rank=[1, 2]), "RR")["RR"] == 1 / 2
     assert evaluate(qrels, table(), "RR", order="given")["RR"] == 1 / 1
+    ranked = table(rank=[2, 1]).drop_columns(["score"])
+    assert evaluate({"q": {"b": 1}}, ranked, "RR", order="rank")["RR"] == 1
     with pytest.raises(InputError, match="has no column 'rank'"):
         evaluate(qrels, table(), "RR", order="rank")
 
@@ -194,14 +186,6 @@ def test_whole_numbers_beyond_double_precision_rank_as_in_a_dict() -> None:
     run = {"q": dict(zip("ab", times, strict=True))}
     qrels = {"q": {"b": 1}}
     assert evaluate(qrels, run, "RR").means() == evaluate(qrels, table(score=times), "RR").means()
-
-
-def test_a_table_may_have_ranks_alone_and_may_be_a_stream() -> None:
-    ranked = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2, 1]})
-    assert evaluate({"q": {"b": 1}}, ranked, "RR", order="rank")["RR"] == 1
-    run = Run(pa.RecordBatchReader.from_batches(table().schema, table().to_batches()))
-    for _ in range(2):
-        assert evaluate({"q": {"b": 1}}, run, "RR")["RR"] == 1
 
 
 def test_depth_keeps_the_best(write: Any) -> None:
@@ -251,22 +235,6 @@ def test_no_shared_query_is_an_error_with_an_example_of_each() -> None:
         evaluate({1: {"a": 1}}, {"q7": {"a": 1.0}}, "RR")
 
 
-def test_whole_numbers_are_ids_by_their_text() -> None:
-    qrels, run = {1: {10: 1, 11: 0}}, {"1": {"10": 1.0, "11": 2.0}}
-    assert evaluate(qrels, run, "RR")["RR"] == 1 / 2
-    frame = pd.DataFrame({"query_id": [1, 1], "doc_id": [10, 11], "score": [1.0, 2.0]})
-    assert evaluate(qrels, frame, "RR")["RR"] == 1 / 2
-
-
-def test_ids_may_be_categories_or_bytes() -> None:
-    frame = pl.DataFrame({"query_id": ["1", "1"], "doc_id": ["10", "11"], "score": [1.0, 2.0]})
-    for kind in (pl.Categorical, pl.Enum(["1", "10", "11"]), pl.Binary):
-        of_kind = frame.with_columns(pl.col("query_id", "doc_id").cast(kind))
-        assert evaluate({1: {10: 1, 11: 0}}, of_kind, "RR")["RR"] == 1 / 2
-    categories = frame.to_pandas().astype({"doc_id": "category"})
-    assert evaluate({1: {10: 1, 11: 0}}, categories, "RR")["RR"] == 1 / 2
-
-
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("size", [60, 2 << 20])
 @pytest.mark.parametrize("doc", ["d1", "a-much-longer-document-id", "é" * 9, "x" * 300])
@@ -284,11 +252,6 @@ def test_a_document_twice_is_an_error_with_its_line(
     assert e.value.line == last + 1
 
 
-def test_the_same_document_for_two_queries_is_no_duplicate(write: Any) -> None:
-    path = write("run", "q1 Q0 d 1 1 t\nq2 Q0 d 1 1 t\n")
-    assert evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, path, "RR")["RR"] == 1
-
-
 BAD_MEMORY = {
     "score is text": ({"q": {"a": 1}}, {"q": {"a": "0.5"}}, "'a': expected a number as the score"),
     "score is None": ({"q": {"a": 1}}, {"q": {"a": None}}, "got None"),
@@ -303,7 +266,6 @@ BAD_MEMORY = {
     "list with a duplicate": ({"q": {"a": 1}}, {"q": ["a", "b", "a"]}, "'a' stands twice"),
     "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "a list of documents, best first"),
     "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
-    "half a surrogate": ({"q": {"a": 1}}, {"q": {"a": 1.0, "\ud800": 1.0}}, "surrogate"),
     "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "stands twice"),
     "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),
     "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a text or a whole number"),
@@ -318,40 +280,6 @@ def test_bad_objects_are_refused(qrels: Any, run: Any, problem: str) -> None:
 
 def table(**values: list[Any]) -> pa.Table:
     return pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]} | values)
-
-
-BAD_TABLES = {
-    "NaN": (
-        table(score=[1.0, float("nan")]),
-        "row 1: expected a number in column",
-    ),
-    "missing score": (
-        table(score=[1.0, None]),
-        "expected a number in column 'score', got None",
-    ),
-    "missing id": (
-        table(doc_id=["a", None]),
-        "row 1: the id in column 'doc_id' is empty",
-    ),
-    "text score": (table(score=["1", "2"]), "expected numbers"),
-    "empty id": (table(doc_id=["a", ""]), "row 1: the id in column 'doc_id' is empty"),
-    "null byte": (table(doc_id=["a", "b\0"]), "null byte"),
-    "float ids": (table(doc_id=[1.0, 2.0]), "expected text or whole numbers"),
-    "duplicate": (table(doc_id=["a", "a"]), "'a' stands twice"),
-    "no column": (table().drop_columns(["score"]), "has no column 'score'"),
-    "mixed ids": (pd.DataFrame({"query_id": ["q"], "doc_id": [b"a"], "score": ["x"]}), "numbers"),
-    "two columns": (
-        pa.table([["q"], ["a"], ["b"], [1.0]], names=["query_id", "doc_id", "doc_id", "score"]),
-        "has 2 columns named 'doc_id'",
-    ),
-    "no rows": (table().slice(0, 0), "holds no rows"),
-}
-
-
-@pytest.mark.parametrize(("run", "problem"), BAD_TABLES.values(), ids=BAD_TABLES.keys())
-def test_bad_tables_are_refused(run: pa.Table, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        evaluate({"q": {"a": 1}}, run, "RR")
 
 
 def test_options_that_do_not_exist_are_refused() -> None:
@@ -452,13 +380,6 @@ def test_ranks_of_any_scores_and_ids(data: Any) -> None:
     qrels = Qrels({"q": dict.fromkeys(docs, 1)})
     for run in (Run({"q": ranking}), Run(pa.table(columns({"q": ranking}, "score")))):
         assert judge(qrels, run).judged.hits.rank.tolist() == by_hand
-
-
-def test_qrels_go_back_to_a_dict(tmp_path: Path) -> None:
-    qrels = {"q1": {"a": 1, "b": -2}, "q2": {"é": 3}}
-    path = tmp_path / "qrels"
-    path.write_text(qrels_text(qrels))
-    assert Qrels(qrels).to_dict() == read_qrels(path).to_dict() == qrels
 
 
 def test_rows_in_no_order_are_matched_query_by_query(monkeypatch: pytest.MonkeyPatch) -> None:

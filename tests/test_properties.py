@@ -192,7 +192,7 @@ def test_a_query_without_results_scores_zero(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
     measures = list(variants(name))
-    for seed in SEEDS:
+    for seed in range(8):
         qrels, run = oracle.collection(seed)
         batch = evaluate(qrels, run, measures).to_dict()
         for query in qrels:
@@ -205,7 +205,7 @@ def test_a_query_alone_gives_the_bits_of_the_batch(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_measures_asked_for_together_are_each_alone(name: str) -> None:
     measures = list(variants(name))
-    for seed in SEEDS:
+    for seed in range(8):
         qrels, run = oracle.collection(seed)
         together = evaluate(qrels, run, measures)
         for measure in measures:

@@ -437,20 +437,6 @@ def test_no_name_stands_for_two_measures() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", [definition.name for definition in definitions()])
-def test_every_measure_is_documented(name: str) -> None:
-    definition = find(name)
-    assert name.isidentifier()
-    assert definition.formula
-    assert definition.source
-    assert len(definition.documentation.split()) > 8
-    assert definition.summary.endswith((".", ")"))
-    low, high = definition.range
-    assert high is None or low <= high
-    for parameter in definition.parameters.values():
-        assert parameter.meaning
-
-
 @pytest.mark.more
 def test_types_of_measures_are_known_to_a_checker(tmp_path: Any) -> None:
     """`cranfield.nDCG@10` is a Measure, a call with two lists a float."""

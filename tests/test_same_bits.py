@@ -194,13 +194,3 @@ def test_every_object_gives_the_same_bits(name: str, order: str) -> None:
     qrels: Any = OBJECTS[name](in_order(0, order), "relevance")
     run: Any = OBJECTS[name](in_order(1, order), "score")
     assert evaluate(qrels, run, MEASURES).to_dict() == expected()
-
-
-@pytest.mark.parametrize("one", FILES)
-def test_the_qrels_of_one_form_meet_the_run_of_another(one: str, tmp_path: Path) -> None:
-    judged, found = collection()
-    FILES[one](judged, tmp_path / f"qrels{one}", "relevance")
-    for name, make in OBJECTS.items():
-        run: Any = make(found, "score")
-        scores = evaluate(read_qrels(tmp_path / f"qrels{one}"), run, MEASURES)
-        assert scores.to_dict() == expected(), name

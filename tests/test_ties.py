@@ -287,22 +287,6 @@ def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
                 assert evaluate(*data, one, ties=ties).to_dict() == first, (one, ties)
 
 
-def test_a_query_alone_and_many_cutoffs_have_the_same_bits() -> None:
-    cases = {f"q{seed}": case(seed) for seed in range(40)}
-    several = [one for one in measures() if one.definition.traits.averages_ties]
-    qrels = {query: grades for query, (grades, _) in cases.items()}
-    run = {query: scores for query, (_, scores) in cases.items()}
-    top = {"top": {"d": 10}}  # the highest grade belongs to the collection
-    qrels |= top
-    together = evaluate(qrels, run, several, ties="expected").to_dict()
-    for query, (grades, scores) in cases.items():
-        alone = evaluate({query: grades, **top}, {query: scores}, several, ties="expected")
-        assert alone.to_dict()[query] == together[query]
-    for one in several:
-        alone = evaluate(qrels, run, one, ties="expected")
-        assert alone.per_query(one) == {query: row[str(one)] for query, row in together.items()}
-
-
 def test_long_ties() -> None:
     """Ten relevant documents among 3,000 of one score, by hand."""
     docs = [f"d{i}" for i in range(3000)]

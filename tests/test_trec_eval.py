@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from helpers import oracle
-from helpers.systems import SYSTEMS
 
 from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli
@@ -84,21 +83,12 @@ def test_stored_outputs_of_odd_topics(suffix: str, options: str, data: Path) -> 
             assert theirs in (line, None), line
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_stored_outputs_of_real_systems(system: str, data: Path) -> None:
-    folder = data / "dl19"
-    files = [str(folder / "qrels.txt"), str(folder / f"{system}.run.gz")]
-    result = called("-q", "-c", "-m", "all_trec", *files)
-    stored = gzip.decompress((folder / "trec_eval" / f"{system}.out.gz").read_bytes()).decode()
-    assert result.stdout.splitlines() == printed(stored.splitlines(), with_rbp=True)
-
-
-def printed(stored: Sequence[str], *, with_rbp: bool = False) -> list[str | None]:
+def printed(stored: Sequence[str]) -> list[str | None]:
     """Return stored lines of 17 digits as trec_eval prints them; None for what it has wrong."""
     lines: list[str | None] = []
     for line in stored:
         name, topic, value = line.split("\t")
-        if (name.strip() == "rbp" and not with_rbp) or (value.strip() == "-nan" and topic == "all"):
+        if name.strip() == "rbp" or (value.strip() == "-nan" and topic == "all"):
             lines.append(None)
             continue
         if value.strip() == "-nan":
@@ -418,7 +408,7 @@ def test_an_unknown_name_is_refused_in_python_too() -> None:
 # ---- ties -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(15))
 def test_ties_ascending_turn_the_documents_of_a_score_round(seed: int, write: Write) -> None:
     qrels, run = oracle.collection(seed, tied=0.8)
     reversed_run = {

@@ -69,42 +69,29 @@ def same_run(run: dict[str, Any], path: Path) -> None:
     assert [list(docs) for docs in found.values()] == [list(run[q]) for q in found]
 
 
-@IN_A_FOLDER
-@given(nested(texts(), scores), st.sampled_from(SUFFIXES[1:]), st.sampled_from(PACKED))
-def test_a_run_of_any_ids_comes_back(
-    tmp_path: Path, run: dict[str, Any], suffix: str, packed: str
-) -> None:
+def of_any_ids(values: Any) -> st.SearchStrategy[tuple[dict[str, Any], str]]:
+    """Data and the suffix of a format that can hold its ids."""
+    return (
+        st.tuples(nested(texts(), values), st.sampled_from(SUFFIXES[1:]))
+        | st.tuples(nested(bytes_ids(), values), st.sampled_from(SUFFIXES[1:]))
+        | st.tuples(nested(plain_ids(), values), st.just(".trec"))
+    )
+
+
+@settings(IN_A_FOLDER, max_examples=200)
+@given(of_any_ids(scores), st.sampled_from(PACKED))
+def test_a_run_of_any_ids_comes_back(tmp_path: Path, made: Any, packed: str) -> None:
+    run, suffix = made
     same_run(run, tmp_path / f"run{suffix}{packed}")
 
 
-@IN_A_FOLDER
-@given(nested(plain_ids(), scores), st.sampled_from(PACKED))
-def test_a_trec_run_comes_back(tmp_path: Path, run: dict[str, Any], packed: str) -> None:
-    same_run(run, tmp_path / f"run.trec{packed}")
-
-
-@IN_A_FOLDER
-@given(nested(texts(), grades), st.sampled_from(SUFFIXES[1:]), st.sampled_from(PACKED))
-def test_qrels_of_any_ids_come_back(
-    tmp_path: Path, qrels: dict[str, Any], suffix: str, packed: str
-) -> None:
+@settings(IN_A_FOLDER, max_examples=200)
+@given(of_any_ids(grades), st.sampled_from(PACKED))
+def test_qrels_of_any_ids_come_back(tmp_path: Path, made: Any, packed: str) -> None:
+    qrels, suffix = made
     path = tmp_path / f"qrels{suffix}{packed}"
     Qrels(qrels).write(path)
     assert read_qrels(path).to_dict() == qrels
-
-
-@IN_A_FOLDER
-@given(nested(plain_ids(), grades), st.sampled_from(PACKED))
-def test_trec_qrels_come_back(tmp_path: Path, qrels: dict[str, Any], packed: str) -> None:
-    path = tmp_path / f"qrels.txt{packed}"
-    Qrels(qrels).write(path)
-    assert read_qrels(path).to_dict() == qrels
-
-
-@IN_A_FOLDER
-@given(nested(bytes_ids(), scores), st.sampled_from(SUFFIXES[1:]))
-def test_ids_that_are_no_utf8_come_back(tmp_path: Path, run: dict[str, Any], suffix: str) -> None:
-    same_run(run, tmp_path / f"run{suffix}")
 
 
 @IN_A_FOLDER

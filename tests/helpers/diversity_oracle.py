@@ -130,21 +130,14 @@ def of_all(worth: Callable[[float, int], float]) -> Callable[..., float]:
     return measure
 
 
-def rank_biased(
-    run: Sequence[str],
-    subtopics: Subtopics,
-    alpha: float,
-    beta: float,
-    rel: int,
-    weights: Weights,
-) -> float:
+def rank_biased(beta: float) -> Callable[[float, int], float]:
     def worth(novel: float, rank: int) -> float:
         patience = 1.0
         for _ in range(1, rank):
             patience *= beta
         return novel * patience
 
-    return novelty(run, subtopics, alpha, rel, weights, worth)
+    return worth
 
 
 def nrbp(
@@ -155,22 +148,13 @@ def nrbp(
     rel: int = 1,
     weights: Weights = None,
 ) -> float:
-    return rank_biased(run, subtopics, alpha, beta, rel, weights) * (1 - (1 - alpha) * beta)
+    found = novelty(run, subtopics, alpha, rel, weights, rank_biased(beta))
+    return found * (1 - (1 - alpha) * beta)
 
 
-def n_nrbp(
-    run: Sequence[str],
-    subtopics: Subtopics,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    rel: int = 1,
-    weights: Weights = None,
-) -> float:
-    ideal = greedy(subtopics, alpha, rel, weights)
-    return divide(
-        rank_biased(run, subtopics, alpha, beta, rel, weights),
-        rank_biased(ideal, subtopics, alpha, beta, rel, weights),
-    )
+def n_nrbp(run: Sequence[str], subtopics: Subtopics, beta: float = 0.5, **given: Any) -> float:
+    found: float = of_ideal(rank_biased(beta))(run, subtopics, **given)
+    return found
 
 
 def ap_ia(

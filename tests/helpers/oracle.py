@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from helpers import diversity_oracle
+from helpers.diversity_oracle import divide as divide
 
 Ranking = Sequence[int | None]
 Qrels = dict[str, dict[str, int]]
@@ -28,8 +29,11 @@ def n_relevant(grades: Sequence[int], rel: int) -> int:
     return sum(1 for grade in grades if grade >= rel)
 
 
-def divide(a: float, b: float) -> float:
-    return a / b if b else 0.0
+def added(values: Sequence[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
 
 
 def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
@@ -40,9 +44,17 @@ def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
     return divide(hits(ranking, rel, k), n_relevant(grades, rel))
 
 
-def f(ranking: Ranking, grades: Sequence[int], k: int, beta: float = 1.0, rel: int = 1) -> float:
+def f(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int,
+    beta: float = 1.0,
+    x: float | None = None,
+    rel: int = 1,
+) -> float:
     a, b = p(ranking, grades, k, rel), r(ranking, grades, k, rel)
-    return divide((1 + beta * beta) * a * b, beta * beta * a + b)
+    x = beta * beta if x is None else x
+    return divide((1 + x) * a * b, x * a + b)
 
 
 def rel_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
@@ -58,20 +70,22 @@ def rprec(ranking: Ranking, grades: Sequence[int], multiple: float = 1.0, rel: i
     return divide(hits(ranking, rel, ranks), ranks)
 
 
+def ranks_of(ranking: Ranking, rel: int, k: int | None = None) -> list[int]:
+    """Return the ranks of the relevant documents."""
+    return [rank for rank, g in enumerate(ranking[:k], 1) if g is not None and g >= rel]
+
+
 def rr(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    for rank, grade in enumerate(ranking[:k], 1):
-        if grade is not None and grade >= rel:
-            return 1 / rank
-    return 0.0
+    return next((1 / rank for rank in ranks_of(ranking, rel, k)), 0.0)
+
+
+def precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
+    """Add up the precision at the rank of each relevant document."""
+    return added([n / rank for n, rank in enumerate(ranks_of(ranking, rel, k), 1)])
 
 
 def ap(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    found, total = 0, 0.0
-    for rank, grade in enumerate(ranking[:k], 1):
-        if grade is not None and grade >= rel:
-            found += 1
-            total += found / rank
-    return divide(total, n_relevant(grades, rel))
+    return divide(precisions(ranking, rel, k), n_relevant(grades, rel))
 
 
 def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -112,10 +126,8 @@ def iap(
     version: int = 10,
     rel: int = 1,
 ) -> float:
-    total = 0.0
-    for point in reversed(points):
-        total += iprec(ranking, grades, point, version, rel)
-    return total / len(points)
+    every = [iprec(ranking, grades, point, version, rel) for point in reversed(points)]
+    return added(every) / len(points)
 
 
 def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -139,32 +151,14 @@ def infap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     return divide(total, n_relevant(grades, rel))
 
 
-def xinfap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    """Without strata, it is infAP; test_sampled.py has it with strata."""
-    return infap(ranking, grades, rel)
-
-
-def statap(ranking: Ranking, grades: Sequence[int], itself: str = "once", rel: int = 1) -> float:
-    """Without probabilities, it is AP; test_sampled.py has it with them."""
-    return ap(ranking, grades, None, rel)
-
-
 def bing(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    total, missed = 0.0, 0
-    for grade in ranking:
-        if grade is not None and grade >= rel:
-            total += 1 / math.log2(2 + missed)
-        else:
-            missed += 1
+    ranks = ranks_of(ranking, rel)
+    total = added([1 / math.log2(2 + rank - n) for n, rank in enumerate(ranks, 1)])
     return divide(total, n_relevant(grades, rel))
 
 
 def yaap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    found, total = 0, 0.0
-    for rank, grade in enumerate(ranking, 1):
-        if grade is not None and grade >= rel:
-            found += 1
-            total += found / rank
+    total = precisions(ranking, rel)
     return math.log((1 + total) / (1 + n_relevant(grades, rel) - total))
 
 
@@ -225,10 +219,7 @@ def compat(
         weight *= p
 
     def share(first: int) -> float:
-        total = 0.0
-        for i in range(depth, first - 1, -1):
-            total += weights[i - 1]
-        return total
+        return added(weights[first - 1 :][::-1])
 
     found: dict[int, int] = {}
     score = best = most = 0.0
@@ -283,10 +274,12 @@ def discounted(values: Sequence[float], discount: Any, k: int) -> float:
             plain += value
             by_rank += value * rank
         return divide((k + 1) * plain - by_rank, k)
-    total = 0.0
-    for rank, value in enumerate(values, 1):
-        total += value / divisor(rank, discount)
-    return total
+    return added([value / divisor(rank, discount) for rank, value in enumerate(values, 1)])
+
+
+def ideal_gains(grades: Sequence[int], gain: Any) -> list[float]:
+    """Return the gains above 0, the highest first."""
+    return sorted((value for g in grades if (value := gain_of(g, gain)) > 0), reverse=True)
 
 
 def dcg(
@@ -314,8 +307,7 @@ def idcg(
         best = [gain_of(top_grade, gain)] * end
     else:
         pool = grades if ideal == "judged" else [g for g in ranking if g is not None]
-        best = sorted((gain_of(grade, gain) for grade in pool), reverse=True)
-        best = [value for value in best if value > 0]
+        best = ideal_gains(pool, gain)
     return discounted(best[:k], discount, end)
 
 
@@ -333,7 +325,7 @@ def ndcg(
 
 
 def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
-    n_gaining = sum(1 for grade in grades if gain_of(grade, gain) > 0)
+    n_gaining = len(ideal_gains(grades, gain))
     total, found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         if gain_of(grade, gain) > 0:
@@ -348,8 +340,7 @@ def ndcg_rel(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> f
 
 
 def rndcg(ranking: Ranking, grades: Sequence[int], gain: Any = "linear", rel: int = 1) -> float:
-    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
-    best = [value for value in best if value > 0]
+    best = ideal_gains(grades, gain)
     total, points = 0.0, 0
     for rank, value in enumerate(best, 1):
         if rank == len(best) or best[rank] != value:
@@ -362,61 +353,23 @@ def rndcg(ranking: Ranking, grades: Sequence[int], gain: Any = "linear", rel: in
 
 
 def g(ranking: Ranking, grades: Sequence[int], gain: Any = "linear") -> float:
-    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
-    best = [value for value in best if value > 0]
-    cost, so_far, total, ideal = 0.0, 0.0, 0.0, 0.0
+    best = ideal_gains(grades, gain)
+    cost, so_far, total = 0.0, 0.0, 0.0
     for i, grade in enumerate(ranking):
         cost += max(best[i], 1) if i < len(best) else 1
         so_far += gain_of(grade, gain)
         total += gain_of(grade, gain) / math.log2(2 + cost - so_far)
-    for value in best:
-        ideal += value
-    return divide(total, ideal)
+    return divide(total, added(best))
 
 
-def set_p(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    return divide(hits(ranking, rel), len(ranking))
-
-
-def set_r(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    return divide(hits(ranking, rel), n_relevant(grades, rel))
-
-
-def set_f(
-    ranking: Ranking,
-    grades: Sequence[int],
-    beta: float = 1.0,
-    x: float | None = None,
-    rel: int = 1,
-) -> float:
-    a, b = set_p(ranking, grades, rel), set_r(ranking, grades, rel)
-    x = beta * beta if x is None else x
-    return divide((1 + x) * a * b, x * a + b)
+def of_set(measure: Callable[..., float]) -> Callable[..., float]:
+    """Take a measure at a cutoff for that at the number of documents retrieved."""
+    return lambda ranking, grades, **given: measure(ranking, grades, len(ranking), **given)
 
 
 def set_ap(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
     found = hits(ranking, rel)
     return divide(found * found, len(ranking) * n_relevant(grades, rel))
-
-
-def set_rel_p(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    return divide(hits(ranking, rel), min(len(ranking), n_relevant(grades, rel)))
-
-
-def num_q(ranking: Ranking, grades: Sequence[int]) -> float:
-    return 1.0
-
-
-def num_ret(ranking: Ranking, grades: Sequence[int]) -> float:
-    return float(len(ranking))
-
-
-def num_rel(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    return float(n_relevant(grades, rel))
-
-
-def num_rel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    return float(hits(ranking, rel))
 
 
 def num_nonrel_ret(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -584,13 +537,6 @@ def cwl(
     return 1 / w[0]
 
 
-def added(values: Sequence[float]) -> float:
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
 def squared(value: float) -> float:
     return value * value
 
@@ -650,12 +596,7 @@ def gap(
     shares = dict.fromkeys(range(1, top_grade + 1), 1.0) if share == "uniform" else share
     found, possible = 0.0, 0.0
     for rel, part in shares.items():
-        precisions, n = 0.0, 0
-        for rank, grade in enumerate(ranking[:k], 1):
-            if grade is not None and grade >= rel:
-                n += 1
-                precisions += n / rank
-        found += part * precisions
+        found += part * precisions(ranking, rel, k)
         possible += part * n_relevant(grades, rel)
     return divide(found, possible)
 
@@ -664,8 +605,7 @@ def blended(
     ranking: Ranking, grades: Sequence[int], gain: Any, beta: float
 ) -> list[tuple[int, float, float]]:
     """Return (rank, gain, blended ratio) of what gains something."""
-    best = sorted((gain_of(grade, gain) for grade in grades), reverse=True)
-    best = [value for value in best if value > 0]
+    best = ideal_gains(grades, gain)
     found: list[tuple[int, float, float]] = []
     gained, ideal = 0.0, 0.0
     for rank, grade in enumerate(ranking, 1):
@@ -678,10 +618,6 @@ def blended(
     return found
 
 
-def n_gaining(grades: Sequence[int], gain: Any) -> int:
-    return sum(1 for grade in grades if gain_of(grade, gain) > 0)
-
-
 def q(
     ranking: Ranking,
     grades: Sequence[int],
@@ -689,10 +625,8 @@ def q(
     beta: float = 1.0,
     gain: Any = "linear",
 ) -> float:
-    total = 0.0
-    for _, _, value in blended(ranking[:k], grades, gain, beta):
-        total += value
-    relevant = n_gaining(grades, gain)
+    total = added([ratio for _, _, ratio in blended(ranking[:k], grades, gain, beta)])
+    relevant = len(ideal_gains(grades, gain))
     return divide(total, relevant if k is None else min(k, relevant))
 
 
@@ -750,10 +684,7 @@ def ncu(
 
 def eel(ranking: Ranking, grades: Sequence[int], p: float = 0.5, rel: int = 1) -> float:
     relevant = n_relevant(grades, rel)
-    shares = 0.0
-    for i in range(relevant):
-        shares += p**i
-    target = divide(shares, relevant)
+    target = divide(added([p**i for i in range(relevant)]), relevant)
     total, found = 0.0, 0
     for rank, grade in enumerate(ranking, 1):
         is_relevant = grade is not None and grade >= rel
@@ -795,21 +726,9 @@ def wss(
     return divide(size - read, size) - (1 - recall)
 
 
-def last_rel(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
-    ranks = [i for i, grade in enumerate(ranking, 1) if grade is not None and grade >= rel]
-    return float(max(ranks, default=0))
-
-
 def search_length(ranking: Ranking, grades: Sequence[int], n: int = 1, rel: int = 1) -> float:
-    in_vain, found = 0, 0
-    for grade in ranking:
-        if grade is not None and grade >= rel:
-            found += 1
-            if found == n:
-                return float(in_vain)
-        else:
-            in_vain += 1
-    return float(in_vain)
+    ranks = ranks_of(ranking, rel)
+    return float(ranks[n - 1] - n if len(ranks) >= n else len(ranking) - len(ranks))
 
 
 # ---- preferences ----------------------------------------------------------------------------
@@ -861,10 +780,7 @@ def prefs(run: Sequence[str], groups: Groups, over: str = "all") -> float:
 
 
 def prefs_by_group(run: Sequence[str], groups: Groups, over: str = "all") -> float:
-    total = 0.0
-    for group in groups:
-        total += divide(*count(run, preferred(group), over))
-    return total / len(groups)
+    return added([divide(*count(run, preferred(group), over)) for group in groups]) / len(groups)
 
 
 def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -885,10 +801,7 @@ def prefs_by_pair(run: Sequence[str], groups: Groups, over: str = "all") -> floa
                 n_pairs += 1
                 if what != "all":
                     (first if what == "retrieved" else second).append(agree / (agree + against))
-    total = 0.0
-    for share in first + second:
-        total += share
-    return divide(total, n_pairs)
+    return divide(added(first + second), n_pairs)
 
 
 def prefs_rnonrel(run: Sequence[str], groups: Groups, over: str = "all") -> float:
@@ -999,20 +912,21 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "EEL": eel,
     "FallOut": fall_out,
     "WSS": wss,
-    "LastRel": last_rel,
+    "LastRel": lambda ranking, grades, rel=1: float(max(ranks_of(ranking, rel), default=0)),
     "SearchLength": search_length,
-    "SetP": set_p,
-    "SetR": set_r,
-    "SetF": set_f,
+    "SetP": of_set(p),
+    "SetR": of_set(r),
+    "SetF": of_set(f),
     "Compat": compat,
-    "xinfAP": xinfap,
-    "statAP": statap,
+    # Without strata and probabilities; test_sampled.py has them with these.
+    "xinfAP": infap,
+    "statAP": lambda ranking, grades, itself="once", rel=1: ap(ranking, grades, None, rel),
     "SetAP": set_ap,
-    "SetRelP": set_rel_p,
-    "NumQ": num_q,
-    "NumRet": num_ret,
-    "NumRel": num_rel,
-    "NumRelRet": num_rel_ret,
+    "SetRelP": of_set(rel_p),
+    "NumQ": lambda ranking, grades: 1.0,
+    "NumRet": lambda ranking, grades: float(len(ranking)),
+    "NumRel": lambda ranking, grades, rel=1: float(n_relevant(grades, rel)),
+    "NumRelRet": lambda ranking, grades, rel=1: float(hits(ranking, rel)),
 }
 
 
