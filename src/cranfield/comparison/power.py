@@ -20,6 +20,7 @@ from cranfield.options import checked, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
+_MOST_QUERIES = 1_000_000_000
 _Size = TypeVar("_Size", int, float)
 
 
@@ -160,6 +161,10 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
             return _width(n, alpha) <= size
         return _chance(size, n, alpha, sides) >= design.power
 
+    if not enough(_MOST_QUERIES):
+        raise OptionError(
+            f"{name}={stated!r} needs more than {_MOST_QUERIES:,} queries, which nobody has"
+        )
     return _least(enough, 1, lambda low, high: (low + high) // 2)
 
 

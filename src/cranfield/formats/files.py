@@ -153,7 +153,10 @@ def file_rows(
         if form.is_for_groups and columns:
             raise OptionError(f"format={name!r} takes no columns")
     stated_roles(columns, what)
-    paths = [path] if isinstance(path, str | os.PathLike) else path
+    paths = list(path) if isinstance(path, Iterable) and not isinstance(path, str) else [path]
+    for one in paths:
+        if not isinstance(one, str | os.PathLike):
+            raise InputError(f"expected the path of a file, or a list of paths, got {path!r:.80}")
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
         raise InputError("no file is given")

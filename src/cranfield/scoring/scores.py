@@ -255,6 +255,8 @@ class Systems(_Table, Mapping[str, Scores]):
         return list(self._scores.values())
 
     def __getitem__(self, name: str) -> Scores:
+        if name not in self._scores:
+            raise KeyError(f"{name!r:.80}: the runs are {', '.join(map(repr, self._scores))}")
         return self._scores[name]
 
     def __iter__(self) -> Iterator[str]:
