@@ -231,6 +231,9 @@ class Agreement(Shown):
             parts += [("pair", measure, *map(each.pop, ("left", "right")), each) for each in pairs]
         return self._dicts((*at, *item) for *at, values in parts for item in values.items())
 
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        return self.to_dict()  # which has every query
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return {

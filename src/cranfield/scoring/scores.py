@@ -13,6 +13,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of, merged
+from cranfield.render.numbers import number_of
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 
@@ -53,6 +54,11 @@ class _Table(Shown):
         strong = frozenset() if per_query else self._best()
         notes = lines_of(self.notes)
         return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
+
+    @property
+    def _title(self) -> str:
+        names = [one.name for one in self._runs]
+        return f"Scores of {', '.join(names) if len(names) <= 3 else number_of(len(names), 'run')}"
 
     def _best(self) -> frozenset[tuple[int, int]]:
         strong = set()
