@@ -298,7 +298,9 @@ def format_to_write(path: Path, name: str | None) -> Format:
     suffix = Source(path).suffix
     if name is None and suffix and suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
+        raise OptionError(
+            f"the suffix {suffix!r} names no format ({known}): state it, as in format='jsonl'"
+        )
     return _format_of(name or SUFFIXES.get(suffix, "trec"))
 
 
