@@ -117,7 +117,7 @@ class Agreement(Shown):
                 "tau",
                 lambda one: number(one.tau),
                 "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, "
-                "-1 reversed. swapped: pairs of systems that stand the other way round; sig.: of "
+                "-1 reversed. swapped: pairs of systems in the other order; sig.: of "
                 "these, significant under both.",
                 both,
             ),

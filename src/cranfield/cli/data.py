@@ -143,7 +143,7 @@ def read_inputs(
     if not listed.grades:
         if listed.collection or listed.top_grade is not None:
             option = "--collection" if listed.collection else "--top-grade"
-            raise click.UsageError(f"{option} is said of lists of grades: add --grades.")
+            raise click.UsageError(f"{option} applies to lists of grades: add --grades.")
         if qrels is None or not runs:
             missing = "QRELS" if qrels is None else "RUN..."
             raise click.UsageError(

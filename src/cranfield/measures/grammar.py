@@ -43,7 +43,7 @@ def parse(text: str, rel: int | None = None) -> Measure:
     found = parse_all(text, rel)
     if len(found) != 1:
         shown = ", ".join(map(str, found))
-        raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
+        raise MeasureError(f"{text!r} names several measures: {shown}; name one of them")
     return found[0]
 
 
