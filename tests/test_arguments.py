@@ -197,7 +197,7 @@ def test_the_order_is_that_of_the_verb(
 
 def test_what_is_named_is_the_argument() -> None:
     with pytest.raises(InputError, match=r"^run='AP'"):
-        explain(QRELS, "AP")  # type: ignore[arg-type]
+        explain(QRELS, "AP")
     with pytest.raises(InputError, match=r"^qrels_a are"):
         agreement(Run(RUNS["new"]), QRELS, RUNS)  # type: ignore[arg-type]
 

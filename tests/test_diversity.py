@@ -278,7 +278,10 @@ def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_al
         ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "")], "qrels.csv:3: expected a number"),
         ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, 2)], "qrels.csv:3: .*weight 2.0 here, and 1.0"),
         ([("q", "s", "a", 1, 0), ("q", "t", "b", 1, 0)], "query 'q' add up to 0"),
-        ([("q", "s", "a", 1, 1), ("q", "s", "a", 1, 1)], "qrels.csv:3: the document 'a' occurs twice"),
+        (
+            [("q", "s", "a", 1, 1), ("q", "s", "a", 1, 1)],
+            "qrels.csv:3: the document 'a' occurs twice",
+        ),
         ([("q", "", "a", 1, 1)], "qrels.csv:2: the subtopic is empty"),
         ([("q", "s", "a", 1.5, 1)], "qrels.csv:2: expected a whole number as the grade"),
         ([("q", "s", "a", 1)], "qrels.csv:2: expected 5 columns"),

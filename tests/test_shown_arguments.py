@@ -1,12 +1,13 @@
 """What the forms of a result can be told: an error names the form that was called."""
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from cranfield import OptionError, agreement, compare, evaluate, explain
+from cranfield import OptionError, agreement, compare, correlate, evaluate, explain
 from cranfield.render.shown import FORMS, Shown
 
 QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
@@ -21,6 +22,7 @@ RESULTS: list[Shown] = [
     compare(SYSTEMS),
     explain(QRELS, RUNS["new"], "AP", "q1"),
     agreement(QRELS, QRELS),
+    correlate(SYSTEMS),
 ]
 METHODS = ["to_text", "to_markdown", "to_latex", "to_html", "to_csv", "to_tsv", "to_jsonl"]
 METHODS += ["to_json", "to_pandas", "to_polars"]
@@ -53,7 +55,7 @@ def test_what_a_table_of_scores_does_not_take() -> None:
         lambda: SYSTEMS.to_html(whole="no"),  # type: ignore[arg-type]
         lambda: SYSTEMS.in_form("pdf"),
         lambda: compare(SYSTEMS).to_latex(means="no"),
-        *(lambda form=form: SYSTEMS.in_form(form, formulas="x") for form in FORMS),
+        *(lambda form=form: SYSTEMS.in_form(form, formulas=cast("Any", "x")) for form in FORMS),
     ],
 )
 def test_a_value_that_is_none_is_refused(call: Callable[[], Any]) -> None:
@@ -67,6 +69,14 @@ def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
     assert ["queries" in run for run in means["runs"]] == [False, False]
     assert {run["run"]: run.pop("queries") for run in every["runs"]} == SYSTEMS.to_dict()
     assert every == means
+
+
+@pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
+def test_a_page_has_a_title(found: Shown) -> None:
+    title = re.search("<title>(.*)</title>", found.to_html(whole=True))
+    assert title is not None
+    assert title[1]
+    assert "method" not in title[1]
 
 
 def test_the_title_of_a_page_of_scores_names_the_runs() -> None:

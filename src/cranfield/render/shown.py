@@ -107,11 +107,11 @@ class Shown(ABC):
         is_page = checked("whole", whole, flag)
         tables = self._made("to_html", self.tables, how)
         body = "\n".join(map(to_html, tables))
-        title = next((line for one in tables for line in one.title), self._title)
+        title = next((line for one in tables for line in one.title), self._page_title)
         return to_page(title, body) if is_page else body
 
     @property
-    def _title(self) -> str:
+    def _page_title(self) -> str:
         """The title of a page whose tables have none."""
         return type(self).__name__
 

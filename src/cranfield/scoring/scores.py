@@ -56,7 +56,7 @@ class _Table(Shown):
         return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
 
     @property
-    def _title(self) -> str:
+    def _page_title(self) -> str:
         names = [one.name for one in self._runs]
         return f"Scores of {', '.join(names) if len(names) <= 3 else number_of(len(names), 'run')}"
 
