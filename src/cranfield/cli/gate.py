@@ -90,6 +90,10 @@ def command(
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     files = several.files
     named = place_of(baseline, files) is None and not is_file(baseline)
+    if named and not saved:
+        known = [run.name for run in data.read_runs(files)]  # opened, and not read yet
+        if baseline in known:
+            baseline, named = files[known.index(baseline)], False
     if not named:
         files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
         if len(files) == 1:  # a run beside itself: whether the gate works at all
