@@ -47,7 +47,7 @@ class Shown(ABC):
     and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`, `to_jsonl`,
     `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict` everything, with every
     digit. What `tables` takes (say `per_query=True`) the first four take, too, and what `rows`
-    takes, those with rows.
+    takes, those with rows; `to_json` of scores has each query's with `per_query=True`.
 
     >>> from cranfield import compare
     >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
