@@ -1,5 +1,6 @@
 """One calling convention: qrels, runs, measures; and what is said of arguments out of place."""
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cranfield import (
     Gate,
     InputError,
     Measure,
+    MeasureError,
     OptionError,
     Qrels,
     Run,
@@ -25,8 +27,13 @@ from cranfield import (
     explain,
     gate,
     joint_bounds,
+    parse,
+    parse_all,
+    read_qrels,
+    read_run,
     swap_rate,
 )
+from cranfield.figures import precision_recall
 
 QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
 RUNS = {
@@ -89,15 +96,36 @@ def test_qrels_and_runs_in_each_others_place(verb: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 def test_scores_beside_runs(verb: Callable[..., Any]) -> None:
+    """Only where scores may be given are they told their place."""
+    place = "Scores take the place of qrels and runs"
     systems = evaluate(QRELS, RUNS, "AP RR")
     scores = systems["old"]
-    for wrong in ((systems, "AP"), (scores, RUNS), ([scores, scores], "AP"), (QRELS, systems)):
-        with pytest.raises(InputError, match="Scores take the place of qrels and runs"):
+    named = {"old": scores, "new": scores}
+    for wrong in (
+        (systems, "AP"),
+        (scores, RUNS),
+        ([scores, scores], "AP"),
+        (QRELS, systems),
+        (named, "AP"),
+        (["old.txt", "new.txt"], "AP"),
+    ):
+        with pytest.raises(InputError, match="scores") as refused:
             verb(*wrong)
-    with pytest.raises(InputError, match="Scores take the place of qrels and runs"):
-        verb({"old": scores, "new": scores}, "AP")
-    with pytest.raises(InputError, match="Scores take the place of qrels and runs"):
-        verb(["old.txt", "new.txt"], "AP")
+        assert (place in str(refused.value)) == (verb in OF_SCORES.values())
+        assert ("The order is" in str(refused.value)) == (verb not in OF_SCORES.values())
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_mapping_in_the_place_of_the_measures(verb: Callable[..., Any]) -> None:
+    """Its queries would be the measures: q is Q."""
+    for measures in (RUNS["new"], {"q": {"a": 1}}, {"AP": 1}):
+        with pytest.raises(MeasureError, match="mapping"):
+            verb(QRELS, RUNS, measures)
+        with pytest.raises(MeasureError, match="mapping"):
+            verb("AP", RUNS, measures)
+    if verb in OF_SCORES.values():
+        with pytest.raises(MeasureError, match="mapping"):
+            verb(evaluate(QRELS, RUNS, "AP RR"), measures={"AP": 1})
 
 
 @pytest.mark.parametrize("verb", OF_SCORES.values(), ids=OF_SCORES)
@@ -142,24 +170,98 @@ def test_a_file_may_have_the_name_of_a_measure(
     assert list(evaluate(QRELS, ["AP"], "RR")) == ["AP"]
 
 
-def test_the_other_verbs_have_the_same_order() -> None:
-    verbs: tuple[Callable[..., Any], ...] = (explain, check)
-    for verb in verbs:
-        with pytest.raises(InputError, match="The order is: qrels, runs, measures"):
-            verb(QRELS, Qrels(QRELS))
-    with pytest.raises(InputError, match="The order is: qrels, runs, measures"):
-        agreement(QRELS, QRELS, "AP")
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        (evaluate, (QRELS, "AP")),
+        (explain, (QRELS, "AP")),
+        (explain, (QRELS, Qrels(QRELS), "AP")),
+        (explain, ((QRELS, RUNS), RUNS)),
+        (check, (QRELS, Qrels(QRELS))),
+        (check, (Run(RUNS["new"]), QRELS)),
+        (precision_recall, (QRELS, "AP", "q1")),
+        (joint_bounds, (QRELS, "AP")),
+        (agreement, (QRELS, QRELS, "AP")),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_the_order_is_that_of_the_verb(
+    verb: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    every = inspect.signature(verb).parameters.values()
+    order = [one.name for one in every if one.kind is one.POSITIONAL_OR_KEYWORD]
+    with pytest.raises(InputError) as refused:
+        verb(*arguments)
+    assert ", ".join(order) in str(refused.value).splitlines()[-1]
+
+
+def test_what_is_named_is_the_argument() -> None:
+    with pytest.raises(InputError, match=r"^run='AP'"):
+        explain(QRELS, "AP")
+    with pytest.raises(InputError, match=r"^qrels_a are"):
+        agreement(Run(RUNS["new"]), QRELS, RUNS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("runs", [RUNS["old"], [RUNS["old"]], [RUNS["old"]] * 3], ids=len)
 def test_joint_bounds_are_of_two_runs(runs: Any) -> None:
-    with pytest.raises(OptionError, match="two runs"):
-        joint_bounds(QRELS, runs, "P@2")
+    for measures in ("P@2", RUNS["new"]):
+        with pytest.raises(OptionError, match=r"two runs.* one list"):
+            joint_bounds(QRELS, runs, measures)
+
+
+@pytest.mark.parametrize("verb", [evaluate, explain])
+def test_progress_is_a_function(verb: Callable[..., Any]) -> None:
+    with pytest.raises(OptionError, match="progress"):
+        verb(QRELS, RUNS["new"], "AP", progress=3)
+    with pytest.raises(OptionError, match="progress"):
+        check(QRELS, RUNS["new"], progress=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [5, None, [5], ["demo/bm25.run", 5], b"demo/bm25.run"], ids=str)
+def test_what_is_no_path_is_refused(wrong: Any) -> None:
+    for read in (read_run, read_qrels):
+        with pytest.raises(InputError, match="path"):
+            read(wrong)
+
+
+@pytest.mark.parametrize("wrong", [5, None, ["AP"], Measure("AP")], ids=str)
+def test_what_is_no_text_is_not_parsed(wrong: Any) -> None:
+    for read in (parse, parse_all):
+        with pytest.raises(MeasureError, match="expected the text"):
+            read(wrong)
+
+
+def test_a_system_that_there_is_not() -> None:
+    systems = evaluate(QRELS, RUNS, "AP")
+    with pytest.raises(KeyError, match="'old', 'new'"):
+        systems["nope"]
+    assert "nope" not in systems
+    assert systems.get("nope") is None
+
+
+def test_rates_may_be_a_file(write: Callable[[str, str], str]) -> None:
+    """As on the command line."""
+    rates = {1: {1: 3, 0: 1}, 0: {0: 1}}
+    path = write("rates.csv", "grade,given,rate\n1,1,3\n1,0,1\n0,0,1\n")
+    assert agreement(QRELS, confusion=path).to_dict() == (
+        agreement(QRELS, confusion=rates).to_dict()
+    )
+    with pytest.raises(InputError, match="nowhere"):
+        agreement(QRELS, confusion="nowhere.csv")
+    with pytest.raises(InputError, match="rates"):
+        agreement(QRELS, confusion=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
+def test_a_query_called_as_a_measure_is_a_query() -> None:
+    found = compare({"A": {"q": 0.5}, "B": {"q": 0.75}})
+    assert [(one["system"], one["difference"]) for one in found.rows()] == [("B", 0.25)]
+    for of_one in ({"AP": {"q": 0.5}, "RR": {"q": 0.5}}, {"q": {"AP": 0.5}, "r": {"AP": 0.5}}):
+        with pytest.raises(InputError, match="one system"):
+            compare(of_one)
 
 
 def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
-    import inspect
-
     found: dict[str, list[str]] = {}
     for name in cranfield.__all__:
         one = getattr(cranfield, name)

@@ -1164,10 +1164,10 @@ def test_the_value_over_all_queries_is_no_query() -> None:
     assert "a: 1 of 'all' left out: the value over all queries." in str(found)
 
 
-def test_what_is_the_same_as_text_stands_twice() -> None:
-    with pytest.raises(InputError, match="the system '1' stands twice"):
+def test_what_is_the_same_as_text_occurs_twice() -> None:
+    with pytest.raises(InputError, match="the system '1' occurs twice"):
         compare({1: {"q": 1.0}, "1": {"q": 0.5}})
-    with pytest.raises(InputError, match="the query '1' stands twice"):
+    with pytest.raises(InputError, match="the query '1' occurs twice"):
         compare({"a": {1: 1.0, "1": 0.5}, "b": {"1": 1.0}})
 
 

@@ -278,7 +278,10 @@ def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_al
         ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, "")], "qrels.csv:3: expected a number"),
         ([("q", "s", "a", 1, 1), ("q", "s", "b", 1, 2)], "qrels.csv:3: .*weight 2.0 here, and 1.0"),
         ([("q", "s", "a", 1, 0), ("q", "t", "b", 1, 0)], "query 'q' add up to 0"),
-        ([("q", "s", "a", 1, 1), ("q", "s", "a", 1, 1)], "qrels.csv:3: the document 'a' stands"),
+        (
+            [("q", "s", "a", 1, 1), ("q", "s", "a", 1, 1)],
+            "qrels.csv:3: the document 'a' occurs twice",
+        ),
         ([("q", "", "a", 1, 1)], "qrels.csv:2: the subtopic is empty"),
         ([("q", "s", "a", 1.5, 1)], "qrels.csv:2: expected a whole number as the grade"),
         ([("q", "s", "a", 1)], "qrels.csv:2: expected 5 columns"),
@@ -295,7 +298,7 @@ def test_frames_that_are_refused_say_the_row() -> None:
         ({"weight": float("nan")}, "row 1: expected a number in column 'weight'"),
         ({"weight": -0.5, "doc_id": "b"}, "row 1.*'b'|got -0.5"),
         ({"subtopic": ""}, "row 1: column 'subtopic': the id '' is empty"),
-        ({}, "stands twice"),
+        ({}, "occurs twice"),
     ):
         with pytest.raises(InputError, match=said):
             Qrels([good, {**good, **change}])
@@ -386,6 +389,6 @@ def test_on_the_command_line(write: Write) -> None:
 
 def test_judgments_by_subtopic_that_were_not_said_to_be_such_are_told_so(write: Any) -> None:
     path = write("a.qrels", "1 1 d1 1\n1 2 d1 1\n")
-    with pytest.raises(InputError, match=r"stands twice.*\n.*\n.*--qrels-format subtopics"):
+    with pytest.raises(InputError, match=r"occurs twice.*\n.*\n.*--qrels-format subtopics"):
         read_qrels(path)
     assert read_qrels(path, "subtopics").in_groups

@@ -488,7 +488,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "csv, no header": ("a.csv", "q,a,1\nq,b,2\n", 1, "has no column 'query_id'", "q,a,1"),
     "csv, a document twice": (
         *("a.csv", "qid,docno,score\nq,a,1\nr,a,1\nq,a,2\n", 4),
-        *("the document 'a' stands twice for query 'q'", "q,a,2"),
+        *("the document 'a' occurs twice for query 'q'", "q,a,2"),
     ),
     "MS MARCO, text as rank": ("a", "q a 1\nq b two\n", 1, "expected 6 columns", "q a 1"),
     "json, NaN": ("a.json", '{"q": {"a": 1,\n"b": NaN}}', 2, "got nan", '"b": NaN'),
@@ -516,9 +516,9 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "json, surrogate as query": ("a.json", r'{"\ud800": {"a": 1}}', 1, "", ""),
     "json, a document twice": (
         *("a.json", '{"q": {"a": 1,\n"b": 1,\n"a": 1}}', 3),
-        *("the document 'a' stands twice for query 'q'", '"a": 1}}'),
+        *("the document 'a' occurs twice for query 'q'", '"a": 1}}'),
     ),
-    "json, twice in a list": ("a.json", '{"q": ["a", "a"]}', 1, "'a' stands twice", '["a", "a"]'),
+    "json, twice in a list": ("a.json", '{"q": ["a", "a"]}', 1, "'a' occurs twice", '["a", "a"]'),
     "json, fraction in a list": ("a.json", '{"q": ["a", 1.5]}', 1, "query 'q'", ""),
     "json, cut": ("a.json", '{"q":\n{"a": 1', 2, "is no JSON", '{"a": 1'),
     "json, cut between": ("a.json", '{"q": {"a": 1},\n', 2, "is no JSON", ""),
@@ -536,7 +536,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "json, objects and a number": ("a.json", f"[{ROW},\n5]", 3, "expected a JSON object", "5"),
     "json, objects, cut": ("a.json", f'[{ROW},\n{{"qid": "q"', 3, "is no JSON", '"qid": "q"'),
     "json, objects, no column": ("a.json", f"[{ROW},\n{{}}]", 3, "has no 'query_id'", ""),
-    "json, a document in two objects": ("a.json", f"[{ROW},{ROW}]", 2, "'d1' stands twice", "d1"),
+    "json, a document in two objects": ("a.json", f"[{ROW},{ROW}]", 2, "'d1' occurs twice", "d1"),
     "json lines, no column": (
         *("a.jsonl", ROW + '{"query_id": "q", "doc_id": "a"}', 2),
         *("has no 'score'", '"doc_id": "a"}'),
@@ -550,7 +550,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "json lines, cut": ("a.jsonl", ROW + ROW[:-3], 2, "is no JSON", ROW[:-3]),
     "json lines, deep": ("a.jsonl", ROW + '{"query_id":' * 100_000, 2, "nested too deeply", ""),
     "json lines, no documents": ("a.jsonl", '{"qid": "q", "hits": []}', 1, "'doc_id'", "hits"),
-    "json lines, a document twice": ("a.jsonl", ROW + ROW, 2, "'d1' stands twice", ROW[:-1]),
+    "json lines, a document twice": ("a.jsonl", ROW + ROW, 2, "'d1' occurs twice", ROW[:-1]),
 }
 for _name, _field, _value, _said in (
     ("null as score", "score", "null", "expected a number as the score ('score')"),
@@ -601,11 +601,11 @@ BAD_QRELS: dict[str, tuple[str, str, int, str]] = {
     "csv, too large": ("a.csv", "qid,docno,rel\nq,b,2147483648\n", 2, "a whole number"),
     "csv, endless": ("a.csv", "qid,docno,rel\nq,b," + "9" * 5000 + "\n", 2, "a whole number"),
     "csv, exponent": ("a.csv", "qid,docno,rel\nq,b,1e1\n", 2, "a whole number"),
-    "csv, twice": ("a.csv", "qid,docno,rel\nq,b,1\nr,b,1\nq,b,1\n", 4, "'b' stands twice"),
+    "csv, twice": ("a.csv", "qid,docno,rel\nq,b,1\nr,b,1\nq,b,1\n", 4, "'b' occurs twice"),
     "json, fraction": ("a.json", '{"q": {"a": 1,\n"b": 1.5}}', 2, "a whole number as the grade"),
     "json, too large": ("a.json", '{"q": {"a": 2147483648}}', 1, "a whole number"),
     "json, text": ("a.json", '{"q": {"a": "1"}}', 1, "got '1'"),
-    "json, twice": ("a.json", '{"q": {"a": 1},\n"q": {"a": 2}}', 2, "'a' stands twice"),
+    "json, twice": ("a.json", '{"q": {"a": 1},\n"q": {"a": 2}}', 2, "'a' occurs twice"),
     "json lines, fraction": ("a.jsonl", '{"qid":"q","docno":"a","rel":1.5}', 1, "a whole number"),
 }
 
@@ -823,9 +823,9 @@ def test_a_fault_in_one_of_several_files_names_it(write: Any) -> None:
     assert f"1 row of the run left out (errors='skip'); the first: {bad}:2: " in str(scores)
 
 
-def test_a_document_in_two_files_stands_twice(write: Any) -> None:
+def test_a_document_in_two_files_occurs_twice(write: Any) -> None:
     paths = [write("1.csv", "qid,docno,rel\nq,a,1\n"), write("2.csv", "qid,docno,rel\nq,a,1\n")]
-    with pytest.raises(InputError, match="'a' stands twice") as caught:
+    with pytest.raises(InputError, match="'a' occurs twice") as caught:
         qrels_of(paths)
     assert (caught.value.source, caught.value.line) == (paths[1], 2)
 
@@ -1129,7 +1129,7 @@ WRONG = {
     "no query": (columnar_fault().drop_columns(["qid"]), "has no column 'query_id'"),
     "no score": (columnar_fault().drop_columns(["score"]), "has no column 'score'"),
     "no rows": (columnar_fault().slice(0, 0), "holds no rows"),
-    "a document twice": (columnar_fault(docno=["a", "b", "a"]), "'a' stands twice for query 'q'"),
+    "a document twice": (columnar_fault(docno=["a", "b", "a"]), "'a' occurs twice for query 'q'"),
     "a column twice": (
         pa.table([["q"], ["q"], ["a"], [1.0]], ["qid", "qid", "docno", "score"]),
         "has 2 columns named 'qid'",
@@ -1396,7 +1396,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[Path], Any], str]] = {
         "a.csv",
         "query_id,doc_id,score\nq,a,1\nq,a,2\n",
         lambda path: read_run(path).write(path.with_name("out.json")),
-        "'a' stands twice for query 'q'",
+        "'a' occurs twice for query 'q'",
     ),
 }
 

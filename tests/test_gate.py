@@ -1125,3 +1125,13 @@ def test_ranges_on_the_command_line(tmp_path: Path) -> None:
     status, _, said = run_gate(*judged, "--range", "0-100")
     assert status == 2
     assert "expected LOW,HIGH" in said
+
+
+def test_a_margin_that_needs_more_queries_than_there_can_be_is_no_error() -> None:
+    """Alone, such a number is refused; beside a verdict, it is one that nobody reaches."""
+    old = {f"q{i}": 0.5 for i in range(20)}
+    new = {f"q{i}": 0.5 + 0.1 * (-1) ** i for i in range(20)}
+    one = gate({"old": old, "new": new}, baseline="old", margin=1e-12).verdicts[0]
+    assert one.outcome == "UNDECIDED"
+    assert one.queries_needed is not None
+    assert one.queries_needed > 10**9

@@ -388,8 +388,8 @@ HINT = "A list is written '5 2 4 - 1', best rank first"
         (["--grades", "no.txt"], "--grades: expected whole numbers or -, got 'no.txt'\n"),
         (["--grades", ""], "--grades: holds no grade; where nothing was retrieved, say of which"),
         (["--grades", ": 5"], "--grades: expected a query before the colon\n    : 5"),
-        (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: one list stands on a line, and"),
-        (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: one list stands on a line, and 'q1"),
+        (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: a line holds one list"),
+        (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: a line holds one list, and 'q1"),
         (["--grades", "q1: 1 0\nq2: 0 y"], "--grades:2: expected whole numbers or -, got 'y'\n"),
         (["--grades", "# a\n\n# b"], "--grades: holds no list of grades\nA list is written"),
         (
@@ -433,10 +433,10 @@ def test_a_line_of_a_file_is_named(write: Any) -> None:
     [
         ([], "Missing argument 'QRELS'; for a list of grades alone, say --grades."),
         (["qrels"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
-        (["qrels", "run", "--grades", "5 2"], "--grades stands for judgments and a run: leave out"),
+        (["qrels", "run", "--grades", "5 2"], "--grades is in the place of judgments and a run"),
         (["2", "4", "--grades", "5"], "(A list is one argument, as in --grades '5 2 4'.)"),
-        (["--collection", "5 2"], "--collection is said of lists of grades: add --grades."),
-        (["qrels", "run", "--top-grade", "0"], "--top-grade is said of lists of grades"),
+        (["--collection", "5 2"], "--collection applies to lists of grades: add --grades."),
+        (["qrels", "run", "--top-grade", "0"], "--top-grade applies to lists of grades"),
     ],
 )
 def test_wrong_usage(arguments: list[str], problem: str) -> None:

@@ -247,7 +247,7 @@ def test_a_document_twice_is_an_error_with_its_line(
     lines[25] = f"q1 Q0 {doc} 1 -25 t"
     last = 59 if interleaved else 37
     lines[last] = f"q1 Q0 {doc} 1 -38 t"
-    with pytest.raises(InputError, match=f"the document '{doc}' stands twice for query 'q1'") as e:
+    with pytest.raises(InputError, match=f"the document '{doc}' occurs twice for query 'q1'") as e:
         evaluate({"q1": {"a": 1}}, write("run", "\n".join(lines)), "RR")
     assert e.value.line == last + 1
 
@@ -263,10 +263,10 @@ BAD_MEMORY = {
     "empty id": ({"q": {"": 1}}, {"q": {"a": 1}}, "query 'q': the id '' is empty"),
     "null byte": ({"q": {"a": 1}}, {"q": {"a\0": 1}}, "null byte"),
     "empty query": ({"": {"a": 1}}, {"q": {"a": 1}}, "the qrels: the id '' is empty"),
-    "list with a duplicate": ({"q": {"a": 1}}, {"q": ["a", "b", "a"]}, "'a' stands twice"),
+    "list with a duplicate": ({"q": {"a": 1}}, {"q": ["a", "b", "a"]}, "'a' occurs twice"),
     "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "a list of documents, best first"),
     "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
-    "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "stands twice"),
+    "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "occurs twice"),
     "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),
     "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a text or a whole number"),
 }

@@ -124,7 +124,7 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
         ("q,r,n,vital,", "n.csv:2: expected one of support.* got ''"),
         ("q,,n,vital,support", "n.csv:2: the id '' is empty"),
         ("q,r,n,vital", "n.csv:2: expected 5 columns, query, answer, .*; got 4"),
-        ("q,r,n,vital,support\nq,r,n,vital,support", "n.csv:3: the nugget 'n' stands twice"),
+        ("q,r,n,vital,support\nq,r,n,vital,support", "n.csv:3: the nugget 'n' occurs twice"),
         ("q,r,n,vital,support\nq,s,n,okay,support", "n.csv:3: .* is okay here, and vital above"),
         ('q,r,"n,vital,support', "n.csv:2: a field is not as it should be"),
         ("", "hold no row"),

@@ -124,7 +124,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     "bytes as id": ([("q", b"a", 1)], "row 0: column 'doc_id': .* got b'a'"),
     "empty id": ([("q", "", 1)], "row 0: column 'doc_id': the id '' is empty"),
     "null byte": ([("q", "a\0", 1)], "row 0: column 'doc_id': .* null byte"),
-    "twice": ([("q", "a", 1), ("r", "a", 1), ("q", "a", 1)], "'a' stands twice for query 'q'"),
+    "twice": ([("q", "a", 1), ("r", "a", 1), ("q", "a", 1)], "'a' occurs twice for query 'q'"),
     "a text": ("run.trec", "got str"),
     "a number": (5, "got int"),
     "a plain array": (np.zeros((2, 3)), "got ndarray"),
@@ -232,9 +232,9 @@ def test_a_stored_zero_counts_and_an_absent_one_does_not() -> None:
     assert Qrels(matrix).to_dict() == {"0": {"3": 0, "1": 1}}
 
 
-def test_what_stands_twice_in_a_matrix_is_refused() -> None:
+def test_what_occurs_twice_in_a_matrix_is_refused() -> None:
     matrix = sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 5))
-    with pytest.raises(InputError, match="'1' stands twice for query '0'"):
+    with pytest.raises(InputError, match="'1' occurs twice for query '0'"):
         evaluate({0: {1: 1}}, matrix, "RR")
 
 

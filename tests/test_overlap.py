@@ -227,7 +227,7 @@ def test_a_p_that_is_none_is_refused(p: Any) -> None:
 def test_errors() -> None:
     with pytest.raises(OptionError, match="ties"):
         rbo(["a"], ["a"], ties="c")  # type: ignore[call-overload] # wrong on purpose
-    with pytest.raises(InputError, match="the second list: the document 'b' stands twice"):
+    with pytest.raises(InputError, match="the second list: the document 'b' occurs twice"):
         rbo(["a"], ["b", {"a", "b"}])
     with pytest.raises(InputError, match="the first list: expected a list or a dict, got set"):
         rbo({"a", "b"}, ["a"])  # type: ignore[call-overload] # wrong on purpose

@@ -99,7 +99,8 @@ def test_extremes_have_an_answer() -> None:
     assert queries_needed(difference=0.1, sd=0) == 2
     # By the normal distribution, without the small chance of the wrong side.
     normal = (1.959963984540054 + 0.8416212335729143) ** 2
-    assert queries_needed(effect=1e-9) == pytest.approx(normal * 1e18, rel=1e-5)
+    assert queries_needed(effect=1e-4) == pytest.approx(normal * 1e8, rel=1e-5)
+    assert queries_needed(margin=1.0001e-4, sd=1, power=0.9, alpha=0.05) < 10**9
     assert detectable(2) > detectable(3) > detectable(10**6)
 
 
@@ -111,6 +112,9 @@ def test_extremes_have_an_answer() -> None:
         ({"difference": 0.1}, "needs sd"),
         ({"effect": 0.1, "sd": 1}, "goes without sd"),
         ({"effect": 0}, "no number of queries"),
+        ({"effect": 1e-9}, "more than 1,000,000,000 queries"),
+        ({"width": 1e-9, "sd": 1}, "more than 1,000,000,000 queries"),
+        ({"margin": 1e-9, "sd": 1}, "more than 1,000,000,000 queries"),
         ({"effect": math.nan}, "expected a number"),
         ({"effect": "0.1"}, "expected a number"),
         ({"margin": 0.1, "sd": -1}, "a number of at least 0"),

@@ -410,7 +410,7 @@ def test_one_list_is_scored_without_ceremony() -> None:
     assert AP({3: 1}, [1, 2, 3]) == 1 / 3
     assert AP({"d3": 1}, {"d1": 0.1, "d3": 0.9}) == 1 / 1
     assert (P @ 2)({"d3"}, []) == 0
-    with pytest.raises(cranfield.InputError, match="'d1' stands twice"):
+    with pytest.raises(cranfield.InputError, match="'d1' occurs twice"):
         AP({"d3"}, ["d1", "d1"])
     call: Any = AP
     with pytest.raises(cranfield.InputError, match="best first"):

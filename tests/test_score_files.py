@@ -329,7 +329,7 @@ def test_what_is_refused_says_where(name: str, text: str, said: str, write: Writ
 
 
 def test_a_second_system_in_the_file_is_told_where_to_go(write: Write) -> None:
-    with pytest.raises(DuplicateError, match="stand in files of their own, or have a column `run`"):
+    with pytest.raises(DuplicateError, match="or have a column `run`"):
         read(write("two.txt", TREC_EVAL + TREC_EVAL))
 
 

@@ -178,8 +178,8 @@ SPOILT_QRELS = {
     "q1 0 d1 1.5\n": (1, "Grades are whole numbers"),
     "q1 0 d1 99999999999999999999\n": (1, "expected a whole number"),
     "q1 Q0 d1 1 3.5 tag\n": (1, "This looks like a run"),
-    "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 2\n": (3, "the document 'd1' stands twice for query 'q1'"),
-    "q1 0 d1 1\nq1 0 d1 1\n": (2, "stands twice"),
+    "q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 2\n": (3, "the document 'd1' occurs twice for query 'q1'"),
+    "q1 0 d1 1\nq1 0 d1 1\n": (2, "occurs twice"),
     "": (None, "holds no data"),
 }
 

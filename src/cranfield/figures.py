@@ -269,7 +269,7 @@ def precision_recall(
     """
     refuse_others(precision_recall, judging)
     need(_LIBRARIES, "a picture", "plot")
-    check_judged(qrels, run)
+    check_judged(qrels, run, precision_recall)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
     judgments, system, query = as_qrels(qrels), as_run(run), str(query)

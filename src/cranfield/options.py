@@ -94,6 +94,13 @@ def flag(value: object) -> bool:
     return bool(value)
 
 
+def function_or_none(value: object) -> object:
+    """Check for a function that is to be called, or None."""
+    if value is not None and not callable(value):
+        raise ValueError("a function, or None")
+    return value
+
+
 def checked(name: str, value: object, check: Check) -> Any:
     """Return a value in its one form; raise OptionError that names the option if it has none.
 

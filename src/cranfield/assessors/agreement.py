@@ -117,7 +117,7 @@ class Agreement(Shown):
                 "tau",
                 lambda one: number(one.tau),
                 "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, "
-                "-1 reversed. swapped: pairs of systems that stand the other way round; sig.: of "
+                "-1 reversed. swapped: pairs of systems in the other order; sig.: of "
                 "these, significant under both.",
                 both,
             ),
@@ -230,6 +230,9 @@ class Agreement(Shown):
             parts += [("system", measure, each.pop("system"), "", each) for each in systems]
             parts += [("pair", measure, *map(each.pop, ("left", "right")), each) for each in pairs]
         return self._dicts((*at, *item) for *at, values in parts for item in values.items())
+
+    def _document(self, *, per_query: bool = False) -> dict[str, Any]:
+        return self.to_dict()  # which has every query
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

@@ -14,6 +14,8 @@ from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOp
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, OptionError
+from cranfield.formats.small.rates import rate_rows
+from cranfield.formats.source import Path
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import finite, is_whole, refuse_others, takes
@@ -37,7 +39,7 @@ def agreement(
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = "nDCG@10",
     *,
-    confusion: Rates | None = None,
+    confusion: Rates | Path | None = None,
     **options: Unpack[AgreementSettingsOptions],
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
@@ -59,7 +61,8 @@ def agreement(
         runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
         measures: by which the systems are ordered; those whose value over all is a mean or a sum.
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
-            rate}}; rates or counts: those of each true grade are divided by their sum.
+            rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
+            grade are divided by their sum.
         **options: each option of `AgreementSettings`.
 
     A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
@@ -83,14 +86,15 @@ def agreement(
         raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
     settings = AgreementSettings.of(options)
     if runs is not None:
-        check_judged(qrels_a, runs)
+        check_judged(qrels_a, runs, agreement)
     first = as_qrels(qrels_a)
     several = None if runs is None else runs_of(runs, "strict")
     recipe = {"cranfield": __version__, **settings.to_dict(), "confusion": None}
     if qrels_b is not None:
         return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
-    return _of_rates(first, confusion, several, measures, recipe)
+    rates = confusion if isinstance(confusion, Mapping) else rate_rows(confusion)
+    return _of_rates(first, rates, several, measures, recipe)
 
 
 def _of_two(

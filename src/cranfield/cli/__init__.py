@@ -59,6 +59,19 @@ def quoted(error: click.UsageError) -> click.UsageError:
     return click.UsageError(printable(error.format_message()), error.ctx)
 
 
+# What people type -> the option that some commands have for it, which is spelt otherwise.
+_MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
+
+
+def _pointing(error: click.NoSuchOption) -> click.UsageError:
+    """Return the error with the option that is meant, if the command has it."""
+    meant = _MEANT.get(error.option_name)
+    known = error.ctx.command.params if error.ctx else []
+    if not any(meant in one.opts for one in known):
+        return error
+    return click.UsageError(f"{error.message} Did you mean '{meant}'?", error.ctx)
+
+
 class _Commands(click.Group):
     """Commands that are imported when they are called."""
 
@@ -98,6 +111,8 @@ class _Commands(click.Group):
             raise Refused(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
             raise Refused(str(error)) from None
+        except click.NoSuchOption as error:
+            raise quoted(_pointing(error)) from None
         except click.UsageError as error:
             raise quoted(error) from None
         except KeyboardInterrupt:

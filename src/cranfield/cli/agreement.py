@@ -7,7 +7,6 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
-from cranfield.formats.small.rates import rate_rows
 
 
 @flags.command("agreement")
@@ -53,7 +52,7 @@ def command(
         data.read_qrels(files[0]) if n_qrels else None,
         data.read_runs(files[n_qrels:]) or None,
         flags.measures_of(names, "nDCG@10", settings.rel),
-        confusion=None if confusion is None else rate_rows(confusion),
+        confusion=confusion,
         **settings.unusual(),
     )
     show(found, form, per_query=per_query)

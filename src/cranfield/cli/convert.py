@@ -1,5 +1,6 @@
 """`cranfield convert IN OUT`."""
 
+import os
 from typing import Any
 
 import click
@@ -7,6 +8,7 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, size_of
 from cranfield.cli.terminal import Reading, note
+from cranfield.errors import OptionError, printable
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import names_of, what_is
@@ -18,7 +20,7 @@ def command(
     target: str = flags.argument(metavar="OUT"),
     is_qrels: bool = flags.option("--qrels", is_flag=True, help="IN holds judgments."),
     is_run: bool = flags.option("--run", is_flag=True, help="IN holds a run."),
-    form: Any = flags.option(
+    format: Any = flags.option(  # noqa: A002 - the word for it, as in Qrels.write
         "--to",
         type=click.Choice(names_of(What.QRELS)),
         help="The format to write.  [default: what OUT's suffix names]",
@@ -37,6 +39,8 @@ def command(
     cranfield convert qrels.txt qrels.tsv --to beir
     cranfield convert predictions.csv predictions.run.gz --run-columns query_id=user,doc_id=item
     """  # noqa: D301 - click's mark for lines to keep
+    if os.path.exists(target) and os.path.realpath(target) == os.path.realpath(source):
+        raise OptionError(f"{printable(target)}: is read by this command; name another file")
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
     if not (is_qrels or is_run):
@@ -46,12 +50,12 @@ def command(
         is_qrels = what is What.QRELS
     if is_qrels:
         judgments = data.read_qrels(source)
-        judgments.write(target, form)
+        judgments.write(target, format)
         _say(judgments.form, judgments.left_out, len(judgments), target)
         return
     (run,) = data.read_runs([source])
     with Reading(size_of([run]), "reading the run") as progress:
-        written = run.write(target, form, progress=progress)
+        written = run.write(target, format, progress=progress)
     _say(run.form, written.left_out, written.rows, target)
     for role in written.lost:
         name = COLUMNS[role].public

@@ -16,23 +16,32 @@ from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError
 from cranfield.formats.block import Errors
-from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
-from cranfield.options import Options, option, options_of
+from cranfield.options import Check, Options, option, options_of
 
 
-def _columns(text: Any) -> ColumnsLike:
-    """Read `query_id=user,doc_id=2`; columns that were read already stay so."""
-    if not isinstance(text, str):
-        return text  # type: ignore[no-any-return] # columns
-    found: dict[str, str | int] = {}
-    for part in text.split(","):
-        role, equals, column = map(str.strip, part.partition("="))
-        if not equals or not role or not column:
-            raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-        found[role] = int(column) if re.fullmatch("[0-9]{1,9}", column) else column
-    return found
+def _columns(what: What) -> Check:
+    """Return a check that reads `query_id=user,doc_id=2`; columns that were read stay so."""
+    known = [COLUMNS[role].public for role in roles_of(what)]
+
+    def read(text: Any) -> ColumnsLike:
+        if not isinstance(text, str):
+            return text  # type: ignore[no-any-return] # columns
+        found: dict[str, str | int] = {}
+        for part in text.split(","):
+            role, equals, column = map(str.strip, part.partition("="))
+            if not equals or not role or not column:
+                raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
+            if role not in known:
+                raise ValueError(
+                    f"NAME=COLUMN: {role!r} is not known; choose of {', '.join(known)}"
+                )
+            found[role] = int(column) if re.fullmatch("[0-9]{1,9}", column) else column
+        return found
+
+    return read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +60,10 @@ class DataOptions(Options):
     qrels_columns: ColumnsLike | None = option(
         None,
         "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3.",
-        _columns,
+        _columns(What.QRELS),
     )
     run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _columns
+        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _columns(What.RUN)
     )
     errors: Errors = option(
         "strict",
@@ -134,7 +143,7 @@ def read_inputs(
     if not listed.grades:
         if listed.collection or listed.top_grade is not None:
             option = "--collection" if listed.collection else "--top-grade"
-            raise click.UsageError(f"{option} is said of lists of grades: add --grades.")
+            raise click.UsageError(f"{option} applies to lists of grades: add --grades.")
         if qrels is None or not runs:
             missing = "QRELS" if qrels is None else "RUN..."
             raise click.UsageError(
@@ -144,13 +153,13 @@ def read_inputs(
         return data.read_qrels(qrels), data.read_runs(runs)
     if qrels is not None:
         raise click.UsageError(
-            "--grades stands for judgments and a run: leave out QRELS and RUN, or --grades. (A "
-            "list is one argument, as in --grades '5 2 4'.)"
+            "--grades is in the place of judgments and a run: leave out QRELS and RUN, or "
+            "--grades. (A list is one argument, as in --grades '5 2 4'.)"
         )
     # How files are read, how scores rank, what to do with a query that a run has not.
     flags.refuse_options(
         READING - {"depth", "judged_only"},
-        "has no effect on --grades: a list of grades is ranked as it stands, and every list counts",
+        "has no effect on --grades: a list of grades is ranked as it is, and every list counts",
     )
     refuse_two_inputs(*listed.grades, *listed.collection)
     from cranfield.data.lists import grades

@@ -78,6 +78,11 @@ def command(
     last = None
     if query is None and len(runs) > 1 and not is_file(runs[-1]):
         *runs, last = runs
+    if query is not None and len(runs) > 1 and not is_file(runs[-1]):
+        raise click.UsageError(
+            f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
+            "names one already: name it once"
+        )
     judgments, named = read_inputs(qrels, runs, data, listed)
     if last is not None and last not in judgments.query_ids:
         raise InputError("neither a file nor a query of the qrels", source=last)

@@ -37,9 +37,10 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
     baseline: str = flags.option(
         required=True,
-        metavar="FILE",
-        help="The run to hold the others to; among these, it is left out, unless it is the only "
-        "one. With --saved, its scores, or the name of a system in the other files.",
+        metavar="FILE|NAME",
+        help="The run to hold the others to: a file, or the name of one of these; among these, it "
+        "is left out, unless it is the only one. With --saved, its scores, or the name of a system "
+        "in the other files.",
     ),
     margin: str = flags.option(
         required=True,
@@ -88,7 +89,11 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     files = several.files
-    named = saved and place_of(baseline, files) is None and not is_file(baseline)
+    named = place_of(baseline, files) is None and not is_file(baseline)
+    if named and not saved:
+        known = [run.name for run in data.read_runs(files)]  # opened, and not read yet
+        if baseline in known:
+            baseline, named = files[known.index(baseline)], False
     if not named:
         files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
         if len(files) == 1:  # a run beside itself: whether the gate works at all
@@ -97,7 +102,7 @@ def command(
         refuse_two_inputs(*files, baseline if saved else qrels)
     measures = several.measures(DEFAULT_MEASURES)
     judgments, opened = several.read(files)
-    if opened is not None:
+    if opened is not None and not named:
         baseline = opened[0].name
     elif not named:
         baseline = several.saved_name(baseline)

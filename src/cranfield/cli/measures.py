@@ -7,6 +7,7 @@ import click
 from cranfield.cli import flags
 from cranfield.errors import MeasureError
 from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
+from cranfield.measures.declaration import UNDOCUMENTED
 
 
 @flags.command("measures")
@@ -41,6 +42,12 @@ def command(
         if i:
             formatter.write("\n\n")
         explain(definition, formatter)
+    if UNDOCUMENTED:
+        formatter.write_paragraph()
+        formatter.write_text(
+            "What each measures, its formula and its source are missing here: python -OO (or "
+            "PYTHONOPTIMIZE=2) takes documentation away. Run it without."
+        )
     click.echo(formatter.getvalue(), nl=False)
 
 
@@ -54,7 +61,7 @@ def _example(definition: Definition) -> str:
 def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
     """Write what is known of a measure."""
     formatter.write_text(definition.pattern)
-    for paragraph in definition.documentation.split("\n\n"):
+    for paragraph in filter(None, definition.documentation.split("\n\n")):
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(paragraph.replace("\n", " "))
@@ -67,7 +74,7 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
         ("Source", definition.source),
         ("Other names", ", ".join(definition.aliases) or "-"),
     ]
-    formatter.write_dl(facts)
+    formatter.write_dl([(name, said) for name, said in facts if said])
     if definition.parameters:
         with formatter.section("Parameters"):
             formatter.write_dl(

@@ -13,7 +13,7 @@ from cranfield.comparison.alignment import align
 from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
-from cranfield.errors import OptionError
+from cranfield.errors import InputError, OptionError
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ class Several:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
         if self.saved:
             return files, None
-        return self.data.read_qrels(self.qrels), self.data.read_runs(files)
+        try:
+            return self.data.read_qrels(self.qrels), self.data.read_runs(files)
+        except InputError as error:
+            if error.kind != "columns":
+                raise
+            raise error.because("For saved scores of queries, add --saved.") from None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
 from cranfield.scoring.arguments import check_judged, check_scores
-from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
@@ -127,6 +127,7 @@ def align(
 
     """
     missing = alignment.missing
+    refuse_mapping(measures)
     if runs is not None:
         check_judged(qrels, runs)
         wanted = DEFAULT_MEASURES if measures is None else measures

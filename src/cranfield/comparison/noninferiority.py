@@ -10,9 +10,9 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.betting import Reach, bounded, wealth
 from cranfield.comparison.effects import FEW
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.power import queries_needed
+from cranfield.comparison.power import queries_for
 from cranfield.comparison.randomization import one_sided
-from cranfield.comparison.settings import GateSettings
+from cranfield.comparison.settings import Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
@@ -91,7 +91,7 @@ def queries_to_pass(settings: GateSettings, margin: float, sd: float) -> int:
     """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
     # Two one-sided tests both pass at least so often if each fails half as often.
     chance = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = queries_needed(margin=margin, sd=sd, power=chance, alpha=settings.alpha)
+    n = queries_for(Design(margin=margin, sd=sd, power=chance, alpha=settings.alpha))
     # With fewer, not even the only flip of as large a mean would be rare enough.
     return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
 

@@ -20,6 +20,7 @@ from cranfield.options import checked, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
+_MOST_QUERIES = 1_000_000_000
 _Size = TypeVar("_Size", int, float)
 
 
@@ -123,7 +124,8 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
         **options: each option of `Design`.
 
     Raises:
-        OptionError: none or several of the four, a missing `sd`, or a value out of its range.
+        OptionError: none or several of the four, a missing `sd`, a value out of its range, or so
+            small a one that a billion queries are not enough.
 
     >>> queries_needed(effect=0.3), queries_needed(difference=0.03, sd=0.1)
     (90, 90)
@@ -135,6 +137,17 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     """
     refuse_others(queries_needed, options)
     design = Design.of(options)
+    found = queries_for(design)
+    if found > _MOST_QUERIES:
+        [(name, stated)] = design.sizes.items()
+        raise OptionError(
+            f"{name}={stated!r} needs more than {_MOST_QUERIES:,} queries, which nobody has"
+        )
+    return found
+
+
+def queries_for(design: Design) -> int:
+    """Return the least number of queries for a design, however large: see `queries_needed`."""
     if len(design.sizes) != 1:
         named = f", not {' and '.join(design.sizes)}" if design.sizes else ""
         raise OptionError(f"say one of effect, difference, width or margin{named}")

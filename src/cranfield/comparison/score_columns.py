@@ -95,7 +95,7 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
     names = [as_text(name, "the systems") for name in data]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DuplicateError(f"the system {twice!r} stands twice")
+        raise DuplicateError(f"the system {twice!r} occurs twice")
     _refuse_one_system(data)
     read = []
     known = cache(is_measure)
@@ -117,11 +117,16 @@ def _refuse_one_system(data: Mapping[Any, Any]) -> None:
     inner = [name for one in values for name in one]
     nested = any(isinstance(value, Mapping) for one in values for value in one.values())
     sides = [list(data)[:5], inner[:5]]
-    if not nested and any(side and all(map(is_measure, side)) for side in sides):
+    if not nested and any(side and all(map(_surely_measure, side)) for side in sides):
         raise InputError(
             "these are scores of one system, by measure and query",
             hint="Name the systems: {'old': scores, 'new': others}.",
         )
+
+
+def _surely_measure(text: Any) -> bool:
+    """Tell whether a text names a measure, and does not look like a query: `q` is the measure Q."""
+    return len(str(text)) > 1 and is_measure(text)
 
 
 def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list[Note]]:

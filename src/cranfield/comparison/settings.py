@@ -154,7 +154,7 @@ class Settings(Options):
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
             raise OptionError(
-                f"correction={correction!r} goes with test='t' or 'randomization', and not with "
+                f"correction={correction!r} goes with test='t' or test='randomization', not with "
                 f"test={test!r}"
             )
         if correction in ("tukey", "rtukey") and self.family == "all":

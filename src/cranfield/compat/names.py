@@ -164,7 +164,7 @@ def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Mea
     number = _leading_whole if whole else _leading_number
     values = sorted(map(number, given.split(","))) if given else usual_values(name)
     if len(set(values)) < len(values):
-        raise OptionError("a value stands twice")
+        raise OptionError("a value occurs twice")
     return [
         (
             f"_{value}" if whole else f"_{value:3.2f}",
@@ -222,6 +222,6 @@ def _pairs(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
             values["p"] = _leading_number(value)
         elif re.fullmatch("[0-9]{1,18}", level) and "gain" in takes:
             if int(level) in gains:
-                raise OptionError(f"the level {level} stands twice")
+                raise OptionError(f"the level {level} occurs twice")
             gains[int(level)] = _leading_number(value)
     return {**values, "gain": gains} if gains else values

@@ -48,7 +48,7 @@ def grouped(block: Block, errors: Errors = "strict", judging: Judging = Judging(
         twice = _duplicates(block, group, suspect)
         if twice:
             doc, query = decode(block.doc[twice[0]]), decode(block.query[twice[0]])
-            problem = f"the document {doc!r} stands twice for query {query!r}"
+            problem = f"the document {doc!r} occurs twice for query {query!r}"
             hint = "Remove one of the two; cranfield does not guess which one is meant."
             error = partial(block.error, twice[0], problem, hint, DuplicateError)
             return grouped(without(block, twice, errors, "duplicate", error), errors, judging)

@@ -173,7 +173,7 @@ class Run:
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}",
             source=self.source,
             hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
-            "order='given' (--order given) takes the rows in the order in which they stand.",
+            "order='given' (--order given) takes the rows in the order that they have.",
             kind="columns",
         )
 
@@ -329,7 +329,7 @@ class Run:
                 if doc in ranking and self.errors == "skip":
                     continue
                 if doc in ranking:
-                    raise block.error(row, f"the document {doc!r} stands twice for query {query!r}")
+                    raise block.error(row, f"the document {doc!r} occurs twice for query {query!r}")
                 ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
         return found
 

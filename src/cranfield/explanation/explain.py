@@ -14,7 +14,7 @@ from cranfield.formats.block import Errors, Progress
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure
 from cranfield.notes import warn_of
-from cranfield.options import refuse_others, takes
+from cranfield.options import checked, function_or_none, refuse_others, takes
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.evaluate import measures_of
 
@@ -78,9 +78,10 @@ recip_rank)
 
     """
     refuse_others(explain, judging)
+    checked("progress", progress, function_or_none)
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    check_judged(qrels, run)
+    check_judged(qrels, run, explain)
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")

@@ -132,8 +132,9 @@ class Explanation(Shown):
         value = shown(self.measure, self.value) or EMPTY
         lines = [
             f"{self.measure} = {value}: query {self.query}, run {self.run}",
-            f"{definition.name}{variant}: {definition.formula} ({definition.source})",
         ]
+        if definition.formula:  # python -OO has taken it away
+            lines.append(f"{definition.name}{variant}: {definition.formula} ({definition.source})")
         for entry in self._entries():
             if isinstance(entry, Line):
                 lines.append(entry.text())

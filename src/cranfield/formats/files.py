@@ -153,7 +153,10 @@ def file_rows(
         if form.is_for_groups and columns:
             raise OptionError(f"format={name!r} takes no columns")
     stated_roles(columns, what)
-    paths = [path] if isinstance(path, str | os.PathLike) else path
+    paths = list(path) if isinstance(path, Iterable) and not isinstance(path, str) else [path]
+    for one in paths:
+        if not isinstance(one, str | os.PathLike):
+            raise InputError(f"expected the path of a file, or a list of paths, got {path!r:.80}")
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
         raise InputError("no file is given")
@@ -295,7 +298,9 @@ def format_to_write(path: Path, name: str | None) -> Format:
     suffix = Source(path).suffix
     if name is None and suffix and suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        raise OptionError(f"the suffix {suffix!r} names no format ({known}): state it by format=")
+        raise OptionError(
+            f"the suffix {suffix!r} names no format ({known}): state it, as in format='jsonl'"
+        )
     return _format_of(name or SUFFIXES.get(suffix, "trec"))
 
 

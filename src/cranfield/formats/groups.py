@@ -172,7 +172,7 @@ def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None)
             known = weights.get(query, {}).get(group, share)
             kind, fault, hint = "number", None, None
             if doc in levels:
-                kind, fault = "duplicate", f"the document {doc!r} stands twice for {where}"
+                kind, fault = "duplicate", f"the document {doc!r} occurs twice for {where}"
                 hint = "Remove one of the two; cranfield does not guess which one is meant."
             elif abs(level) > LARGEST_GRADE:
                 fault = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"

@@ -204,7 +204,7 @@ def _members(block: Block) -> Iterator[tuple[str, Any]]:
             numbers = dict(zip(some, values[begin:end], strict=True))
             if len(numbers) < len(some):
                 twice = next(doc for doc in numbers if some.count(doc) > 1)
-                problem = f"the document {twice!r} stands twice for query {json.dumps(query)}"
+                problem = f"the document {twice!r} occurs twice for query {json.dumps(query)}"
                 raise InputError(f"{problem}: JSON cannot hold both", kind="duplicate")
             yield query, numbers
         elif block.rank is not None:

@@ -21,7 +21,7 @@ class WrittenNumber(str):
 
 
 class Repeated(list[tuple[str, Any]]):
-    """An object's (name, value), of which a name stands twice."""
+    """An object's (name, value), of which a name occurs twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:

@@ -152,7 +152,7 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
         twice = next(doc for doc in found if docs.count(doc) > 1)
         may_be_grades = number == "grade" and all(map(is_whole, docs))
         raise InputError(
-            f"{where}the document {twice!r} stands twice in {listed!r:.80}",
+            f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
             hint="For lists of grades, say cranfield.grades(...)." if may_be_grades else None,
         )
     return found

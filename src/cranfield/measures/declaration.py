@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 from cranfield.lazy import cached_property
 from cranfield.measures.parameters import Parameter
 
+# python -OO and PYTHONOPTIMIZE=2 remove docstrings, and with them every formula and source.
+UNDOCUMENTED = sys.flags.optimize > 1
 # The lines of a docstring that tell how the number is made, and where that is defined.
 _SOURCED = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
+from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
@@ -119,15 +120,17 @@ def _discounted(
     judged: Judged, ranked: Ranked, k: Cutoff | None, gain: Gain, discount: Discount
 ) -> Floats:
     """Add up the gains of a ranking, discounted: the same for the run's and the ideal one."""
-    end = judged.down_to(k) if discount == "linear" else k
-    ranked = ranked.top(end)
-    return _added(ranked, gains(ranked, gain, judged.top_grade), end, discount)
+    cutoff = judged.down_to(k) if discount == "linear" else k
+    ranked = ranked.top(cutoff)
+    return _added(ranked, gains(ranked, gain, judged.top_grade), cutoff, discount)
 
 
-def _added(ranked: Ranked, gained: Numbers, end: Ints | None, discount: Discount) -> Floats:
-    """Add up gains, discounted; `end`, which only 'linear' needs, is where the ranking ends."""
-    if discount == "linear" and end is not None:
-        return ratio((end + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), end)
+def _added(ranked: Ranked, gained: Numbers, cutoff: Ints | None, discount: Discount) -> Floats:
+    """Add up gains, discounted; `cutoff`, which only 'linear' needs, is where the ranking ends."""
+    if discount == "linear" and cutoff is not None:
+        return ratio(
+            (cutoff + 1) * ranked.total(gained) - ranked.total(gained * ranked.rank), cutoff
+        )
     return ranked.total(gained / _divisors(ranked.rank, discount))
 
 
@@ -290,11 +293,11 @@ def dcg(
     if judged.ties != "expected":
         return _discounted(judged, judged.hits, k, gain, discount)
     # Each place holds its score's mean gain (McSherry & Najork, ECIR 2008).
-    end = judged.down_to(k)
+    cutoff = judged.down_to(k)
     gained = gains(judged.hits, gain, judged.top_grade)
-    places = judged.places(gained, end if discount == "linear" else k)
+    places = judged.places(gained, cutoff if discount == "linear" else k)
     average_gain = places.held / places.size
-    return _added(places.ranked, average_gain, end, discount)
+    return _added(places.ranked, average_gain, cutoff, discount)
 
 
 @measure(
@@ -345,7 +348,9 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    ndcg_here = ratio(hits.running(mine), ideal.at(hits, ideal.running(best)))
+    so_far = named("DCG so far", hits.running(mine))
+    best_so_far = named("ideal DCG so far", ideal.at(hits, ideal.running(best)))
+    ndcg_here = named("nDCG here", ratio(so_far, best_so_far))
     gaining = gains(hits, gain, judged.top_grade) > 0
     n_missing = ideal.count() - hits.where(gaining).count()
     missing = ratio(n_missing * dcg(judged, gain=gain), ideal.total(best))
@@ -370,10 +375,12 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     """
     hits, ideal = judged.hits, best_first(judged, gain)
     mine, best = (_discounted_gain(judged, ranked, gain) for ranked in (hits, ideal))
-    ndcg_here = ratio(hits.at(ideal, hits.running(mine)), ideal.running(best))
+    so_far = named("the ranking's DCG so far", hits.at(ideal, hits.running(mine)))
+    ndcg_here = named("nDCG here", ratio(so_far, named("DCG so far", ideal.running(best))))
     steps = ideal.steps(gains(ideal, gain, judged.top_grade))
     at_end = judged.n_retrieved >= ideal.count() + 2
-    points = ideal.total(np.where(steps, ndcg_here, 0)) + at_end * ndcg(judged, gain=gain)
+    counted = np.where(steps, ndcg_here, 0)
+    points = ideal.total(counted) + at_end * ndcg(judged, gain=gain)
     mean = ratio(points, ideal.total(steps) + at_end)
     return np.where(judged.n_relevant(rel) > 0, mean, 0)
 

@@ -43,7 +43,7 @@ def parse(text: str, rel: int | None = None) -> Measure:
     found = parse_all(text, rel)
     if len(found) != 1:
         shown = ", ".join(map(str, found))
-        raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
+        raise MeasureError(f"{text!r} names several measures: {shown}; name one of them")
     return found[0]
 
 
@@ -57,6 +57,8 @@ def parse_all(text: str, rel: int | None = None) -> list[Measure]:
     >>> parse_all("AP P.10,5")
     [AP, P@5, P@10]
     """
+    if not isinstance(text, str):
+        raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
     if len(text) > _LONGEST:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
     found = []

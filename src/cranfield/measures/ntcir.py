@@ -27,8 +27,9 @@ def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
     """Return the blended ratio at each of the hits that gain something: (rows,)."""
     ideal = best_first(judged, gain)
     mine, best = (gains(ranked, gain, judged.top_grade) for ranked in (hits, ideal))
-    ideally = hits.rank + beta * ideal.at(hits, ideal.running(best))
-    blended_ratio = (hits.ordinal + beta * hits.running(mine)) / ideally
+    blended_ratio = (hits.ordinal + beta * hits.running(mine)) / (
+        hits.rank + beta * ideal.at(hits, ideal.running(best))
+    )
     return blended_ratio
 
 
@@ -91,7 +92,8 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     """
     hits = _relevant(judged, gain)
     at_best = hits.rank == hits.spread(_first_best(judged, hits, gain))
-    return hits.total(np.where(at_best, _blended(judged, hits, gain, beta), 0))
+    counted = np.where(at_best, _blended(judged, hits, gain, beta), 0)
+    return hits.total(counted)
 
 
 @measure("Pplus", names=("P-plus", "P_plus", "P+"))
@@ -107,8 +109,8 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
     """
     hits = _relevant(judged, gain)
     above = hits.rank <= hits.spread(_first_best(judged, hits, gain))
-    blended = _blended(judged, hits, gain, beta)
-    return ratio(hits.total(np.where(above, blended, 0)), hits.total(above * 1))
+    counted = np.where(above, _blended(judged, hits, gain, beta), 0)
+    return ratio(hits.total(counted), hits.total(above * 1))
 
 
 _weights = for_grades(

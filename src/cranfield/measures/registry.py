@@ -9,16 +9,19 @@ import inspect
 import keyword
 import math
 import os
+import pickle
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.lazy import cached_property
-from cranfield.measures.declaration import Declaration
+from cranfield.measures.declaration import UNDOCUMENTED, Declaration
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
+from cranfield.options import finite
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
@@ -78,6 +81,22 @@ class Traits:
     averages_ties: bool = False
     fits: Callable[[Any], None] | None = None
 
+    def __post_init__(self) -> None:
+        flags = (True, False)
+        for name, choices, by_function in (
+            ("takes_groups", (*flags, "subtopics"), False),
+            ("takes_cost", flags, False),
+            ("bounds", get_args(Bounded), True),
+            ("linear", get_args(Linear), True),
+            ("by_grade", flags, True),
+            ("averages_ties", flags, False),
+            ("fits", (None,), True),
+        ):
+            value = getattr(self, name)
+            if value not in choices and not (by_function and callable(value)):
+                known = ", ".join(map(repr, choices)) + " or a function" * by_function
+                raise MeasureError(f"Traits({name}={value!r:.40}): expected {known}")
+
 
 BY_GRADE = Traits(by_grade=True)
 EXTREMES = Traits(bounds="extremes", by_grade=True)
@@ -114,6 +133,12 @@ class Names:
     translate: Translation = _no_translation
     unnamed: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.aliases, list | tuple):
+            raise MeasureError(
+                f"names={self.aliases!r:.40}: expected a tuple of texts, as in ('other_name',)"
+            )
+
     def implied(self, name: str) -> dict[str, Mapping[str, Any]]:
         """Return every name and the parameters that it implies; the measure's own comes first."""
         return {**{known: {} for known in (name, *self.aliases, *self.families)}, **self.variants}
@@ -130,6 +155,18 @@ class Definition(Declaration):
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
     perfect: str  # why a perfect ranking may have less than 1; empty: it has 1
     perfect_cut: str  # the same where the measure is cut
+
+    def __copy__(self) -> "Definition":
+        return self
+
+    def __deepcopy__(self, _: object) -> "Definition":
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[str], "Definition"], tuple[str]]:
+        """Pickle by name: whoever unpickles it has declared the measure, too."""
+        if DEFINITIONS.get(self.name) is not self:
+            raise pickle.PicklingError(f"{self.name} has been declared again since this definition")
+        return _registered, (self.name,)
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -197,6 +234,14 @@ class Definition(Declaration):
 
 
 DEFINITIONS: dict[str, Definition] = {}
+
+
+def _registered(name: str) -> Definition:
+    if name not in DEFINITIONS:
+        raise unknown_measure(name, name)
+    return DEFINITIONS[name]
+
+
 # Every name in lower case -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # Exact spellings win over these: `rbp` is trec_eval's (p=0.9, graded), `RBP` is ours.
@@ -250,7 +295,7 @@ def measure(
     >>> Measure("TopHit")({"d1": 3, "d2": 2}, ["d2", "d1"])
     0.6666666666666666
     """
-    its_names = names if isinstance(names, Names) else Names(tuple(names))
+    its_names = names if isinstance(names, Names) else Names(names)
 
     def register(kernel: Kernel) -> Kernel:
         definition = Definition(
@@ -273,6 +318,46 @@ def measure(
     return register
 
 
+# How a name may be written, for the grammar to read it: no blank, bracket, quote, `@`, `,` or `=`,
+# and no end such as -l2, which is a relevance level.
+_NAME = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,='"]+""")
+
+
+def _check_values(definition: Definition) -> None:
+    """Raise MeasureError for an argument of @measure that is none."""
+    said = {
+        "aggregation": (
+            definition.aggregation in (*AGGREGATIONS, "none"),
+            f"one of {', '.join(map(repr, (*AGGREGATIONS, 'none')))}",
+        ),
+        "range": (
+            _is_range(definition.range),
+            "the lowest and the highest value, as in (0, 1) or (0, None)",
+        ),
+        "higher_is_better": (
+            any(definition.higher_is_better is one for one in (True, False, None)),
+            "True, False or None",
+        ),
+        "perfect": (isinstance(definition.perfect, str), "a text"),
+        "perfect_cut": (isinstance(definition.perfect_cut, str), "a text"),
+        "traits": (isinstance(definition.traits, Traits), "a Traits, as in Traits(by_grade=True)"),
+    }
+    for what, (holds, expected) in said.items():
+        if not holds:
+            value = getattr(definition, what)
+            raise MeasureError(
+                f"@measure({definition.name!r}): {what}={value!r:.40}: expected {expected}"
+            )
+
+
+def _is_range(value: object) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    low = -math.inf if value[0] == -math.inf else finite(value[0])
+    high = math.inf if value[1] is None else finite(value[1])
+    return low is not None and high is not None and low < high
+
+
 def _check_own(definition: Definition) -> None:
     """Raise MeasureError unless a user's own measure is declared as it has to be."""
     name, parameters = definition.name, definition.arguments
@@ -282,7 +367,13 @@ def _check_own(definition: Definition) -> None:
 
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise wrong("the name has to be a Python identifier, such as nDCG or alpha_nDCG")
+    _check_values(definition)
     for one in definition.names.implied(name):
+        if not isinstance(one, str) or not _NAME.fullmatch(one):
+            raise wrong(
+                f"the name {one!r:.40} could not be parsed: a name is a text without blanks, "
+                "brackets, quotes, '@', ',' and '=', and without an end such as -l2"
+            )
         other = VARIANTS.get(one.lower(), (name,))[0]
         if other != name:
             raise wrong(f"the name {one!r} is one of {other}'s")
@@ -293,7 +384,7 @@ def _check_own(definition: Definition) -> None:
         ("formula", "a docstring that ends in the lines `Formula: ...` and `Source: ...`"),
         ("source", "a source: a line `Source: ...` after that of the formula in its docstring"),
     ):
-        if not getattr(definition, what):
+        if not getattr(definition, what) and not UNDOCUMENTED:
             raise wrong(f"it needs {needed}; every number has to tell how it was made")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]

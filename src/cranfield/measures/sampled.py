@@ -51,7 +51,8 @@ def extended_inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
         pool, here = ideal.where(ideal.stratum == s), relevant & (hits.stratum == s)
         n_relevant = pool.relevant(rel).count()
         size = ratio(n_relevant, pool.relevant(0).count()) * pool.count()
-        mean = ratio(hits.total(np.where(here, precision, 0)), n_relevant)
+        counted = named(f"counted in stratum {s}", np.where(here, precision, 0))
+        mean = ratio(hits.total(counted), n_relevant)
         return named(f"relevant in stratum {s}", size), mean
 
     precision = 1 / (ranks_above + 1) + sum(

@@ -88,6 +88,8 @@ class UserModel(Declaration):
         """All that is to be read of it, in one paragraph."""
         meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
         said = " ".join(self.documentation.split())
+        if not self.formula:  # python -OO has taken it away
+            return " ".join([f"{self.pattern}.", *meanings])
         return " ".join([f"{self.pattern}: {self.formula}.", said, *meanings, f"({self.source})"])
 
 

@@ -211,7 +211,7 @@ def _ranking(name: str, data: Any) -> _Ranking:
     docs = [as_text(doc, name) for group in groups for doc in group]
     if len(set(docs)) < len(docs):
         twice = next(doc for doc in docs if docs.count(doc) > 1)
-        raise InputError(f"{name}: the document {twice!r} stands twice")
+        raise InputError(f"{name}: the document {twice!r} occurs twice")
     return docs, _Places.of(np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes))
 
 

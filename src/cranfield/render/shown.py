@@ -1,12 +1,14 @@
 """Shown: a result as tables to be read, as rows for programs, and in every form made of these."""
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from cranfield.errors import need
+from cranfield.errors import need, one_of
 from cranfield.notes import Note
+from cranfield.options import checked, flag, whole
 from cranfield.render.table import (
     Formulas,
     Table,
@@ -35,6 +37,7 @@ FORMS: Mapping[str, str] = {
     "jsonl": ".jsonl",
 }
 ROWS = ("csv", "tsv", "jsonl")  # the forms that have the rows, and no notes
+_Made = TypeVar("_Made")
 
 
 class Shown(ABC):
@@ -44,7 +47,7 @@ class Shown(ABC):
     and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`, `to_jsonl`,
     `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict` everything, with every
     digit. What `tables` takes (say `per_query=True`) the first four take, too, and what `rows`
-    takes, those with rows.
+    takes, those with rows; `to_json` of scores has each query's with `per_query=True`.
 
     >>> from cranfield import compare
     >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
@@ -85,22 +88,32 @@ class Shown(ABC):
 
     def to_text(self, width: int | None = None, *, color: bool = False, **how: Any) -> str:
         """Return the tables as text, aligned; a table wider than `width` may be turned."""
-        return "\n".join(text(one, width=width, color=color) for one in self.tables(**how))
+        if width is not None:
+            width = checked("width", width, whole(1))
+        colored = checked("color", color, flag)
+        tables = self._made("to_text", self.tables, how)
+        return "\n".join(text(one, width=width, color=colored) for one in tables)
 
     def to_markdown(self, **how: Any) -> str:
         """Return the tables as GitHub's Markdown has them."""
-        return "\n".join(map(to_markdown, self.tables(**how)))
+        return "\n".join(map(to_markdown, self._made("to_markdown", self.tables, how)))
 
     def to_latex(self, **how: Any) -> str:
         r"""Return the tables as LaTeX, which needs \usepackage{booktabs}."""
-        return "\n".join(map(to_latex, self.tables(**how)))
+        return "\n".join(map(to_latex, self._made("to_latex", self.tables, how)))
 
     def to_html(self, *, whole: bool = False, **how: Any) -> str:
         """Return the tables as HTML: a part of a page, or a `whole` document in UTF-8."""
-        tables = self.tables(**how)
+        is_page = checked("whole", whole, flag)
+        tables = self._made("to_html", self.tables, how)
         body = "\n".join(map(to_html, tables))
-        title = next((line for one in tables for line in one.title), type(self).__name__)
-        return to_page(title, body) if whole else body
+        title = next((line for one in tables for line in one.title), self._page_title)
+        return to_page(title, body) if is_page else body
+
+    @property
+    def _page_title(self) -> str:
+        """The title of a page whose tables have none."""
+        return type(self).__name__
 
     def __str__(self) -> str:
         return self.to_text()
@@ -118,38 +131,41 @@ class Shown(ABC):
 
         formulas="quoted" is for spreadsheets: a name such as =1+1 has an apostrophe before it.
         """
-        return self._separated(",", formulas, how)
+        return self._separated("to_csv", ",", formulas, how)
 
     def to_tsv(self, formulas: Formulas = "plain", **how: Any) -> str:
         """Return the rows as `to_csv` does, separated by tabs."""
-        return self._separated("\t", formulas, how)
+        return self._separated("to_tsv", "\t", formulas, how)
 
-    def _separated(self, delimiter: str, formulas: Formulas, how: Mapping[str, Any]) -> str:
-        rows = [["" if cell is None else cell for cell in one.values()] for one in self.rows(**how)]
+    def _separated(
+        self, name: str, delimiter: str, formulas: Formulas, how: Mapping[str, Any]
+    ) -> str:
+        every = self._made(name, self.rows, how)
+        rows = [["" if cell is None else cell for cell in one.values()] for one in every]
         return delimited([self.header, *rows], delimiter, formulas)
 
     def to_jsonl(self, **how: Any) -> str:
         """Return the rows as JSON lines, an object for each."""
-        return "".join(f"{as_json(row)}\n" for row in self.rows(**how))
+        return "".join(f"{as_json(row)}\n" for row in self._made("to_jsonl", self.rows, how))
 
     def to_json(self, **how: Any) -> str:
-        """Return everything as JSON."""
-        return as_json(self._document(**how), indent=2) + "\n"
+        """Return everything as JSON; what `per_query=True` adds to the rows, only with it."""
+        return as_json(self._made("to_json", self._document, how), indent=2) + "\n"
 
-    def _document(self, *_: Any, **__: Any) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         return self.to_dict()
 
     def to_arrow(self, *args: Any, **how: Any) -> "pa.Table":
         """Return the rows as an Arrow table."""
         import pyarrow as pa
 
-        rows = self.rows(*args, **how)
+        rows = self._made("to_arrow", self.rows, how, *args)
         return pa.table({name: arrow_column([row[name] for row in rows]) for name in self.header})
 
     def to_pandas(self, **how: Any) -> "pd.DataFrame":
         """Return the rows as a pandas data frame; LibraryError if pandas is not installed."""
         need(["pandas"], "to_pandas()", "pandas")
-        frame: pd.DataFrame = self.to_arrow(**how).to_pandas()
+        frame: pd.DataFrame = self._made("to_pandas", self.to_arrow, how).to_pandas()
         return frame
 
     def to_polars(self, **how: Any) -> "pl.DataFrame":
@@ -157,9 +173,31 @@ class Shown(ABC):
         need(["polars"], "to_polars()", "polars")
         import polars as pl
 
-        frame = pl.from_arrow(self.to_arrow(**how))
+        frame = pl.from_arrow(self._made("to_polars", self.to_arrow, how))
         assert isinstance(frame, pl.DataFrame)  # noqa: S101 - of a table
         return frame
+
+    def _made(
+        self, form: str, make: Callable[..., _Made], how: Mapping[str, Any], *args: Any
+    ) -> _Made:
+        """Return what a form is made of; TypeError, in the form's name, for an argument unknown.
+
+        What is True or False by default has to be one of the two.
+        """
+        known = inspect.signature(make).parameters
+        if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow, of the rows
+            known = inspect.signature(self.rows).parameters
+        given = dict(how)
+        for name in how:
+            if name not in known:
+                takes = f"; it takes {', '.join(known)}" if known else ""
+                raise TypeError(
+                    f"{type(self).__name__}.{form}() got an unexpected keyword argument "
+                    f"{name!r}{takes}"
+                )
+            if isinstance(known[name].default, bool):
+                given[name] = checked(name, how[name], flag)
+        return make(*args, **given)
 
     # ---- by name --------------------------------------------------------------------------------
 
@@ -172,8 +210,11 @@ class Shown(ABC):
     ) -> str:
         """Return the result in one of FORMS; `how` is for tables and rows, `of_tables` for tables.
 
-        HTML is a whole document here.
+        HTML is a whole document here; `formulas` applies to csv and tsv. Raises OptionError for a
+        form, or `formulas`, that there is not.
         """
+        one_of("form", form, FORMS)
+        one_of("formulas", formulas, get_args(Formulas))
         if form in ("csv", "tsv"):
             how["formulas"] = formulas
         elif form not in ("json", "jsonl"):

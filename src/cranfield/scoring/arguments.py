@@ -1,6 +1,8 @@
 """The arguments that every verb begins with, qrels, runs and measures: each in its place."""
 
+import inspect
 import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cranfield.data.qrels import Qrels
@@ -10,14 +12,16 @@ from cranfield.measures import Measure, parse_all
 from cranfield.scoring.scores import Scores, Systems
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
-_ORDER = "The order is: qrels, runs, measures."
+_COMPARED = ["qrels", "runs", "measures"]
 _SCORES_ALONE = "Scores take the place of qrels and runs; say measures=... by name."
 
 
-def check_judged(qrels: Any, runs: Any) -> None:
+def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) -> None:
     """Raise InputError, which says what to write, unless qrels and runs may be what they are.
 
-    Only what is seen at a glance is found here; whatever reads the data finds the rest.
+    `verb` is the function whose first arguments they are; without it, they are those of a function
+    that takes scores in their place, as `compare` does. Only what is seen at a glance is found
+    here; whatever reads the data finds the rest.
 
     >>> check_judged({"q1": {"d1": 1}}, "nDCG@10")
     Traceback (most recent call last):
@@ -28,33 +32,51 @@ measures=... by name.
     """
     if type(runs) in _RUNS and type(qrels) in _QRELS:
         return  # what is given most often, and must cost least
-    _refuse_pair(qrels)
+    names = _COMPARED if verb is None else _arguments_of(verb)
+    first, second = names[0], next(name for name in names if name.startswith("run"))
+    order = _order(names)
+    beside = order if verb is not None else _SCORES_ALONE
+    _refuse_pair(qrels, names)
     if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
-        raise InputError("qrels are scores, and runs are given, too", hint=_SCORES_ALONE)
+        said = "scores, and runs are given, too"
+        if verb is not None:
+            said = f"scores, or several files: {verb.__name__} takes judgments, and runs"
+        raise InputError(f"{first} are {said}", hint=beside)
     if isinstance(runs, Scores | Systems):
-        raise InputError("runs are scores, which were made of runs already", hint=_SCORES_ALONE)
+        raise InputError(f"{second}: these are scores, which were made of runs", hint=beside)
     if isinstance(qrels, Run):
-        raise InputError("qrels are a run", hint=_ORDER)
+        raise InputError(f"{first} are a run", hint=order)
     if isinstance(runs, Qrels):
-        raise InputError("runs are judgments", hint=_ORDER)
+        raise InputError(f"{second}: these are judgments", hint=order)
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
-        raise InputError(f"runs={runs!r:.60} is a measure", hint=f"{_ORDER} {_SCORES_ALONE}")
+        hint = order if verb is not None else f"{order} {_SCORES_ALONE}"
+        raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
 
 
 def check_scores(scores: Any) -> None:
     """Raise InputError, which says what to write, for what is no scores where there are no runs."""
     if isinstance(scores, Qrels | Run):
         what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
-        raise InputError(f"qrels are {what}", hint=_ORDER)
-    _refuse_pair(scores)
+        raise InputError(f"qrels are {what}", hint=_order(_COMPARED))
+    _refuse_pair(scores, _COMPARED)
 
 
-def _refuse_pair(data: Any) -> None:
+def _arguments_of(verb: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function takes by their order."""
+    every = inspect.signature(verb).parameters.values()
+    return [one.name for one in every if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+
+def _order(names: Sequence[str]) -> str:
+    return f"The order is: {', '.join(names)}."
+
+
+def _refuse_pair(data: Any, names: Sequence[str]) -> None:
     pair = isinstance(data, tuple) and len(data) == 2
     if pair and not isinstance(data[0], Scores | Systems):
         raise InputError(
-            "qrels are a pair: judgments and runs are two arguments",
-            hint="Leave out the inner parentheses: (qrels, runs, measures).",
+            f"{names[0]} are a pair: judgments and runs are two arguments",
+            hint=f"Leave out the inner parentheses: ({', '.join(names)}).",
         )
 
 

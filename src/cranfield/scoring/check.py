@@ -20,7 +20,7 @@ from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
-from cranfield.options import checked, whole
+from cranfield.options import checked, function_or_none, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -151,7 +151,8 @@ def check(
 
     """
     k = checked("k", k, whole(1))
-    check_judged(qrels, runs)
+    checked("progress", progress, function_or_none)
+    check_judged(qrels, runs, check)
     judgments = as_qrels(qrels, "skip")
     named = _name_of(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)

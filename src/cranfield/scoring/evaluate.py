@@ -11,7 +11,7 @@ from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Progress
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
-from cranfield.options import checked, flag, refuse_others, takes
+from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
@@ -93,7 +93,8 @@ def evaluate(
     """
     refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
-    check_judged(qrels, runs)
+    checked("progress", progress, function_or_none)
+    check_judged(qrels, runs, evaluate)
     wanted = measures_of(measures)
     judgments = as_qrels(qrels, errors)
     several = several_runs(runs, errors)
@@ -167,10 +168,20 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     return found
 
 
+def refuse_mapping(measures: object) -> None:
+    """Raise MeasureError for a mapping where measures are expected."""
+    if isinstance(measures, Mapping):
+        raise MeasureError(
+            f"expected measures such as 'nDCG@10', got a mapping, {measures!r:.60}; judgments and "
+            "runs come before the measures, several runs in one list"
+        )
+
+
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:
     """Return the measures that are named, each once."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
+    refuse_mapping(measures)
     found: list[Measure] = []
     for one in measures:
         if isinstance(one, Measure):

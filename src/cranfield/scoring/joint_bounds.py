@@ -211,14 +211,17 @@ def joint_bounds(
     """
     refuse_others(joint_bounds, judging)
     how = Judging.of(judging)
-    check_judged(qrels, runs)
-    judgments = as_qrels(qrels, errors)
+    check_judged(qrels, runs, joint_bounds)
     named = runs_of(runs, errors)
     if len(named) != 2:
-        raise OptionError(f"the difference of two runs has bounds: runs are {len(named)}")
+        raise OptionError(
+            f"the difference of two runs has bounds, and runs holds {len(named)}: put both into "
+            "one list, joint_bounds(qrels, [old, new], measures)"
+        )
     left, right = named
+    wanted, judgments = measures_of(measures), as_qrels(qrels, errors)
     one_of("ties", how.ties, ("document", "ascending"))
-    systems = score_runs(judgments, named, measures_of(measures), how)
+    systems = score_runs(judgments, named, wanted, how)
     query_ids = _shared_queries(systems)
     if not query_ids:
         raise NothingSharedError(f"the runs {left!r} and {right!r} share no query")

@@ -13,6 +13,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of, merged
+from cranfield.render.numbers import number_of
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 
@@ -53,6 +54,11 @@ class _Table(Shown):
         strong = frozenset() if per_query else self._best()
         notes = lines_of(self.notes)
         return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
+
+    @property
+    def _page_title(self) -> str:
+        names = [one.name for one in self._runs]
+        return f"Scores of {', '.join(names) if len(names) <= 3 else number_of(len(names), 'run')}"
 
     def _best(self) -> frozenset[tuple[int, int]]:
         strong = set()
@@ -255,6 +261,8 @@ class Systems(_Table, Mapping[str, Scores]):
         return list(self._scores.values())
 
     def __getitem__(self, name: str) -> Scores:
+        if name not in self._scores:
+            raise KeyError(f"{name!r:.80}: the runs are {', '.join(map(repr, self._scores))}")
         return self._scores[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -35,7 +35,7 @@ def grade_lists(
         try:
             if ":" in query and re.search(r"\s", query):
                 raise InputError(
-                    f"two colons: one list stands on a line, and {query!r:.80} is no query's name "
+                    f"two colons: a line holds one list, and {query!r:.80} is no query's name "
                     "here, as it has a colon and a blank",
                     hint=_HINT,
                 )

@@ -55,7 +55,7 @@ def nugget_rows(data: Any) -> list[Nugget]:
             if one[:3] in found:
                 raise table.error(
                     at,
-                    f"the nugget {one.nugget!r:.80} stands twice for query {one.query!r}, "
+                    f"the nugget {one.nugget!r:.80} occurs twice for query {one.query!r}, "
                     f"answer {one.answer!r}",
                     kind=DuplicateError,
                 )

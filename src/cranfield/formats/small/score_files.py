@@ -156,13 +156,13 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
                 "A query without a value has no row, or an empty cell: it is then missing.",
             )
         elif query in scores and at is None:
-            raise origin.error(None, f"the query {query!r:.80} stands twice", kind=DuplicateError)
+            raise origin.error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
         elif query in scores:
             of = " of ".join(repr(one) for one in (measure, system) if one is not None)
             raise origin.error(
                 at,
                 f"a second {of or 'score'} for query {query!r:.80}",
-                "Several systems' scores stand in files of their own, or have a column `run`.",
+                "Several systems' scores are in a file each, or have a column `run`.",
                 DuplicateError,
             )
         else:

@@ -1,0 +1,87 @@
+"""What the forms of a result can be told: an error names the form that was called."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from cranfield import OptionError, agreement, compare, correlate, evaluate, explain
+from cranfield.render.shown import FORMS, Shown
+
+QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
+RUNS = {
+    "old": {query: ["x", "a", "b"] for query in QRELS},
+    "new": {query: ["a", "x", "b"][: 1 + i % 3] for i, query in enumerate(QRELS)},
+}
+SYSTEMS = evaluate(QRELS, RUNS, "AP RR")
+RESULTS: list[Shown] = [
+    SYSTEMS,
+    SYSTEMS["old"],
+    compare(SYSTEMS),
+    explain(QRELS, RUNS["new"], "AP", "q1"),
+    agreement(QRELS, QRELS),
+    correlate(SYSTEMS),
+]
+METHODS = ["to_text", "to_markdown", "to_latex", "to_html", "to_csv", "to_tsv", "to_jsonl"]
+METHODS += ["to_json", "to_pandas", "to_polars"]
+
+
+@pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_unknown_argument_is_one_of_the_form(found: Shown, method: str) -> None:
+    said = rf"^{type(found).__name__}\.{method}\(\) got an unexpected keyword argument 'per_qery'"
+    with pytest.raises(TypeError, match=said):
+        getattr(found, method)(per_qery=True)
+
+
+def test_what_a_table_of_scores_does_not_take() -> None:
+    """It has a row for each query in any case."""
+    for method in ("to_pandas", "to_polars"):
+        with pytest.raises(TypeError, match=rf"^Scores\.{method}\(\)"):
+            getattr(SYSTEMS["old"], method)(per_query=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: SYSTEMS.to_csv(per_query="no"),
+        lambda: SYSTEMS.to_json(per_query="no"),
+        lambda: SYSTEMS.to_text(per_query="no"),
+        lambda: SYSTEMS.to_text(width="x"),  # type: ignore[arg-type]
+        lambda: SYSTEMS.to_text(width=0),
+        lambda: SYSTEMS.to_text(color="red"),  # type: ignore[arg-type]
+        lambda: SYSTEMS.to_html(whole="no"),  # type: ignore[arg-type]
+        lambda: SYSTEMS.in_form("pdf"),
+        lambda: compare(SYSTEMS).to_latex(means="no"),
+        *(lambda form=form: SYSTEMS.in_form(form, formulas=cast("Any", "x")) for form in FORMS),
+    ],
+)
+def test_a_value_that_is_none_is_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(OptionError):
+        call()
+
+
+def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
+    """As docs/formats.md says."""
+    means, every = (json.loads(SYSTEMS.to_json(per_query=which)) for which in (False, True))
+    assert ["queries" in run for run in means["runs"]] == [False, False]
+    assert {run["run"]: run.pop("queries") for run in every["runs"]} == SYSTEMS.to_dict()
+    assert every == means
+
+
+@pytest.mark.parametrize("found", RESULTS, ids=lambda one: type(one).__name__)
+def test_a_page_has_a_title(found: Shown) -> None:
+    title = re.search("<title>(.*)</title>", found.to_html(whole=True))
+    assert title is not None
+    assert title[1]
+    assert "method" not in title[1]
+
+
+def test_the_title_of_a_page_of_scores_names_the_runs() -> None:
+    assert "<title>Scores of old, new</title>" in SYSTEMS.to_html(whole=True)
+    many = evaluate(QRELS, {f"r{i}": RUNS["old"] for i in range(9)}, "AP")
+    assert "<title>Scores of 9 runs</title>" in many.to_html(whole=True)
+    odd = evaluate(QRELS, {"</title>": RUNS["old"]}, "AP").to_html(whole=True)
+    assert "<title>Scores of &lt;/title&gt;</title>" in odd

@@ -1,0 +1,123 @@
+"""What is said of a command line that is almost right: the option, the file or the name meant."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cranfield.cli import cli
+
+QRELS, BM25, DENSE = "demo/qrels.txt", "demo/bm25.run", "demo/dense.run"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+
+
+def refused(*arguments: str) -> str:
+    """Return what a command says that does nothing, on the standard error."""
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert not done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("explain", QRELS, BM25, "-q", "q20"), "--query"),
+        (("explain", QRELS, BM25, "--rows", "5"), "--limit"),
+        (("figure", "precision-recall", QRELS, BM25, "-q", "q22", "-o", "a.svg"), "--query"),
+        (("compare", QRELS, BM25, DENSE, "--columns", "a"), "--layout"),
+        (("gate", QRELS, BM25, DENSE, "--columns", "a"), "--layout"),
+    ],
+    ids=str,
+)
+def test_an_option_that_is_spelt_otherwise(arguments: tuple[str, ...], meant: str) -> None:
+    said = refused(*arguments)
+    assert "No such option" in said
+    assert f"Did you mean '{meant}'?" in said
+
+
+def test_an_option_that_the_command_does_not_have_is_not_meant() -> None:
+    assert "--layout" not in refused("evaluate", QRELS, BM25, "--columns", "a")
+    assert "--query" not in refused("gate", QRELS, BM25, "-q", "q20")
+
+
+def test_a_query_named_twice() -> None:
+    said = refused("explain", QRELS, BM25, "q20", "--query", "q21")
+    assert "q20" in said
+    assert "--query q21" in said
+    assert "once" in said
+    done = CliRunner().invoke(cli, ["explain", QRELS, BM25, DENSE, "--query", "q21"])
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "runs", [(BM25, DENSE), (DENSE, BM25), (DENSE, "demo/tfidf.run", BM25), (BM25,)], ids=len
+)
+def test_the_baseline_of_a_gate_may_be_named(runs: tuple[str, ...]) -> None:
+    """As in compare, and in Python: the same as its file."""
+    gate = ["gate", QRELS, *runs, "--margin", "0.1", "--format", "csv", "--baseline"]
+    found = [CliRunner().invoke(cli, [*gate, baseline]) for baseline in ("bm25", BM25)]
+    assert found[0].exit_code == found[1].exit_code != 2
+    assert found[0].stdout == found[1].stdout
+
+
+def test_a_baseline_that_is_nothing_is_told_what_there_is() -> None:
+    gate = ("gate", QRELS, BM25, DENSE, "--margin", "0.1", "--baseline")
+    assert "bm25, dense" in refused(*gate, "bm52")
+    said = refused(*gate, "demo/nowhere.run")
+    assert "no such file" in said
+    assert "bm25, dense" in said
+
+
+def test_saved_scores_without_saved() -> None:
+    for name, path in (("a.csv", BM25), ("b.csv", DENSE)):
+        done = CliRunner().invoke(cli, ["evaluate", QRELS, path, "-q", "--format", "csv"])
+        Path(name).write_text(done.stdout)
+    Path("c.txt").write_text("map\tq1\t0.5\nmap\tq2\t0.25\n")  # as trec_eval -q writes it
+    try:
+        assert "--saved" in refused("compare", "a.csv", "b.csv")
+        assert "--saved" in refused("correlate", "a.csv", "b.csv")
+        assert "--saved" in refused("compare", "c.txt", "c.txt")
+        saved = ("a.csv", "b.csv", "--margin", "0.1", "--baseline", "a.csv")
+        assert "--saved" in refused("gate", *saved)
+        assert CliRunner().invoke(cli, ["compare", "--saved", "a.csv", "b.csv"]).exit_code == 0
+    finally:
+        for name in ("a.csv", "b.csv", "c.txt"):
+            Path(name).unlink()
+
+
+def test_a_wrong_line_of_judgments_is_no_hint_at_saved_scores(
+    write: Callable[[str, str], str],
+) -> None:
+    wrong = write("wrong.txt", "q1 0 d1 1\nq1 0 d2 x\n")
+    assert "--saved" not in refused("compare", wrong, BM25, DENSE)
+
+
+def test_columns_are_refused_by_the_option() -> None:
+    for option in ("--run-columns", "--qrels-columns"):
+        said = refused("evaluate", QRELS, BM25, option, "foo=1")
+        assert option in said
+        assert "foo" in said
+        assert "query_id" in said
+
+
+def test_convert_names_its_own_option(tmp_path: Path) -> None:
+    said = refused("convert", BM25, str(tmp_path / "q.bad"))
+    assert "--to" in said
+    assert "format=" not in said
+
+
+def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("q1 Q0 d1 1 2.0 t\n")
+    (tmp_path / "link.run").symlink_to(path)
+    before = path.read_bytes()
+    for target in (path, tmp_path / "." / "a.run", tmp_path / "link.run"):
+        assert "another file" in refused("convert", str(path), str(target), "--run")
+    assert path.read_bytes() == before
