@@ -17,7 +17,7 @@ from cranfield.arrays.trace import (
     plain,
     recorded,
 )
-from cranfield.data import judged
+from cranfield.data import judged, subtopics
 from cranfield.data.judged import Groups, Judged
 from cranfield.explanation.scene import Scene
 from cranfield.measures import Measure, gain, parameters, plan
@@ -123,14 +123,15 @@ def _documents(base: Recording) -> Sequence[str | None]:
     if op in (Groups.novel_first, Groups.most_first) and not scene.judged.in_groups:
         return [scene.ideal[k - 1] for k in ranks]  # what is relevant adds most
     if op in (Groups.novel_first, Groups.most_first):
-        order = getattr(scene.qrels, op.__name__)(*base.step.inputs[1:]).tolist()
+        best_by = getattr(subtopics, op.__name__)
+        order = best_by(scene.qrels.levels, scene.qrels.query, *base.step.inputs[1:]).tolist()
         docs = scene.qrels.doc_lists[0]
         at = {rank: doc for rank, doc in zip(order, docs, strict=True) if rank}
         return [at[k] for k in ranks]
     return [None] * len(ranks)
 
 
-def grades_of(rows: Recording) -> list[int | None]:
+def grades_of(rows: Recording) -> list[float | None]:
     """Return the grade of each row, None where there is no judgment: (rows,)."""
     judged = rows.plain.judged.tolist()
     return [
