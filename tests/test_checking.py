@@ -66,7 +66,8 @@ def test_what_is_wrong_with_a_run_is_found_with_its_line(
 
 
 JUDGMENTS = {
-    "number": (QRELS.replace("c 1", "c 1.5"), "error", 1, 3),
+    "number": (QRELS.replace("c 1", "c 1.5x"), "error", 1, 3),
+    "fractions": (QRELS.replace("c 1", "c 1.5").replace("a 2", "a 0.5"), "info", 2, None),
     "duplicate": (QRELS + "q1 0 a 1\n", "error", 1, 5),
     "no-relevant": (QRELS.replace("c 1", "c 0"), "warning", 1, None),
     "negative-grades": (QRELS.replace("b 0", "b -2").replace("d 0", "d -1"), "info", 2, None),
@@ -158,7 +159,7 @@ def test_runs_are_named_as_evaluate_names_them() -> None:
 
 def test_bad_values_of_dicts_are_left_out_and_counted() -> None:
     run: Any = {"q1": {"a": 2.0, "b": float("nan"), "c": "x"}}
-    report = check({"q1": {"a": 1, "b": 0.5}}, run)
+    report = check({"q1": {"a": 1, "b": "0.5"}}, run)
     errors = [one for one in report.findings if one.severity == "error"]
     counts = [(one.source, one.code, one.count) for one in errors]
     assert counts == [("qrels", "number", 1), ("run", "number", 2)]

@@ -283,7 +283,7 @@ def test_a_subtopic_without_relevant_documents_counts_by_its_weight_or_not_at_al
             "qrels.csv:3: the document 'a' occurs twice",
         ),
         ([("q", "", "a", 1, 1)], "qrels.csv:2: the subtopic is empty"),
-        ([("q", "s", "a", 1.5, 1)], "qrels.csv:2: expected a whole number as the grade"),
+        ([("q", "s", "a", "x", 1)], "qrels.csv:2: expected a number as the grade"),
         ([("q", "s", "a", 1)], "qrels.csv:2: expected 5 columns"),
     ],
 )
@@ -359,7 +359,7 @@ def test_a_format_without_a_place_for_weights_is_refused(tmp_path: Any) -> None:
         with pytest.raises(OptionError, match="csv, tsv, jsonl, parquet, arrow"):
             qrels.write(tmp_path / "qrels.txt", form)
     with pytest.raises(OptionError, match="cannot hold these judgments in groups"):
-        Qrels({"q": {"s": {"a": 0.5}}}).write(tmp_path / "qrels.csv")
+        Qrels({"q": {"s": [{"a": 0.5}, {"b": 1}]}}).write(tmp_path / "qrels.csv")
 
 
 def test_lines_of_trec_with_a_subtopic_0() -> None:

@@ -62,7 +62,7 @@ MISTAKES = [
     (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
     (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),
     (["{}", "--grades", "1 0"], "--grades is in the place of judgments and a run"),
-    (["--grades", "1 x"], "expected whole numbers or -, got 'x'"),
+    (["--grades", "1 x"], "expected numbers or -, got 'x'"),
     (["--grades", "1 0", "--query", "2"], "the qrels have no query '2'"),
     (["{}", "--collection", "1 0"], "--collection applies to lists of grades: add --grades."),
     (["--grades", "1 0", "--ties", "best"], "--ties has no effect on --grades"),

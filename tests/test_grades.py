@@ -210,17 +210,17 @@ def test_nothing_of_it_is_said_of_other_judgments() -> None:
 
 # ---- what is refused ------------------------------------------------------------------------
 
-NUMBER = "expected a whole number as the grade, or None for an unjudged document, got "
+NUMBER = "expected a number as the grade, or None for an unjudged document, got "
 
 
 @pytest.mark.parametrize(
     ("lists", "problem"),
     [
-        ([1, 2.5], f"the grades, rank 2: {NUMBER}2.5"),
+        ([1, math.inf], f"the grades, rank 2: {NUMBER}inf"),
         ([1, "2"], f"the grades, rank 2: {NUMBER}'2'"),
         ([2**31], f"the grades, rank 1: {NUMBER}2147483648\nGrades may be up to 2,147,483,647"),
         ([0, -(2**31)], f"the grades, rank 2: {NUMBER}-2147483648\nGrades may be up to 2,147"),
-        (pd.Series([1, None, 2.5]), f"the grades, rank 3: {NUMBER}2.5"),
+        (pd.Series([1, None, 1e10]), f"the grades, rank 3: {NUMBER}10000000000.0"),
         (np.array(3), "the grades: expected a list of grades, best rank first, got array(3)"),
         ({"a": np.array(3)}, "the grades: expected a list of grades, best rank first, got array"),
         ([np.array([1]), np.array(3)], f"the grades, rank 1: {NUMBER}array([1])"),
@@ -247,7 +247,7 @@ def test_what_are_no_grades(lists: Any, problem: str) -> None:
         ([5, 5, 2, 3], [5, 2], "the collection: lacks grades that were retrieved: 3 (1 more), 5"),
         ([[1], [3]], [[1], [2]], "the collection of query '2': lacks grades that were retrieved"),
         ([1], [1, None], "the collection: holds None, but what is unjudged has no place in it"),
-        ([1], [1, 0.5], f"the collection, rank 2: {NUMBER}0.5"),
+        ([1], [1, "0.5"], f"the collection, rank 2: {NUMBER}'0.5'"),
         ([1], 1, "the collection: expected a list of grades, best rank first, got 1"),
         ([[1], [1]], [1], "query '2' has a list of grades, and no collection"),
         ([[1]], [[1], [1]], "query '2' has a collection of grades, and no list"),
@@ -260,9 +260,9 @@ def test_what_is_no_collection_of_these(lists: Any, collection: Any, problem: st
     assert str(refused.value).startswith(problem)
 
 
-@pytest.mark.parametrize("top", [2, 2.0, 3.5, "3", True, 2**31])
+@pytest.mark.parametrize("top", [2, 2.0, 2.5, "3", True, 2**31])
 def test_what_is_no_top_grade(top: Any) -> None:
-    expected = "a whole number from 3, the highest of these grades, to 2147483647"
+    expected = "a number from 3, the highest of these grades, to 2147483647"
     with pytest.raises(OptionError, match=expected):
         grades([1, 3], top=top)
 
@@ -382,22 +382,22 @@ HINT = "A list is written '5 2 4 - 1', best rank first"
     [
         (
             ["--grades", "5 2 x"],
-            f"--grades: expected whole numbers or -, got 'x'\n    5 2 x\n{HINT}",
+            f"--grades: expected numbers or -, got 'x'\n    5 2 x\n{HINT}",
         ),
-        (["--grades", "5,,2"], "--grades: expected whole numbers or -, got ''\n    5,,2\n"),
-        (["--grades", "no.txt"], "--grades: expected whole numbers or -, got 'no.txt'\n"),
+        (["--grades", "5,,2"], "--grades: expected numbers or -, got ''\n    5,,2\n"),
+        (["--grades", "no.txt"], "--grades: expected numbers or -, got 'no.txt'\n"),
         (["--grades", ""], "--grades: holds no grade; where nothing was retrieved, say of which"),
         (["--grades", ": 5"], "--grades: expected a query before the colon\n    : 5"),
         (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: a line holds one list"),
         (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: a line holds one list, and 'q1"),
-        (["--grades", "q1: 1 0\nq2: 0 y"], "--grades:2: expected whole numbers or -, got 'y'\n"),
+        (["--grades", "q1: 1 0\nq2: 0 y"], "--grades:2: expected numbers or -, got 'y'\n"),
         (["--grades", "# a\n\n# b"], "--grades: holds no list of grades\nA list is written"),
         (
             ["--grades", "a: 5", "--grades", "a: 1"],
             "--grades: a second list of query 'a'\n    a: 1",
         ),
         (["--grades", "2: 5", "--grades", "1"], "--grades: a second list of query '2'\n    1"),
-        (["--grades", "5", "--collection", "y"], "--collection: expected whole numbers or -, got"),
+        (["--grades", "5", "--collection", "y"], "--collection: expected numbers or -, got"),
         (
             ["--grades", "5", "--collection", "2"],
             "the collection: lacks grades that were retrieved",
@@ -422,9 +422,7 @@ def test_the_command_refuses(arguments: list[str], problem: str) -> None:
 def test_a_line_of_a_file_is_named(write: Any) -> None:
     path = write("lists.txt", "# grades\na: 1 0\nb: 1 y\n")
     done = invoke("--grades", path)
-    assert done.stderr.startswith(
-        f"Error: {path}:3: expected whole numbers or -, got 'y'\n    b: 1 y"
-    )
+    assert done.stderr.startswith(f"Error: {path}:3: expected numbers or -, got 'y'\n    b: 1 y")
     assert "is no text in UTF-8" in invoke("--grades", write("x.txt", b"\xff 1")).stderr
 
 

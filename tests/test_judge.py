@@ -1,5 +1,6 @@
 """judge: one ranking, one tie rule, one rule for queries, whatever form the data has."""
 
+import math
 import random
 import threading
 from typing import Any
@@ -256,8 +257,8 @@ BAD_MEMORY = {
     "score is text": ({"q": {"a": 1}}, {"q": {"a": "0.5"}}, "'a': expected a number as the score"),
     "score is None": ({"q": {"a": 1}}, {"q": {"a": None}}, "got None"),
     "score is NaN": ({"q": {"a": 1}}, {"q": {"b": 1.0, "a": float("nan")}}, "'a'.*got nan"),
-    "grade is fraction": ({"q": {"a": 0.5}}, {"q": {"a": 1}}, "whole number as the grade, got 0.5"),
-    "grade is text": ({"q": {"a": "1"}}, {"q": {"a": 1}}, "whole number as the grade, got '1'"),
+    "grade is endless": ({"q": {"a": math.inf}}, {"q": {"a": 1}}, "number as the grade, got inf"),
+    "grade is text": ({"q": {"a": "1"}}, {"q": {"a": 1}}, "a number as the grade, got '1'"),
     "grade is NaN": ({"q": {"a": float("nan")}}, {"q": {"a": 1}}, "got nan"),
     "no qrels": ({}, {"q": {"a": 1}}, "hold no query"),
     "empty id": ({"q": {"": 1}}, {"q": {"a": 1}}, "query 'q': the id '' is empty"),

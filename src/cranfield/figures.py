@@ -236,7 +236,7 @@ def precision_recall(
     run: RunLike,
     query: str | int,
     *,
-    rel: int = 1,
+    rel: float = 1,
     **judging: Unpack[JudgingOptions],
 ) -> Figure:
     """Draw one query's precision against its recall, down the ranking of a run.
@@ -276,7 +276,7 @@ def precision_recall(
     judged = _judged(judgments, system, query, Judging.of(judging))
 
     def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
-        one = Measure(name)(rel=rel)
+        one = Measure(name) if rel == 1 else Measure(name)(rel=rel)
         plan = Plan([one @ cutoff for cutoff in cutoffs] or [one])
         return cast(list[float], plan.values(judged)[0].tolist())
 

@@ -66,6 +66,26 @@ def whole(least: int, most: int | None = None) -> Check:
     return _numbers(expected, int, lambda found: found == int(found) and least <= found <= last)
 
 
+def level(least: float = 0, most: int | None = None) -> Check:
+    """Return a check for numbers that a grade may be, which are whole numbers where they can be.
+
+    >>> check = level()
+    >>> check(2.0), check(0.5)
+    (2, 0.5)
+    """
+    expected = f"a number of at least {least:g}"
+    if most is not None:
+        expected = f"a number from {least:g} to {most:,}"
+    last = math.inf if most is None else most
+    as_number = _numbers(expected, float, lambda found: least <= found <= last)
+
+    def check(value: object) -> int | float:
+        found: float = as_number(value)
+        return int(found) if found == int(found) else found
+
+    return check
+
+
 LEAST_SHARE = 1e-9  # the tails of distributions are still numbers there
 
 

@@ -76,6 +76,12 @@ def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
 
 
 @step
+def exp2(x: Floats) -> Floats:
+    """Return 2 ** x, x < 1024, as the C library has it: see `log2`."""
+    return _one_by_one(lambda one: math.pow(2.0, one), x)
+
+
+@step
 def powers(base: float, exponents: Ints) -> Floats:
     """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
 
@@ -120,7 +126,8 @@ class Ranked(Recordable):
     """Some documents of many rankings, query after query, best rank first. Never changed.
 
     `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
-    within a query; `grade` (rows,) is the judged relevance.
+    within a query; `grade` (rows,) is the judged relevance: whole numbers, or doubles where some
+    judgment of the collection is a fraction.
 
     What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
     after `top` with several cutoffs, so that results divide by each other whatever was asked.
@@ -135,7 +142,7 @@ class Ranked(Recordable):
     n_queries: int
     query: Ints
     rank: Ints
-    grade: Ints
+    grade: Numbers
     cutoffs: Ints | None = None  # (1 or n_queries, n_cutoffs): marked by `top`, used by totals
     # What else is known of each row, by name, (rows,): "known", whether it is judged (else all
     # are); "cost" of looking at the document; if ties="expected", "tie_first", the first rank of
@@ -159,7 +166,7 @@ class Ranked(Recordable):
         )
 
     @step_of()
-    def relevant(self, rel: int = 1) -> "Ranked":
+    def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
         return self.once(rel, lambda: self.where(self.grade >= rel))
 
@@ -300,9 +307,11 @@ class Ranked(Recordable):
         Behind all of a higher grade; of its own grade, the rows of this ranking come first, in
         its order. The ideal holds every document that this ranking holds, highest grade first.
         """
-        top = max(int(self.grade.max(initial=0)), int(ideal.grade.max(initial=0)))
-        lowest = min(int(self.grade.min(initial=0)), int(ideal.grade.min(initial=0)))
-        keys, theirs = (r.query * (top - lowest + 1) + top - r.grade for r in (self, ideal))
+        mine, its = levels_of(self.grade, ideal.grade)
+        top = max(int(mine.max(initial=0)), int(its.max(initial=0)))
+        lowest = min(int(mine.min(initial=0)), int(its.min(initial=0)))
+        span = top - lowest + 1
+        keys, theirs = (r.query * span + top - g for r, g in ((self, mine), (ideal, its)))
         order = keys.argsort(kind="stable")
         ordered = keys[order]
         higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
@@ -412,6 +421,33 @@ class Ranked(Recordable):
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
+
+
+#: The lowest grade above 0, where grades are fractions: the least double.
+ABOVE_ZERO = 5e-324
+
+
+def are_whole(grades: Numbers) -> bool:
+    """Tell whether these are grades of judgments that are whole numbers, all of them."""
+    return grades.dtype.kind != "f"
+
+
+def levels_of(*columns: Numbers) -> list[Ints]:
+    """Return whole numbers that are in the order of the grades in some columns, each as it is.
+
+    Whole grades are such numbers themselves; of fractions it is the place of each among all that
+    differ.
+
+    >>> levels_of(np.array([0.5, 0.1]), np.array([0.9]))
+    [array([1, 0]), array([2])]
+    """
+    if all(map(are_whole, columns)):
+        return list(columns)
+    every = np.concatenate([column.ravel() for column in columns])
+    places = np.unique(every, return_inverse=True)[1].ravel()
+    ends = np.cumsum([column.size for column in columns])[:-1]
+    parts = zip(np.split(places, ends), columns, strict=True)
+    return [part.reshape(column.shape) for part, column in parts]
 
 
 def _from_the_end(values: Floats, axis: int = 0) -> Floats:

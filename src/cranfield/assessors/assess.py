@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.assessors.agreement import Agreement
-from cranfield.assessors.judgments import agreed, confusion, of_matrix, two_judgments
+from cranfield.assessors.judgments import WHOLE_GRADES, agreed, confusion, of_matrix, two_judgments
 from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
@@ -70,7 +70,8 @@ def agreement(
 
     Raises:
         NothingSharedError: qrels without a common query, or document.
-        InputError: judgments in groups; qrels or a run that cannot be read.
+        InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
+            be read.
         OptionError: both or neither of qrels_b and confusion, or an option with an impossible
             value.
         MeasureError: a measure by which systems cannot be ordered so.
@@ -158,6 +159,7 @@ def _of_rates(
             "confusion=... takes one grade for each document: not judgments in groups, nor those "
             "that are a sample"
         )
+    a.check_whole(*WHOLE_GRADES)
     there, counts = np.unique(a.grade, return_counts=True)
     table = _nested(rates, there.tolist())
     recipe["confusion"] = {

@@ -39,11 +39,18 @@ class TwoJudgments:
         return found
 
 
+#: Why agreement refuses fractions, and what to do.
+WHOLE_GRADES = (
+    "agreement counts how often each grade of one assessor met each of the other",
+    "Make whole grades of them first, as in round(grade), or 1 if grade >= 0.5 else 0.",
+)
+
+
 def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
     """Match two qrels by query and document.
 
-    Raises InputError for judgments in groups, NothingSharedError if no query, or no document of a
-    query, is judged in both.
+    Raises InputError for judgments in groups, or grades that are not whole, NothingSharedError if
+    no query, or no document of a query, is judged in both.
     """
     for name, one in (("first", a), ("second", b)):
         if one.in_groups:
@@ -51,6 +58,7 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
                 f"the {name} qrels are judgments in groups: agreement takes one grade for each "
                 "document"
             )
+        one.check_whole(*WHOLE_GRADES)
     shared = sorted(a.codes.keys() & b.codes.keys())
     if not shared:
         raise NothingSharedError(

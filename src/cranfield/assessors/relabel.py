@@ -15,7 +15,7 @@ from cranfield.measures import Measure, Plan
 from cranfield.scoring.variants import best_first, blocks, repeated
 
 
-def on_scale(qrels: Qrels, top: int, query_ids: Sequence[str]) -> Qrels:
+def on_scale(qrels: Qrels, top: float, query_ids: Sequence[str]) -> Qrels:
     """Return the judgments of some queries, on a scale that ends at `top`."""
     some = copy.copy(qrels) if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     some.top_grade = top
@@ -26,7 +26,7 @@ def relabelled(
     qrels: Qrels,
     runs: Sequence[Run],
     measures: Sequence[Measure],
-    top: int,
+    top: float,
     rates: Mapping[int, Mapping[int, float]],
     n: int,
     seed: int,

@@ -43,7 +43,7 @@ def command(
         metavar="N",
         help="Show the N queries that change most, too, those that get worse first.",
     ),
-    rel: int | None = flags.rel(),
+    rel: float | None = flags.rel(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,

@@ -36,7 +36,7 @@ def command(
         "[default: every two]",
     ),
     settings: CorrelationSettings = flags.family(CorrelationSettings),
-    rel: int | None = flags.rel(),
+    rel: float | None = flags.rel(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,

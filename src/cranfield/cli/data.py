@@ -19,7 +19,7 @@ from cranfield.formats.block import Errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
-from cranfield.options import Check, Options, option, options_of
+from cranfield.options import Check, Options, level, option, options_of
 
 
 def _columns(what: What) -> Check:
@@ -117,8 +117,8 @@ class GradesOptions(Options):
         "With --grades, written in the same way: the grades of all documents judged for the "
         "query, retrieved or not, of which the ideal ranking is then made.",
     )
-    top_grade: int | None = option(
-        None, "With --grades: the highest grade of the scale, if no document has it."
+    top_grade: float | None = option(
+        None, "With --grades: the highest grade of the scale, if no document has it.", level()
     )
 
 

@@ -23,7 +23,7 @@ def command(
         "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
     ),
     per_query: bool = flags.per_query(),
-    rel: int | None = flags.rel(),
+    rel: float | None = flags.rel(),
     bounds: bool = flags.option(
         is_flag=True,
         help="Show the lowest and highest value over every way to grade the unjudged documents "

@@ -49,7 +49,7 @@ def command(
         help="The query whose value is explained, as the last argument says it, too; without it, "
         "the value over all queries.",
     ),
-    rel: int | None = flags.rel(),
+    rel: float | None = flags.rel(),
     limit: int | str | None = flags.checked(
         _limit,
         type=str,

@@ -88,7 +88,7 @@ def _precision_recall(
     qrels: str = flags.argument(),
     run: str = flags.argument(),
     query: str = flags.option(metavar="ID", required=True, help="The query."),
-    rel: int = flags.rel("in both lines", default=1),
+    rel: float = flags.rel("in both lines", default=1),
     output: str = _output_option,
     data: DataOptions = data_options,
     judging: Judging = judging_options,

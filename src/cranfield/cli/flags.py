@@ -109,13 +109,13 @@ def measures(what: str, default: str) -> Any:
     return option("-m", "--measure", multiple=True, metavar="MEASURE", help=sentence)
 
 
-def rel(what: str = "for measures that state none", default: int | None = None) -> Any:
+def rel(what: str = "for measures that state none", default: float | None = None) -> Any:
     """Declare the option that says from which grade a document is relevant."""
     return checked(
-        options.whole(0),
+        options.level(),
         "-l",
         "--rel",
-        type=int,
+        type=float,
         default=default,
         show_default=default is not None,
         help=f"The lowest grade that counts as relevant, {what}.",
@@ -127,7 +127,7 @@ def per_query(sentence: str = "Show every query, too.") -> Any:
     return option("-q", "--per-query", is_flag=True, help=sentence)
 
 
-def measures_of(names: Sequence[str], default: str, rel: int | None) -> list[Measure]:
+def measures_of(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
     """Return the measures that were named with -m, or those of the default."""
     return [one for name in names or (default,) for one in parse_all(name, rel)]
 

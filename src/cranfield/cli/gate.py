@@ -63,7 +63,7 @@ def command(
         help="The least and the greatest score that a query may have.  "
         "[default: the measure's own]",
     ),
-    rel: int | None = flags.rel(),
+    rel: float | None = flags.rel(),
     undecided: Literal["pass", "fail"] | None = flags.option(
         type=click.Choice(["pass", "fail"]),
         help="Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",

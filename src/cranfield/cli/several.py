@@ -25,7 +25,7 @@ class Several:
     names: tuple[str, ...]  # of the measures
     saved: bool
     alignment: Alignment
-    rel: int | None
+    rel: float | None
     judging: Judging
     data: DataOptions
 

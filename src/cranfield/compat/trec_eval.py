@@ -95,6 +95,12 @@ def trec_eval(
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
     judgments = read_qrels(qrels, options.qrels_format)
+    if options.qrels_format not in PREFERENCES:
+        judgments.check_whole(
+            "trec_eval would cut off what is behind the point, without a word",
+            "Rescale the judgments, for instance by 10 or 100; `cranfield evaluate` takes them as "
+            "they are.",
+        )
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
     judging = Judging(

@@ -11,7 +11,7 @@ from itertools import compress, islice
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, levels_of
 from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties
@@ -33,7 +33,7 @@ class Counts:
 
     queries: int  # averaged
     without_results: int  # of these: the run retrieved nothing for them, they score 0
-    without_relevant: int  # of these: no judged document has a grade of 1 or more
+    without_relevant: int  # of these: no judged document has a grade above 0
     without_judgments: int  # in the run, but not in the qrels: not scored
     without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
     rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
@@ -44,7 +44,7 @@ class Counts:
         said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
         for name, text in (
             ("without_results", "without results: counted as retrieving nothing."),
-            ("without_relevant", "without a relevant document (no grade of 1 or more)."),
+            ("without_relevant", "without a relevant document (no grade above 0)."),
             ("without_judgments", "of the run left out: not in the qrels."),
             ("without_run", "of the qrels left out: not in the run."),
         ):
@@ -79,11 +79,11 @@ class Meeting:
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        n_queries, match = len(self.query_ids), self.match
+        n_queries, match, judged = len(self.query_ids), self.match, self.judged
         return Counts(
             queries=n_queries,
             without_results=n_queries - int(np.count_nonzero(match.n_retrieved)),
-            without_relevant=int(np.count_nonzero(self.judged.n_relevant() == 0)),
+            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
             without_judgments=len(match.unknown),
             without_run=len(self.qrels.query_ids) - n_queries,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
@@ -228,7 +228,7 @@ def without_unjudged(
 
 
 def _dealt_by_grade(
-    ties: Ties, query: Ints, rank: Ints, grade: Ints, first: Ints, size: Ints
+    ties: Ties, query: Ints, rank: Ints, grade: Numbers, first: Ints, size: Ints
 ) -> Ints:
     """Deal the places of equal scores to the hits among them by grade: (hits,) ranks.
 
@@ -255,14 +255,15 @@ def _moved(cost: Floats, before: Ints, after: Ints) -> Floats:
     return moved
 
 
-def by_grade(ties: Ties, first: Ints, grade: Ints) -> Ints:
+def by_grade(ties: Ties, first: Ints, grade: Numbers) -> Ints:
     """Return numbers that rank the documents of a query, lowest first; equal ones keep their order.
 
     `first` (..., documents) is the first rank of a document's score. Of equal scores, the "best"
     order has the highest grade first, the "worst" the lowest.
     """
-    lowest, highest = int(grade.min(initial=0)), int(grade.max(initial=0))
-    within: Ints = highest - grade if ties == "best" else grade - lowest
+    (level,) = levels_of(grade)
+    lowest, highest = int(level.min(initial=0)), int(level.max(initial=0))
+    within: Ints = highest - level if ties == "best" else level - lowest
     return first * (highest - lowest + 1) + within
 
 
@@ -300,6 +301,9 @@ def _ranked_by(met: Meeting) -> Order:
 def _notes(met: Meeting) -> Iterator[Note]:
     qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
     yield from qrels.notes
+    if not met.judged.are_whole:
+        text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
+        yield Note("fractions", "info", text)
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield Note("left-out", "info", left_out.said(name), count=left_out.count)

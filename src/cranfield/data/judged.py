@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import decode
-from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
+from cranfield.arrays.ranked import ABOVE_ZERO, Floats, Ints, Numbers, Ranked, are_whole, ratio
 from cranfield.arrays.rows import changes, spans
 from cranfield.arrays.trace import Recordable, step_of
 from cranfield.data.judging import Ties
 from cranfield.data.preferences import Contradiction, Levels, Preferences, preferences
 from cranfield.data.qrels import Qrels
 from cranfield.errors import ContradictionError, MeasureError
-from cranfield.formats.values import whole_numbers
+from cranfield.formats.values import graded
 from cranfield.lazy import cached_property
 
 ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
@@ -47,14 +47,24 @@ class Judged(Recordable):
     hits: Ranked
     ideal: Ranked
     n_retrieved: Ints
-    top_grade: int
+    top_grade: float
     in_groups: bool = False  # then the grades in hits and ideal are the best of any group
     _parts: Callable[[], "Parts"] = _no_parts  # of groups and preferences; `judge` gives it
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
 
-    def n_relevant(self, rel: int = 1) -> Ints:
+    @property
+    def are_whole(self) -> bool:
+        """Whether the grades are whole numbers, all of them."""
+        return are_whole(self.hits.grade)
+
+    @property
+    def above_zero(self) -> float:
+        """The lowest grade above 0 that there may be: 1 of whole numbers."""
+        return 1 if are_whole(self.hits.grade) else ABOVE_ZERO
+
+    def n_relevant(self, rel: float = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
 
@@ -72,7 +82,8 @@ class Judged(Recordable):
         hits = self.hits.where(self.hits.rank <= n_retrieved[self.hits.query])
         query, rank = _numbered(n_retrieved)
         begins = np.cumsum(n_retrieved) - n_retrieved
-        grade, judged = np.zeros(len(query), np.int64), np.zeros(len(query), np.bool_)
+        grade = np.zeros(len(query), self.hits.grade.dtype)
+        judged = np.zeros(len(query), np.bool_)
         rows = begins[hits.query] + hits.rank - 1
         grade[rows], judged[rows] = hits.grade, True
         columns: dict[str, Numbers] = {"known": judged}
@@ -202,7 +213,7 @@ class Groups(Recordable):
     _best: Callable[..., Ranked] | None = None
 
     @step_of()
-    def novel_first(self, alpha: float, rel: int) -> Ranked:
+    def novel_first(self, alpha: float, rel: float) -> Ranked:
         """Return the ranking that greedily takes the document that adds most, group by group."""
         from cranfield.data import subtopics
 
@@ -213,9 +224,9 @@ class Groups(Recordable):
         """Return the ranking by what a document is worth to all groups, group by group."""
         from cranfield.data import subtopics
 
-        return self._first(1, subtopics.most_first)
+        return self._first(self.judged.above_zero, subtopics.most_first)
 
-    def _first(self, rel: int, *order: Any) -> Ranked:
+    def _first(self, rel: float, *order: Any) -> Ranked:
         ideal, best = self.judged.ideal, self._best
         found = ideal if best is None else ideal.once(order, lambda: best(*order))
         return found.relevant(rel)
@@ -235,7 +246,7 @@ class Groups(Recordable):
         """Count each query's groups: (n_queries, 1)."""
         return np.bincount(self.query)[:, None]
 
-    def expected(self, values: Floats, rel: int = 1) -> Floats:
+    def expected(self, values: Floats, rel: float = 1) -> Floats:
         """Average over each query's groups by weight: (n_groups, ...) -> (n_queries, ...).
 
         Without weights, every group with a document of grade >= rel counts the same, and no other.
@@ -267,19 +278,15 @@ class Parts:
         return self.levels.row % max(len(self.qrels), 1)
 
     def groups(self, judged: Judged) -> Groups:
-        """Return each group as a query of its own; MeasureError if grades are not whole."""
+        """Return each group as a query of its own; MeasureError if it has subgroups."""
         levels = self.levels
         if levels.subgroup.any():
             raise MeasureError(
                 "a measure of judgment groups takes one grade for each document of a group, and "
                 "these groups have subgroups; measures of preferences (Prefs) take them"
             )
-        grade = whole_numbers(levels.level)
-        if grade is None:
-            raise MeasureError(
-                "a measure of judgment groups takes whole numbers as grades, and these levels are "
-                "fractions; measures of preferences (Prefs) take them"
-            )
+        grade = graded(levels.level)
+        assert grade is not None  # noqa: S101 - they were checked as they were read
         n_groups = len(levels.query)
 
         def ranked(rank: Ints) -> Ranked:

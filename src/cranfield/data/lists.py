@@ -12,9 +12,10 @@ from cranfield.formats.columns import What
 from cranfield.formats.identifiers import with_text_ids
 from cranfield.formats.objects import NestedRows, documents_of, is_list, listed, nested
 from cranfield.notes import Note
-from cranfield.options import is_whole
+from cranfield.options import level
+from cranfield.render.numbers import plain
 
-Grades = Iterable[int | None]
+Grades = Iterable[float | None]
 
 
 class Graded(NamedTuple):
@@ -37,7 +38,7 @@ def grades(
     lists: Grades | Iterable[Grades] | Mapping[Any, Grades],
     *,
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = None,
-    top: int | None = None,
+    top: float | None = None,
 ) -> Graded:
     """Turn a list of grades, or several lists, into judgments and a run.
 
@@ -45,7 +46,7 @@ def grades(
     grades, sorted, as if nothing else in the collection were relevant; or those of `collection`.
 
     Args:
-        lists: the grades of what was retrieved, best rank first: whole numbers, and None for an
+        lists: the grades of what was retrieved, best rank first: numbers, and None for an
             unjudged document, or a missing value in an array or a table's column (NaN, NA,
             null). Or a list of such lists, which are the queries "1", "2", ...; or a
             dict {query_id: list}. An empty list is a query for which nothing was retrieved.
@@ -59,7 +60,7 @@ def grades(
         Graded, a pair (qrels, run). `qrels.notes` says what was judged.
 
     Raises:
-        InputError: a grade that is no whole number, or beyond 2,147,483,647 or the same below 0; a
+        InputError: a grade that is no number, or beyond 2,147,483,647 or the same below 0; a
             collection that has not the grades that were retrieved, or has other queries.
         OptionError: a top grade that is none, or below a grade, or above 2,147,483,647.
 
@@ -100,11 +101,13 @@ def grades(
     form = "lists of grades"
     run = Run(NestedRows(nested(rankings, What.RUN), What.RUN, form=form), "grades")
     if top is not None:
-        if not is_whole(top) or not qrels.top_grade <= top <= LARGEST_GRADE:
+        try:
+            top = level(qrels.top_grade, LARGEST_GRADE)(top)
+        except ValueError:
             raise OptionError(
-                f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a whole "
-                f"number from {qrels.top_grade}, the highest of these grades, to {LARGEST_GRADE}"
-            )
+                f"top={top!r:.40} (--top-grade): expected the highest grade of the scale, a number "
+                f"from {plain(qrels.top_grade)}, the highest of these grades, to {LARGEST_GRADE}"
+            ) from None
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", one) for code, one in said)
     return Graded(qrels.replaced(form=form, notes=notes, top_of_all=top), run)
@@ -127,7 +130,7 @@ def _of(what: str, query: str, queries: Mapping[str, Any]) -> str:
     return what if len(queries) == 1 else f"{what} of query {query!r}"
 
 
-def _not_retrieved(retrieved: Mapping[str, int], collection: Any, where: str) -> dict[str, int]:
+def _not_retrieved(retrieved: Mapping[str, float], collection: Any, where: str) -> dict[str, float]:
     """Return {document: grade} of what a collection has beside the retrieved documents."""
     every, places = documents_of(collection, where)
     if len(every) < len(places):

@@ -10,24 +10,25 @@ import numpy as np
 
 from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.ids import Ids, decode, encode
-from cranfield.arrays.ranked import Ints, Numbers, Ranked
+from cranfield.arrays.ranked import Ints, Numbers, Ranked, are_whole
 from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
-from cranfield.errors import OptionError, one_of
+from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Errors, Progress
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property
+from cranfield.render.numbers import plain
 
 QrelsLike = Union[
     "Qrels",
     Path,
     ArrowTable,
     LazyTable,
-    Mapping[Any, Mapping[Any, int]],
+    Mapping[Any, Mapping[Any, float]],
     Mapping[Any, Set[Any]],
     # in groups, and these in subgroups
     Mapping[Any, Mapping[Any, Mapping[Any, float]]],
@@ -41,8 +42,9 @@ class Qrels(Judgments):
 
     `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
     relevant documents), or a table with the columns `query_id`, `doc_id`, `relevance`: anything
-    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are whole numbers; what is
-    absent is unjudged. Ids are texts; whole numbers become their decimal text.
+    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are numbers, whole
+    ones as a rule; what is absent is unjudged. Ids are texts; whole numbers become their decimal
+    text.
 
     Judgments of several users, or of anything else that may contradict each other, are groups:
     `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group
@@ -153,7 +155,7 @@ class Qrels(Judgments):
             return (
                 f"Qrels({len(self.query_ids):,} queries, {rows:,} judgments in {groups:,} groups)"
             )
-        grades = f", grades {self.grade.min()} to {self.grade.max()}" if len(self) else ""
+        grades = f", grades {self.range_of_grades}" if len(self) else ""
         return f"Qrels({len(self.query_ids):,} queries, {len(self):,} judgments{grades})"
 
     def of(self, query_ids: Iterable[str]) -> "Qrels":
@@ -179,11 +181,31 @@ class Qrels(Judgments):
             )
         }
 
+    def check_whole(self, why: str, hint: str) -> None:
+        """Raise InputError, which says why and what to do, if a grade is not a whole number."""
+        wrong = np.flatnonzero(self.grade != np.floor(self.grade))
+        if len(wrong):
+            row = int(wrong[0])
+            query, doc = self.query_ids[self.query[row]], decode(self.docs[row])
+            raise InputError(
+                f"query {query!r}, document {doc!r}: the grade {plain(self.grade[row])} is not a "
+                f"whole number: {why}",
+                source=self.source or "the qrels",
+                hint=hint,
+                kind="number",
+            )
+
+    @property
+    def range_of_grades(self) -> str:
+        """The lowest and the highest grade, in words; there must be one."""
+        return f"{plain(self.grade.min())} to {plain(self.grade.max())}"
+
     @cached_property
-    def top_grade(self) -> int:
+    def top_grade(self) -> float:
         """The highest grade that any document of the collection has."""
         stated = self.top_of_all
-        return int(self.grade.max(initial=0)) if stated is None else stated
+        top: float = self.grade.max(initial=0).item() if stated is None else stated
+        return top
 
     @cached_property
     def doc_lists(self) -> list[list[str]]:
@@ -220,6 +242,10 @@ class Qrels(Judgments):
         """Every query's judged documents, highest grade first: the perfect ranking."""
         query = self.query
         rank = np.arange(1, len(query) + 1) - self.starts[query]
+        if not are_whole(self.grade):
+            rows = np.lexsort((-self.grade, query))
+            columns = {name: column[rows] for name, column in self.sampling.items()}
+            return Ranked(len(self.query_ids), query, rank, self.grade[rows], columns=columns)
         below = self.top_grade - self.grade
         span = int(below.max(initial=0)) + 1
         # One number for query and grade, which sorts several times faster than a pair.

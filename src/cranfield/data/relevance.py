@@ -1,6 +1,5 @@
 """Judgments: the flat columns of a Qrels, from a dict, from groups or from blocks of rows."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import Ids, decode, encode
-from cranfield.arrays.ranked import Ints
+from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
@@ -20,7 +19,7 @@ from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, named
-from cranfield.formats.values import grades_of
+from cranfield.formats.values import graded, grades_of
 from cranfield.notes import Note
 
 
@@ -34,23 +33,24 @@ class Judgments:
     query_ids: list[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # as they came: of each row, or each query's
-    grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
+    grade: Numbers  # (rows,) in their one form (`graded`); of judgments in groups, the best level
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: Groups | None = None  # judgments in groups, as they were given
     by_group: Levels | None = None  # and in columns
-    top_of_all: int | None = None  # the highest grade of the collection; None: that of these
+    top_of_all: float | None = None  # the highest grade of the collection; None: that of these
     form: str = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     notes: Sequence[Note] = ()  # what every result of them says
 
-    def only(self, codes: Sequence[int], top: int) -> "Judgments":
+    def only(self, codes: Sequence[int], top: float) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
         ids = [self.query_ids[code] for code in codes]
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
+            some.grade = some.grade.astype(self.grade.dtype)  # of the collection
             return replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
         lengths = np.diff(self.starts)[codes]
         starts = np.cumsum([0, *lengths.tolist()])
@@ -94,7 +94,7 @@ def _from_dict(rows: NestedRows) -> Judgments:
         )
         raise InputError(
             f"the qrels: query {query!r}, document {doc!r}: "
-            f"expected a whole number as the grade, got {grade!r:.80}"
+            f"expected a number as the grade, got {grade!r:.80}"
         )
     starts = np.cumsum([0, *map(len, lists)])
     return Judgments(query_ids, starts, lists, grades, form=rows.form, left_out=rows.left_out)
@@ -108,7 +108,7 @@ def _from_groups(groups: Groups) -> Judgments:
         raise _no_judgment(named(groups.sources), groups.left_out)
     query_ids = sorted(data, key=encode)
     lists: list[list[str]] = []
-    grades: list[int] = []
+    grades: list[float] = []
     codes: list[int] = []  # the query of each group
     names: list[str] = []
     rows: list[tuple[int, int, int, float]] = []
@@ -126,9 +126,11 @@ def _from_groups(groups: Groups) -> Judgments:
             codes.append(code)
             names.append(name)
         lists.append(docs)
-        grades += [math.ceil(best[doc]) if best[doc] > 0 else math.floor(best[doc]) for doc in docs]
+        grades += [best[doc] for doc in docs]
     whole = np.array([numbers for *numbers, _ in rows]).T
     levels = np.array([level for *_, level in rows]) * 1.0
+    grade = graded(np.array(grades, np.float64))
+    assert grade is not None  # noqa: S101 - levels were checked as they were read
     of_query = np.array(codes)
     shares = None
     if weights is not None:
@@ -139,7 +141,7 @@ def _from_groups(groups: Groups) -> Judgments:
         query_ids,
         np.cumsum([0, *map(len, lists)]),
         lists,
-        np.array(grades, np.int64),
+        grade,
         groups=groups,
         by_group=Levels(of_query, whole[0], whole[1], whole[2], levels, names, shares),
         form=groups.form,
@@ -192,11 +194,13 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     lengths = np.diff(begins)[order]
     starts = np.append(0, np.cumsum(lengths))
     at = spans(begins[order], lengths)
+    grade = graded(whole.columns["grade"][at])
+    assert grade is not None  # noqa: S101 - each was checked as it was read
     return Judgments(
         [decode(queries[i]) for i in order],
         starts,
         whole.doc.take(at),
-        whole.columns["grade"][at].astype(np.int64),
+        grade,
         {role: column[at] for role, column in whole.columns.items() if role != "grade"},
         form=rows.form,
         sources=rows.sources,

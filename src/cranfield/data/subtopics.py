@@ -12,7 +12,7 @@ from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 
 
-def novel_first(levels: Levels, query: Ints, alpha: float, rel: int) -> Ints:
+def novel_first(levels: Levels, query: Ints, alpha: float, rel: float) -> Ints:
     """Rank greedily: at each rank the document that adds most; (n_documents,).
 
     A document adds the weights of its subtopics (grade >= rel), each times 1 - alpha for every

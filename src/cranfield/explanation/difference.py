@@ -21,7 +21,7 @@ from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, merged
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import number_of, short
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import score_runs
@@ -41,7 +41,7 @@ class Part:
     """
 
     document: str
-    grade: int | None  # None: unjudged
+    grade: float | None  # None: unjudged
     left_rank: int | None  # None: not retrieved
     right_rank: int | None
     left: float | None = None
@@ -146,7 +146,7 @@ class Difference(Shown):
         for one in first:
             so_far += one.change
             known = (one.grade, one.left_rank, one.right_rank)
-            cell = [one.document, *("-" if each is None else str(each) for each in known)]
+            cell = [one.document, *("-" if each is None else short(each) for each in known)]
             if one.left is not None:
                 cell += [f"{one.left:.6f}", f"{one.right:.6f}"]
                 cell += [f"{one.change:+.6f}", f"{so_far:+.6f}"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from cranfield.explanation.expressions import number
 from cranfield.explanation.words import IN_ORDER
+from cranfield.render.numbers import short
 from cranfield.render.table import Table
 
 _LAST = 2  # rows at the end, of a table that is cut
@@ -79,6 +80,7 @@ class Sheet:
         """Return it as a table; of more rows than the limit the middle is left out, and said."""
         labels = ("group", "rank", "document", "grade", "rank in run")
         columns = [(name, self.labels[name]) for name in labels if name in self.labels]
+        columns = [(name, _grades(its) if name == "grade" else its) for name, its in columns]
         columns += [(one.header, one.values) for one in self.columns]
         summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
         for symbol, running in summed:
@@ -137,6 +139,10 @@ class Line:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {name: getattr(self, name) for name in ("symbol", "words", "numbers", "value")}
+
+
+def _grades(grades: Sequence[float | None]) -> list[str | None]:
+    return [grade if grade is None else short(grade) for grade in grades]
 
 
 Entry = Sheet | Line

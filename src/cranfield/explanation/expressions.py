@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
+from cranfield.arrays.ranked import Ranked, exp, exp2, log, looked_up, powers, raised, ratio
 from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
 from cranfield.data.judged import Groups
 from cranfield.explanation.follow import base_of, is_ranking, rows_of_base, subsets
@@ -43,6 +43,7 @@ _SIGNS: Mapping[Any, tuple[str, int, int]] = {
     np.logical_not: ("not {}", ATOM, COMPARED),
     np.negative: ("-{}", POWER, SUM),
     exp: ("e^{}", ATOM, POWER),
+    exp2: ("2^{}", ATOM, POWER),
     np.square: ("{}^2", ATOM, POWER),
 }
 # The number that changes no value, as the second of two.

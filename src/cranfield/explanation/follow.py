@@ -130,7 +130,7 @@ def _documents(base: Recording) -> Sequence[str | None]:
     return [None] * len(ranks)
 
 
-def grades_of(rows: Recording) -> list[int | None]:
+def grades_of(rows: Recording) -> list[float | None]:
     """Return the grade of each row, None where there is no judgment: (rows,)."""
     judged = rows.plain.judged.tolist()
     return [

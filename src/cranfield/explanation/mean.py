@@ -6,7 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.ranked import LEAST, Floats, Ints, floored_log, mean, total
+from cranfield.arrays.ranked import (
+    ABOVE_ZERO,
+    LEAST,
+    Floats,
+    Ints,
+    are_whole,
+    floored_log,
+    mean,
+    total,
+)
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -81,7 +90,7 @@ class MeanExplanation(Shown):
     total: float
     terms: Sequence[float]  # in the order in which they are added
     queries: Sequence[QueryPart]
-    level: int  # the lowest grade that was counted as relevant
+    level: float  # the lowest grade that was counted as relevant
     recipe: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the scores
 
@@ -91,7 +100,7 @@ class MeanExplanation(Shown):
         return len(self.queries)
 
     @classmethod
-    def of(cls, scores: Scores, measure: Measure | str) -> "MeanExplanation":
+    def of(cls, scores: Scores, measure: Measure | str, least: float = 1) -> "MeanExplanation":
         """Explain one measure's value over all queries.
 
         What `scores` also has of NumRet, NumRel and NumRelRet is shown beside, and marks queries
@@ -101,6 +110,8 @@ class MeanExplanation(Shown):
         Args:
             scores: what `evaluate` returned for one run.
             measure: one that was evaluated.
+            least: the lowest grade above 0, from which on a document is relevant to a measure
+                that has no `rel`.
 
         Raises:
             MeasureError: the measure was not evaluated, or its values are texts.
@@ -118,7 +129,8 @@ class MeanExplanation(Shown):
         if kind in ("missing", "sum") and whole != 0:
             shares = [(in_order / whole).tolist(), (np.cumsum(in_order) / whole).tolist()]
         counted = [
-            scores.per_query(one) if str(one) in scores.columns else {} for one in _beside(wanted)
+            scores.per_query(one) if str(one) in scores.columns else {}
+            for one in _beside(wanted, least)
         ]
         queries = []
         for row, share, so_far in zip(order.tolist(), *shares, strict=True):
@@ -137,7 +149,7 @@ class MeanExplanation(Shown):
         ]
         return cls(
             *(scores.name, wanted, kind, value, total(terms), terms.tolist(), queries),
-            *(_level(wanted), scores.recipe, notes),
+            *(_level(wanted, least), scores.recipe, notes),
         )
 
     @classmethod
@@ -159,12 +171,13 @@ class MeanExplanation(Shown):
         Raises what `evaluate` does; MeasureError, too, for a measure whose values are texts.
         """
         wanted = _a_number(measure)
-        beside = [] if qrels.in_groups else _beside(wanted)
+        least = 1 if are_whole(qrels.grade) else ABOVE_ZERO
+        beside = [] if qrels.in_groups else _beside(wanted, least)
         if judging.ties == "expected":
             beside = beside[:2]
         wished = dict.fromkeys([wanted, *beside])
         scores = score_runs(qrels, {run.name: run}, wished, judging, progress=progress)[run.name]
-        found = cls.of(scores, wanted)
+        found = cls.of(scores, wanted, least)
         # What is counted beside it has no ideal ranking.
         unsaid = {*ideals_of(scores.measures, qrels)} - {*ideals_of([wanted], qrels)}
         return replace(found, notes=[one for one in found.notes if one not in unsaid])
@@ -206,7 +219,7 @@ class MeanExplanation(Shown):
                 meaning = f"share: (1 - value) / {whole:.4f}, the sum of 1 - value of all queries."
             yield Column("share", lambda one: _percent(one.share, 1), meaning)
             yield Column("so far", lambda one: _percent(one.so_far, 1))
-        level = "" if self.level == 1 else f" (of grade {self.level} or more)"
+        level = "" if self.level in (1, ABOVE_ZERO) else f" (of grade {self.level} or more)"
         found = f"found: relevant documents{level} that were retrieved, at any rank."
         for name in ("retrieved", "relevant", "relevant_retrieved"):
             if None not in (getattr(one, name) for one in first):
@@ -304,18 +317,20 @@ def _parts(kind: Kind, terms: Floats, rising: bool | None) -> tuple[Floats, Ints
 _REL = next(one for one in definitions() if one.name == "NumRel").parameters["rel"]
 
 
-def _level(measure: Measure) -> int:
-    """Return the lowest grade that the measure takes for relevant, 1 if it has none."""
+def _level(measure: Measure, least: float) -> float:
+    """Return the lowest grade that the measure takes for relevant, the `least` if it has none."""
     takes = measure.definition.parameters.get("rel") == _REL
-    return int(measure.parameters["rel"]) if takes else 1
+    known = takes and (least == 1 or measure.fractions == "level")
+    level: float = measure.parameters["rel"] if known else least
+    return level
 
 
-def _beside(measure: Measure) -> list[Measure]:
+def _beside(measure: Measure, least: float) -> list[Measure]:
     """Return what is counted beside it: retrieved, relevant, both; and relevant above the cutoff.
 
     The last not at a cutoff that depends on the query: there "the first R" would say little.
     """
-    level, cutoff = _level(measure), measure.cutoff
+    level, cutoff = _level(measure, least), measure.cutoff
     counts = [Measure("NumRet"), Measure("NumRel")(rel=level), Measure("NumRelRet")(rel=level)]
     if isinstance(cutoff, Depth) and not cutoff.at_relevant:
         counts.append((Measure("Success") @ cutoff)(rel=level))

@@ -17,7 +17,7 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, lines_of
 from cranfield.options import is_whole
-from cranfield.render.numbers import number_of, some
+from cranfield.render.numbers import number_of, short, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table, paragraphs, to_html
 from cranfield.scoring.evaluate import ideals_of
@@ -38,7 +38,7 @@ class Retrieved:
     rank: int
     document: str
     score: float | None
-    grade: int | None
+    grade: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Explanation(Shown):
     worksheet: Worksheet
     retrieved: Sequence[Retrieved]
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
-    missing: Sequence[tuple[str, int]]  # (document, grade) of those that were not retrieved
+    missing: Sequence[tuple[str, float]]  # (document, grade) of those that were not retrieved
     ties: Sequence[whatif.Tie]
     swap: whatif.Swap | None
     judgments: whatif.Judgments
@@ -88,7 +88,7 @@ class Explanation(Shown):
         sheet = worksheet(str(measure), follow(measure, scene))
         docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
         scored = [None] * len(docs) if scores is None else scores.tolist()
-        level = measure.parameters.get("rel", 1)
+        level = scene.least_relevant(measure)
         judged = () if scene.qrels.in_groups else scene.ideal
         relevant = [doc for doc in judged if grades[doc] >= level]
         missing = set(relevant).difference(docs)
@@ -178,7 +178,7 @@ class Explanation(Shown):
                 "into an array or a loop), and with them the record of what was done."
             )
         if self.missing:  # the highest grade first
-            named = some([f"{doc} ({grade})" for doc, grade in self.missing], _NAMED)
+            named = some([f"{doc} ({short(grade)})" for doc, grade in self.missing], _NAMED)
             of = f"{len(self.missing):,} of {self.n_relevant:,}"
             yield f"Relevant (with their grades) and not retrieved: {of}: {named}."
         yield from self._of_unjudged()
@@ -262,13 +262,14 @@ class Explanation(Shown):
             return
         deep = f" down to rank {whatif.DEEPEST:,}" * (self.unjudged[-1][0] > whatif.DEEPEST)
         *some, last = self.judgments.grades or [0]
-        tried = f"the grades {', '.join(map(str, some))} and {last} for" if some else ""
+        first = ", ".join(map(short, some))
+        tried = f"the grades {first} and {short(last)} for" if some else ""
         up, down = self.judgments.up, self.judgments.down
         for one, way in ((up, "raise"), (down, "lower")):
             if one is not None:
                 yield (
                     f"Of {tried or 'all judgments of'} one unjudged document{deep}, grade "
-                    f"{one.grade} for {one.doc} at rank {one.rank} would {way} it most: "
+                    f"{short(one.grade)} for {one.doc} at rank {one.rank} would {way} it most: "
                     f"{self._changed(one.value)}."
                 )
         if up is None and down is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.ranked import Ints
+from cranfield.arrays.ranked import Numbers
 from cranfield.data.judge import Meeting, by_grade, judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -37,7 +37,7 @@ class Scene:
     kept: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
     whole: Ranking  # not cut
-    grades: Mapping[str, int]
+    grades: Mapping[str, float]
 
     @property
     def docs(self) -> Sequence[str]:
@@ -111,11 +111,18 @@ class Scene:
             kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
         return cls(query, run.name, alone, judging, meeting, kept, ranking, whole, grades)
 
+    def least_relevant(self, measure: Measure) -> float:
+        """Return the lowest grade that the measure takes for relevant; if it says none, above 0."""
+        known = self.judged.are_whole or measure.fractions == "level"
+        least: float = measure.parameters.get("rel", 1) if known else self.judged.above_zero
+        return least
 
-def graded(grades: Mapping[str, int], docs: Sequence[str]) -> Ints:
+
+def graded(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
     """Return the documents' grades; unjudged ones have one below all: (n_documents,)."""
     lowest = min([*grades.values(), 0]) - 1
-    return np.array([grades.get(doc, lowest) for doc in docs], np.int64)
+    of_docs = [grades.get(doc, lowest) for doc in docs]
+    return np.array(of_docs, np.float64 if float in set(map(type, of_docs)) else np.int64)
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:

@@ -49,7 +49,7 @@ class Documents:
             here = np.zeros(0) if ranking.costs is None else ranking.costs
             self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
 
-    def judged(self, rankings: Ints, given: Ints | None = None, grade: int = 0) -> Judged:
+    def judged(self, rankings: Ints, given: Ints | None = None, grade: float = 0) -> Judged:
         """Return several rankings of the query as one Judged.
 
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
@@ -194,7 +194,7 @@ class Judgment:
 
     doc: str
     rank: int
-    grade: int
+    grade: float
     value: float
     change: float  # the value less that of now
 
@@ -208,7 +208,7 @@ class Judgments:
 
     up: Judgment | None
     down: Judgment | None
-    grades: tuple[int, ...] = ()
+    grades: tuple[float, ...] = ()
 
 
 def untried(scene: Scene, measure: Measure) -> str:
@@ -226,8 +226,9 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     """Return which judgment of one unjudged document would move the value most, up and down.
 
     Tried are all that were retrieved down to rank 1,000, with every grade from 0 to the highest of
-    the collection, or 1; if that is above 10, with 0, 1, the highest, and the grades between them
-    that the query's documents have, eight of these at most, evenly chosen. The document then counts
+    the collection, or 1; if that is above 10, or some grades are fractions, with 0, 1, the highest,
+    and the grades between them that the query's documents have, eight of these at most, evenly
+    chosen. The document then counts
     as judged in everything: the ideal ranking, the number of relevant documents, and which are
     dropped if only judged ones are looked at. Of equal ones, the highest-ranked document with the
     lowest grade.
@@ -243,7 +244,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     given = np.array(unjudged, np.int64)
     grades = _tried(scene)
 
-    def regraded(grade: int, some: slice) -> Judged:
+    def regraded(grade: float, some: slice) -> Judged:
         rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
         if scene.judged.ties in _BY_GRADE:
             every = np.tile(graded(scene.grades, docs), (len(rankings), 1))
@@ -264,20 +265,22 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     return Judgments(
         the(int(found.argmax())) if (found > now).any() else None,
         the(int(found.argmin())) if (found < now).any() else None,
-        () if grades[-1] <= _GRADES else tuple(grades),
+        () if isinstance(grades, range) else tuple(grades),
     )
 
 
-def _tried(scene: Scene) -> Sequence[int]:
+def _tried(scene: Scene) -> Sequence[float]:
     """Return the grades that `judgments` tries, ascending: all, or of many a few."""
     top = reachable_grade(scene.judged)
-    if top <= _GRADES:
-        return range(top + 1)
-    between = sorted({grade for grade in scene.grades.values() if 1 < grade < top})
+    whole = scene.judged.are_whole
+    if top <= _GRADES and whole:
+        return range(int(top) + 1)
+    least = 1 if whole else 0
+    between = sorted({grade for grade in scene.grades.values() if least < grade < top})
     most = _GRADES - 2  # with 0, 1 and the highest as many as from 0 to 10
     if len(between) > most:
         between = [between[i * (len(between) - 1) // (most - 1)] for i in range(most)]
-    return [0, 1, *between, top]
+    return sorted({0, *([1] if top > 1 else []), *between, top})
 
 
 def moved(

@@ -3,7 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.arrays.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+from cranfield.arrays.ranked import (
+    ABOVE_ZERO,
+    Ranked,
+    exp,
+    exp2,
+    log,
+    log2,
+    looked_up,
+    powers,
+    raised,
+)
 from cranfield.arrays.trace import UNKNOWN, Derived, Recording
 from cranfield.data.judged import Groups, Judged
 from cranfield.data.preferences import Counted, Preferences
@@ -20,7 +30,7 @@ OTHER_ROWS: Mapping[Any, str] = {
 }
 # Columns of their own: what a calculator has no key for, or what comes from other rows.
 OWN_COLUMN = OTHER_ROWS.keys() | {
-    *(Ranked.at, Ranked.places, log2, log, exp, powers, raised, looked_up),
+    *(Ranked.at, Ranked.places, log2, log, exp, exp2, powers, raised, looked_up),
     *(Counted.fulfilled, Counted.possible),
 }
 WORDS: Mapping[Any, str] = {  # what a Judged and what it holds have
@@ -107,7 +117,7 @@ def described(
     said: list[str] = []
     for above, how, what in subsets(rows):
         if how is Ranked.relevant:
-            said.append(f"of grade {what} or more")
+            said.append("of a grade above 0" if what == ABOVE_ZERO else f"of grade {what} or more")
         elif how is Ranked.top:
             said.append(f"down to rank {written(what)}")
         elif how is Ranked.reordered:
@@ -124,7 +134,7 @@ def described(
     if step.op is Judged.every and None in documents_of(rows):
         base = "every rank, with a document or without"
     if "{}" in base:
-        grades = [one for one in said if one.startswith("of grade")]
+        grades = [one for one in said if one.startswith(("of grade", "of a grade"))]
         said = [one for one in said if one not in grades]
         base = base.format("".join(f" {one}" for one in grades))
     if any(one.startswith("in the order") for one in said):

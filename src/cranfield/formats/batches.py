@@ -24,7 +24,7 @@ from cranfield.formats.columns import (
     take_columns,
     understood,
 )
-from cranfield.formats.values import spoilt, whole_numbers
+from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -238,7 +238,7 @@ def _missing(column: "pa.Array") -> Bools:
 
 
 def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | None]:
-    """Return a column as scores, or as whole numbers, and which are none, None if all are."""
+    """Return a column as numbers of its role, and which are none, None if all are."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -261,11 +261,12 @@ def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | N
         values = np.frombuffer(column.buffers()[1], dtype, len(column), 8 * column.offset)
     if role in FRACTIONS:
         bad = np.isnan(values)
-    elif (whole := whole_numbers(values)) is not None:
-        return whole, missing
     else:
-        bad = spoilt(values)
-        values = np.where(bad, 0, values).astype(np.int64)
+        or_whole = COLUMNS[role].or_whole
+        if (found := graded(values) if or_whole else whole_numbers(values)) is not None:
+            return found, missing
+        bad = spoilt(values, whole=not or_whole)
+        values = np.where(bad, 0, values).astype(np.float64 if or_whole else np.int64)
     if missing is not None:
         bad |= missing
     return values, bad if bad.any() else None

@@ -46,6 +46,7 @@ class Column:
     `names` are those that tools give it: the first one present is taken. `several` is what errors
     call its values, if all files of one table need it or none. `beside` is the role of the column
     without which it means nothing. `stated_as` is what users call it, if not by its first name.
+    `or_whole`: its numbers are kept as whole numbers if all of them are.
     """
 
     of: tuple[What, ...]
@@ -55,6 +56,7 @@ class Column:
     several: str | None = None
     beside: Role | None = None
     stated_as: str | None = None
+    or_whole: bool = False
     meaning: str = ""  # for the documentation
 
     @property
@@ -81,7 +83,7 @@ COLUMNS: Mapping[Role, Column] = {
     "score": Column(_RUN, "number", ["score"], several="scores"),
     "rank": Column(_RUN, "whole number", ["rank"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
-    "grade": Column(_QRELS, "whole number", _GRADE.split(), needed=True),
+    "grade": Column(_QRELS, "number", _GRADE.split(), needed=True, or_whole=True),
     "group": Column(
         _QRELS, "id", _GROUP.split(), several="subtopics", meaning="of judgments by subtopic"
     ),
@@ -106,7 +108,9 @@ COLUMNS: Mapping[Role, Column] = {
 }
 NAMES: Mapping[Role, Sequence[str]] = {role: column.names for role, column in COLUMNS.items()}
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
-FRACTIONS = frozenset(role for role, column in COLUMNS.items() if column.kind == "number")
+FRACTIONS = frozenset(
+    role for role, column in COLUMNS.items() if column.kind == "number" and not column.or_whole
+)
 _MOST_COLUMNS = 10_000
 ColumnsLike = Mapping[str, str | int]
 

@@ -353,4 +353,6 @@ def _can_hold(form: Format, groups: Groups) -> bool:
     if form.qrels is None:
         return False
     columns = form.qrels.columns
-    return groups.numbers <= set(roles_of(What.QRELS) if columns is None else columns)
+    # In a table, a level that is a fraction is a grade like any other.
+    held = {*roles_of(What.QRELS), "level"} if columns is None else set(columns)
+    return groups.numbers <= held

@@ -123,8 +123,7 @@ class JsonNested(Rows):
         good = [self._pairs(*member, role, faults) for member in queries]
         docs = [doc for pairs in good for doc, _ in pairs]
         numbers = [number for pairs in good for _, number in pairs]
-        dtype = np.float64 if role == "score" else np.int64
-        value = None if role is None else np.array(numbers, dtype)
+        value = None if role is None else values_of(role, numbers)
         return [len(pairs) for pairs in good], docs, value
 
     def _pairs(

@@ -11,12 +11,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats, Ints, Numbers
 from cranfield.errors import InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
@@ -32,7 +33,7 @@ from cranfield.formats.block import (
 from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, What, numbers_in
 from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, Bytes, line_at, query_change, raw_blocks
-from cranfield.formats.values import NUMBER, WHOLE, whole
+from cranfield.formats.values import NUMBER, graded, grades_of, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,7 +152,10 @@ class Lines(Rows):
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         found: dict[Role, Any] = {}
         for role, array in zip(wanted, arrays[2:], strict=True):
+            values: Numbers | None
             values = _scores(array) if role in FRACTIONS else self._whole_numbers(array)
+            if values is None and COLUMNS[role].or_whole:
+                values = _fractions(array)
             if values is None:
                 return None
             found[role] = values
@@ -161,8 +165,8 @@ class Lines(Rows):
         ids = Ids.of_arrow(array)
         if ids.are_digits() and int(ids.length.max()) <= 9:
             return ids.to_numbers()
-        numbers = list(map(self.whole, ids.to_list()))
-        return None if None in numbers else np.array(numbers, np.int64)
+        numbers = list(takewhile(lambda one: one is not None, map(self.whole, ids.to_list())))
+        return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
 
     def whole(self, field: bytes) -> int | None:
         """Return the whole number that the field holds, None if it holds none."""
@@ -195,6 +199,8 @@ class Lines(Rows):
         found: dict[Role, Any] = {
             role: Ids.of(column)
             if role in IDS
+            else grades_of(column)
+            if COLUMNS[role].or_whole
             else np.array(column, np.float64 if role in FRACTIONS else np.int64)
             for role, column in values.items()
         }
@@ -216,7 +222,10 @@ class Lines(Rows):
         if role in FRACTIONS:
             number = float(field) if NUMBER.fullmatch(field.strip()) else None
         else:
-            number = self.whole(field.strip() if self.decimals else field)
+            bare = field.strip() if self.decimals else field
+            number = self.whole(bare)
+            if number is None and COLUMNS[role].or_whole and NUMBER.fullmatch(bare):
+                number = float(bare) if abs(float(bare)) <= LARGEST_GRADE else None
         if number is None:
             raise self._not_a_number(role, field)
         return number
@@ -229,12 +238,7 @@ class Lines(Rows):
         shown = field[:80].decode("utf-8", "replace")
         kind = COLUMNS[role].kind
         hint = None
-        if role == "grade" and NUMBER.fullmatch(field) and not WHOLE.fullmatch(field):
-            hint = (
-                "Grades are whole numbers; trec_eval would cut this one off without a word. "
-                "Rescale the judgments, for instance by 10 or 100."
-            )
-        elif role == "grade" and WHOLE.fullmatch(field):
+        if role == "grade" and NUMBER.fullmatch(field):
             hint = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
         problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
         return InputError(problem, hint=hint, kind="number")
@@ -259,6 +263,17 @@ class Lines(Rows):
 def _scores(column: "pa.Array") -> Floats | None:
     scores = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
     return None if np.isnan(scores).any() else scores
+
+
+def _fractions(column: "pa.Array") -> Numbers | None:
+    """Return texts as grades that are not all whole numbers, None if one is none."""
+    import pyarrow as pa
+
+    try:
+        numbers = column.cast(pa.large_string()).cast(pa.float64())
+    except pa.ArrowException:
+        return None
+    return graded(np.frombuffer(numbers.buffers()[1], np.float64, len(numbers)))
 
 
 def _located(

@@ -24,7 +24,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, with_text_ids
-from cranfield.formats.values import grades_of, scores_of, values_of
+from cranfield.formats.values import graded, grades_of, scores_of, values_of
 from cranfield.options import is_whole
 
 Nested = dict[str, dict[str, Any]]
@@ -210,7 +210,7 @@ def _is_null(value: Any) -> bool:
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
-def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
+def documents_of(grades: Any, where: str) -> tuple[dict[str, float], list[str]]:
     """Return {document: grade} and the ranking of a list of grades, best rank first.
 
     The documents are called "#1", "#2", ... by their ranks; None is the grade of an unjudged one,
@@ -223,20 +223,20 @@ def documents_of(grades: Any, where: str) -> tuple[dict[str, int], list[str]]:
     judged = dict(zip(ranking, found, strict=True))
     if set(map(type, found)) - {int}:
         judged = {doc: one for doc, one in judged.items() if not _is_null(one)}
-    whole = grades_of(judged.values())
-    if whole is not None:
-        return dict(zip(judged, whole.tolist(), strict=True)), ranking
+    checked = grades_of(judged.values())
+    if checked is not None:
+        return dict(zip(judged, checked.tolist(), strict=True)), ranking
     for doc, one in judged.items():
         alone = grades_of([one])
         if alone is None:
             is_far = isinstance(one, int | float) and abs(one) > LARGEST_GRADE
             far = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
             raise InputError(
-                f"{where}, rank {doc[1:]}: expected a whole number as the grade, or None for an "
+                f"{where}, rank {doc[1:]}: expected a number as the grade, or None for an "
                 f"unjudged document, got {one!r:.80}",
                 hint=far if is_far else None,
             )
-        judged[doc] = int(alone[0])
+        judged[doc] = alone[0].item()
     return judged, ranking
 
 
@@ -293,8 +293,8 @@ class NestedRows(Rows):
             return None, f"query {queries[rows[row]]!r}, document {docs[row]!r}"
 
         value = np.concatenate([*numbers, np.zeros(0)])
-        if self._what is What.QRELS:
-            value = value.astype(np.int64)
+        grades = graded(value) if self._what is What.QRELS else None
+        value = value if grades is None else grades
         empty = [encode(query) for query in queries if not self.data[query]]
         ids, columns = Ids.of_texts(queries).take(rows), {self._what.role: value}
         return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats, Ints, Numbers
 from cranfield.errors import InputError
 from cranfield.formats.block import LARGEST_GRADE
 
@@ -60,42 +60,52 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     )
 
 
-def grades_of(values: Iterable[Any]) -> Ints | None:
-    """Return grades as whole numbers; None if one of them is none."""
+def grades_of(values: Iterable[Any]) -> Numbers | None:
+    """Return grades in their one form, see `graded`; None if one of them is none."""
     listed = list(values)
-    grades: NDArray[Any]
     try:
-        grades = np.frombuffer(array("q", listed), np.int64)  # quick; takes whole numbers only
+        return graded(np.frombuffer(array("q", listed), np.int64))  # quick; whole numbers only
     except (TypeError, OverflowError):
         try:
-            grades = np.array(listed)
+            return graded(np.array(listed))
         except (ValueError, OverflowError):
             return None
-    return whole_numbers(grades)
 
 
-def values_of(role: str, numbers: list[Any]) -> Floats | Ints | None:
-    """Return scores as doubles, or grades as whole numbers: (n,); None if one of them is none."""
+def values_of(role: str, numbers: list[Any]) -> Numbers | None:
+    """Return scores as doubles, or grades in their one form: (n,); None if one of them is none."""
     if role != "score":
         return grades_of(numbers)
     scores = packed(numbers, len(numbers))
     return None if scores is None or np.isnan(scores).any() else scores
 
 
+def graded(values: NDArray[Any]) -> Numbers | None:
+    """Return grades in their one form, (n,); None if one is not-a-number, or too large.
+
+    They are 64-bit integers if all are whole numbers, else doubles. Nothing is lost by either.
+    """
+    whole = whole_numbers(values)
+    if whole is not None or values.dtype.kind != "f" or values.ndim != 1:
+        return whole
+    values = values.astype(np.float64, copy=False)
+    return None if spoilt(values, whole=False).any() else values
+
+
 def whole_numbers(values: NDArray[Any]) -> Ints | None:
-    """Return grades as 64-bit integers if nothing is lost by it and none is absurd, else None."""
+    """Return numbers as 64-bit integers if nothing is lost by it and none is absurd, else None."""
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         return None
     if values.dtype.kind == "f" and values.dtype.itemsize < 8:
         values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
-    if spoilt(values).any():
+    if spoilt(values, whole=True).any():
         return None
     return values.astype(np.int64, copy=False)
 
 
-def spoilt(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which of some numbers are no grades: fractions, not-a-number, or too large."""
+def spoilt(values: NDArray[Any], *, whole: bool) -> NDArray[np.bool_]:
+    """Tell which of some numbers are not-a-number, too large, or, where `whole`, fractions."""
     bad: NDArray[np.bool_] = ~((values <= LARGEST_GRADE) & (values >= -LARGEST_GRADE))
-    if values.dtype.kind == "f":
+    if whole and values.dtype.kind == "f":
         bad |= values != np.floor(values)
     return bad

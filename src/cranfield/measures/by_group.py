@@ -25,7 +25,7 @@ from cranfield.measures.registry import Names, Traits, if_whole, measure
 from cranfield.measures.sets import count
 
 GROUPS = Traits(takes_groups=True, by_grade=True)
-PREFERENCES = Traits(takes_groups=True, by_grade=if_whole)
+PREFERENCES = Traits(takes_groups=True, by_grade=if_whole, fractions="taken")
 _share = partial(
     measure,
     traits=PREFERENCES,

@@ -1,11 +1,13 @@
 """Measures that take a grade for a probability: that a user stops there, or is satisfied by it."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Numbers, Ranked, ratio
+from cranfield.arrays.ranked import ABOVE_ZERO, Floats, Numbers, Ranked, are_whole, exp2, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import (
@@ -31,7 +33,7 @@ Top = Annotated[
     ),
 ]
 Stop = Annotated[
-    str | Mapping[int, float],
+    str | Mapping[float, float],
     Parameter(
         "the probability that a document of a grade g makes the user stop: 'exp2', "
         "(2^g - 1) / 2^top; 'linear', g / (top + 1); or a mapping {grade: probability}, where a "
@@ -44,12 +46,13 @@ Stop = Annotated[
 
 
 def _chance(
-    judged: Judged, stop: str | Mapping[int, float], top: int | None
+    judged: Judged, stop: str | Mapping[float, float], top: float | None
 ) -> Callable[[Ranked], Numbers]:
-    top = max(judged.top_grade, 1) if top is None else top
+    top = judged.top_grade or 1 if top is None else top
     if isinstance(stop, str) and judged.top_grade > top:
         raise MeasureError(
-            f"top={top}: the judgments have grade {judged.top_grade}; say the scale's highest grade"
+            f"top={top}: the judgments have grade {judged.top_grade:.10g}; say the scale's highest "
+            "grade"
         )
 
     def chance(ranked: Ranked) -> Numbers:
@@ -59,9 +62,11 @@ def _chance(
             stops = np.maximum(ranked.grade, 0) / (top + 1)
         elif top > _LARGEST_TOP:
             raise MeasureError(
-                f"stop='exp2': 2^{top} is no number that a computer can divide by; rescale the "
-                "grades or use stop='linear'"
+                f"stop='exp2': 2^{top:.10g} is no number that a computer can divide by; rescale "
+                "the grades or use stop='linear'"
             )
+        elif not are_whole(ranked.grade) or top != int(top):
+            stops = (exp2(np.maximum(ranked.grade, 0)) - 1) / math.pow(2, top)
         else:
             stops = np.ldexp(np.ldexp(1.0, np.maximum(ranked.grade, 0).astype(np.intc)) - 1, -top)
         return stops
@@ -74,7 +79,7 @@ def _bounded(way: Bounded) -> Callable[[Parameters], Bounded]:
     return lambda given: "attained" if isinstance(given["stop"], Mapping) else way
 
 
-def _by_grade(judged: Judged, *, stop: str | Mapping[int, float], **_: Any) -> str:
+def _by_grade(judged: Judged, *, stop: str | Mapping[float, float], **_: Any) -> str:
     return "what is stated need not rise with the grade" if isinstance(stop, Mapping) else ""
 
 
@@ -88,7 +93,7 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
 @measure(
     "ERR",
     names=Names(variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}}),
-    traits=Traits(bounds=_bounded("retrieved"), by_grade=_by_grade),
+    traits=Traits(bounds=_bounded("retrieved"), by_grade=_by_grade, fractions="taken"),
     perfect="its maximum depends on the judgments: see nERR",
 )
 def expected_reciprocal_rank(
@@ -114,7 +119,7 @@ def expected_reciprocal_rank(
 @measure(
     "nERR",
     names=Names(variants={"NTCIR_nERR": {"stop": "linear"}}),
-    traits=Traits(bounds=_bounded("sorted"), by_grade=_by_grade),
+    traits=Traits(bounds=_bounded("sorted"), by_grade=_by_grade, fractions="taken"),
 )
 def normalized_err(
     judged: Judged, k: Cutoff | None = None, *, stop: Stop = "exp2", top: Top = None
@@ -134,17 +139,27 @@ def normalized_err(
 
 
 def _thresholds(value: Any) -> str | Gains:
-    expected = "'uniform' or a mapping as {1: 0.5, 3: 0.5}, of grades from 1 up, one above 0"
-    shares: str | Gains = for_grades(("uniform",), between(0, 1), expected, least=1)(value)
+    expected = "'uniform' or a mapping as {1: 0.5, 3: 0.5}, of grades above 0, one share above 0"
+    check = for_grades(("uniform",), between(0, 1), expected, least=ABOVE_ZERO)
+    shares: str | Gains = check(value)
     if isinstance(shares, Gains) and not any(share for _, share in shares):
         raise ValueError(expected)
     return shares
 
 
+def _fractions(parameters: Parameters) -> str:
+    if isinstance(parameters["share"], Mapping):
+        return "taken"
+    return (
+        "share='uniform' goes from one whole grade to the next: name the grades that matter, as in "
+        "GAP(share={0.25: 0.5, 0.75: 0.5})"
+    )
+
+
 @measure(
     "GAP",
     names=("graded_AP",),
-    traits=BY_GRADE,
+    traits=replace(BY_GRADE, fractions=_fractions),
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
 def graded_average_precision(
@@ -152,7 +167,7 @@ def graded_average_precision(
     k: Cutoff | None = None,
     *,
     share: Annotated[
-        str | Mapping[int, float],
+        str | Mapping[float, float],
         Parameter(
             "the share of users to whom a grade is the lowest that is relevant: a mapping {grade: "
             "share}; 'uniform', every grade from 1 to the collection's highest alike",
@@ -171,7 +186,7 @@ def graded_average_precision(
     Source: Robertson, Kanoulas & Yilmaz, SIGIR 2010
     """
 
-    def found(grade: int) -> Floats:
+    def found(grade: float) -> Floats:
         hits = judged.hits.relevant(grade).top(k)
         precision = hits.ordinal / hits.rank
         return hits.total(precision)
@@ -183,7 +198,7 @@ def graded_average_precision(
     )
 
 
-def _parts(judged: Judged, share: str | Mapping[int, float]) -> list[tuple[int, float]]:
+def _parts(judged: Judged, share: str | Mapping[float, float]) -> list[tuple[float, float]]:
     """Return (lowest grade that is relevant, share of the users), for grades that differ."""
     if isinstance(share, Mapping):
         return list(share.items())
@@ -192,4 +207,4 @@ def _parts(judged: Judged, share: str | Mapping[int, float]) -> list[tuple[int, 
             f"share='uniform' over {judged.top_grade:,} grades: name those that matter, as in "
             "GAP(share={1: 0.5, 3: 0.5})"
         )
-    return [(grade, 1.0) for grade in range(1, judged.top_grade + 1)]  # their sum cancels out
+    return [(grade, 1.0) for grade in range(1, int(judged.top_grade) + 1)]  # their sum cancels out

@@ -1,5 +1,6 @@
 """Measures of how much the ranking agrees with an ideal ranking of the judged documents."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +12,7 @@ from cranfield.measures.registry import BY_GRADE, measure
 from cranfield.options import flag
 
 
-@measure("Compat", names=("Compatibility",), traits=BY_GRADE)
+@measure("Compat", names=("Compatibility",), traits=replace(BY_GRADE, fractions="taken"))
 def compatibility(
     judged: Judged,
     *,
@@ -34,7 +35,7 @@ def compatibility(
         ideal itself (or, not normalized, by the sum of p^(i-1))
     Source: Clarke, Vtyurina & Smucker, ACM TOIS 2021; compatibility.py
     """
-    hits, ideal = judged.hits.relevant(1), judged.ideal.relevant(1)
+    hits, ideal = (one.relevant(judged.above_zero) for one in (judged.hits, judged.ideal))
     # A document in both counts at every depth from the later of its two ranks on.
     weight = _weights_from(p, depth)
     words = f"(sum of {p:.10g}^(i - 1) / i, i = {{}} to {depth})"

@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Texts, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff
-from cranfield.measures.registry import NOT_OF_GRADES, Names, measure
+from cranfield.measures.registry import NOT_OF_GRADES, Names, Traits, measure
 
 
 @measure("Judged", traits=replace(NOT_OF_GRADES, averages_ties=True), higher_is_better=None)
@@ -48,7 +48,10 @@ def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
 
 
 @measure(
-    "RelString", names=Names(("relstring",), families={"relstring": (10,)}), aggregation="none"
+    "RelString",
+    names=Names(("relstring",), families={"relstring": (10,)}),
+    traits=Traits(fractions="a grade is one character there, and a fraction takes several"),
+    aggregation="none",
 )
 def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
     """The grades of the ranking as a text: a character for each document, best rank first.

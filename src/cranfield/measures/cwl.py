@@ -18,7 +18,7 @@ from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import worth
+from cranfield.measures.gain import KINDS, by_worth, worth
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
     Cutoff,
@@ -77,9 +77,10 @@ _LONGEST = 1000
 QUANTITIES = ("EU", "ETU", "EC", "ETC", "ED")
 
 _check_gain = for_grades(
-    ("linear", "exp2"),
+    KINDS,
     between(0, 1),
-    "'linear', 'exp2' or a mapping as {1: 0.5, 2: 1}, of gains from 0 to 1",
+    "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as "
+    "{1: 0.5, 2: 1}, of gains from 0 to 1",
     least=-LARGEST_GRADE,
 )
 
@@ -148,7 +149,7 @@ def _linear(parameters: Parameters) -> Linear:
         translate=_translate,
         unnamed="model",
     ),
-    traits=Traits(linear=_linear, takes_cost=True, fits=_fits),
+    traits=Traits(linear=_linear, takes_cost=True, fits=_fits, fractions=by_worth),
     range=(0, None),
 )
 def cwl(
@@ -162,10 +163,11 @@ def cwl(
         str, Parameter("'EU', 'ETU', 'EC', 'ETC' or 'ED'", choice(*QUANTITIES))
     ] = "EU",
     gain: Annotated[
-        str | Mapping[int, float],
+        str | tuple[str, float] | Mapping[float, float],
         Parameter(
             "what a grade gains, from 0 to 1: 'linear', grade / top; 'exp2', "
-            "(2^grade - 1) / (2^top - 1); or a mapping {grade: gain}, where a grade that it does "
+            "(2^grade - 1) / (2^top - 1); 'binary', 1 from grade 1 on, and ('binary', g) from "
+            "grade g on, else 0; or a mapping {grade: gain}, where a grade that it does "
             "not name gains grade / top",
             _check_gain,
         ),
@@ -213,9 +215,9 @@ def cwl(
     if k is not None:
         _check_within(int(k.max()), depth)
     every = judged.every(np.array([[depth]]), padded=True)
-    top = judged.top_grade if top is None else top
-    gain_ = np.where(every.judged, _gains(every, gain, top), unjudged)
-    n_gaining = judged.ideal.where(_gains(judged.ideal, gain, top) > 0).count()
+    most = judged.top_grade if top is None else top
+    gain_ = np.where(every.judged, _gains(every, gain, most), unjudged)
+    n_gaining = judged.ideal.where(_gains(judged.ideal, gain, most) > 0).count()
     if unjudged:
         n_gaining = np.maximum(n_gaining, every.where(gain_ > 0).count())
     user, parameters = _understood(model)
@@ -248,7 +250,11 @@ def _quantity(value: str, seen: Seen, user: UserModel, parameters: Mapping[str, 
             return 1 / every.first(weight)
 
 
-def _gains(ranked: Ranked, gain: str | Mapping[int, float], top: int) -> Floats:
+def _gains(
+    ranked: Ranked, gain: str | tuple[str, float] | Mapping[float, float], top: float
+) -> Floats:
+    if not isinstance(gain, str | Mapping) or gain == "binary":
+        return worth(ranked.grade, gain, top) * 1.0
     own = gain if isinstance(gain, Mapping) else {}
     kind = "linear" if own else gain
     most = worth(np.full(len(ranked.grade), top), kind, top)

@@ -6,6 +6,7 @@ the same. Plain judgments are a single subtopic.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -61,17 +62,17 @@ def _rank_biased(alpha: float, beta: float) -> Worth:
     return worth
 
 
-def _gained(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: int, worth: Worth) -> Floats:
+def _gained(groups: Groups, ranked: Ranked, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
     found = ranked.top(groups.spread(k))
     return groups.expected(found.total(worth(found)), rel)
 
 
-def _of_hits(judged: Judged, k: Cutoff | None, rel: int, worth: Worth) -> Floats:
+def _of_hits(judged: Judged, k: Cutoff | None, rel: float, worth: Worth) -> Floats:
     groups = judged.subtopics
     return _gained(groups, groups.judged.hits.relevant(rel), k, rel, worth)
 
 
-def _share(judged: Judged, k: Cutoff | None, alpha: float, rel: int, worth: Worth) -> Floats:
+def _share(judged: Judged, k: Cutoff | None, alpha: float, rel: float, worth: Worth) -> Floats:
     """Return what the ranking is worth, as a share of what the greedy ideal ranking is."""
     groups = judged.subtopics
     best = _gained(groups, groups.novel_first(alpha, rel), k, rel, worth)
@@ -253,7 +254,7 @@ def _global_gain(found: Ranked) -> Floats:
     return found.grade / _logarithmic(found.rank)
 
 
-@measure("D_nDCG", names=("D-nDCG",), traits=SUBTOPICS)
+@measure("D_nDCG", names=("D-nDCG",), traits=replace(SUBTOPICS, fractions="taken"))
 def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
 
@@ -264,12 +265,19 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     Formula: nDCG@k with the gain of a document = sum over subtopics s of Pr(s) grade for s
     Source: Sakai & Song, SIGIR 2011; NTCIREVAL D-nDCG
     """
-    groups = judged.subtopics
-    best = _gained(groups, groups.most_first(), k, 1, _global_gain)
-    return ratio(_of_hits(judged, k, 1, _global_gain), best)
+    groups, rel = judged.subtopics, judged.above_zero
+    best = _gained(groups, groups.most_first(), k, rel, _global_gain)
+    return ratio(_of_hits(judged, k, rel, _global_gain), best)
 
 
-@measure("Dsharp_nDCG", names=("D#-nDCG", "D#nDCG", "D#_nDCG"), traits=SUBTOPICS)
+_WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and StRecall(rel=0.5)"
+
+
+@measure(
+    "Dsharp_nDCG",
+    names=("D#-nDCG", "D#nDCG", "D#_nDCG"),
+    traits=replace(SUBTOPICS, fractions=_WHICH_COVERS),
+)
 def dsharp_ndcg(
     judged: Judged,
     k: Cutoff | None = None,

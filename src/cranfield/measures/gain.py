@@ -2,11 +2,23 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
+from cranfield.arrays.ranked import (
+    Floats,
+    Ints,
+    Numbers,
+    Ranked,
+    are_whole,
+    exp2,
+    log,
+    log2,
+    raised,
+    ratio,
+)
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
@@ -41,18 +53,20 @@ _LARGEST_NUMBER = 100
 LARGEST_GAIN = 1e100  # so that no sum of gains overflows
 _LARGEST_EXP2 = 1000  # the doubles end at 2^1024
 
+KINDS = ("linear", "exp2", "binary")
 check_gain = for_grades(
-    ("linear", "exp2"),
+    KINDS,
     between(-LARGEST_GAIN, LARGEST_GAIN),
-    "'linear', 'exp2' or a mapping as {1: 1, 2: 3}",
+    "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as {1: 1, 2: 3}",
     least=-LARGEST_GRADE,
 )
 
 Gain = Annotated[
-    str | Mapping[int, float],
+    str | tuple[str, float] | Mapping[float, float],
     Parameter(
-        "what a grade is worth: 'linear', the grade; 'exp2', 2^grade - 1; or a mapping "
-        "{grade: gain}, where a grade that it does not name keeps its own value",
+        "what a grade is worth: 'linear', the grade; 'exp2', 2^grade - 1; 'binary', 1 from grade 1 "
+        "on, and ('binary', g) from grade g on, else 0; or a mapping {grade: gain}, where a grade "
+        "that it does not name keeps its own value",
         check_gain,
     ),
 ]
@@ -95,25 +109,34 @@ Ideal = Annotated[
 ]
 
 
-def gains(ranked: Ranked, gain: Gain, top_grade: int) -> Numbers:
+def gains(ranked: Ranked, gain: Gain, top_grade: float) -> Numbers:
     """Return each row's gain; negative grades gain nothing unless a mapping says so."""
     gain_ = worth(ranked.grade, gain, top_grade)
     return gain_
 
 
-def worth(grades: Ints, gain: Gain, top_grade: int) -> Numbers:
+def worth(grades: Numbers, gain: Gain, top_grade: float) -> Numbers:
     """Return what grades are worth: as grades."""
+    if gain == "linear":
+        return np.maximum(grades, 0)
     if gain == "exp2":
         if top_grade > _LARGEST_EXP2:
             raise MeasureError(
-                f"gain='exp2': 2^{top_grade} is no number that a computer can add up; "
+                f"gain='exp2': 2^{top_grade:.10g} is no number that a computer can add up; "
                 "rescale the grades or use gain='linear'"
             )
+        if not are_whole(grades):
+            return exp2(np.maximum(grades, 0)) - 1
         return np.ldexp(1.0, np.maximum(grades, 0).astype(np.intc)) - 1
     if isinstance(gain, Mapping):
         gain_ = stated(grades, gain, np.maximum(grades, 0) * 1.0)
         return gain_
-    return np.maximum(grades, 0)
+    return (grades >= lowest_relevant(gain)) * 1
+
+
+def lowest_relevant(gain: str | tuple[str, float]) -> float:
+    """Return the lowest grade that is relevant, of a gain that is binary."""
+    return 1 if gain == "binary" else float(gain[1])
 
 
 def _discounted(
@@ -162,8 +185,10 @@ def _ideal(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
 
 def best_first(judged: Judged, gain: Gain) -> Ranked:
     """Return the judged documents that gain something, the highest gain first: the ideal."""
-    if isinstance(gain, str):
-        return judged.ideal.relevant(1)
+    if gain in ("linear", "exp2"):
+        return judged.ideal.relevant(judged.above_zero)
+    if not isinstance(gain, Mapping):
+        return judged.ideal.relevant(lowest_relevant(gain))
     # A mapping may turn the order of the grades round.
     ideal = judged.ideal.reordered(gains(judged.ideal, gain, judged.top_grade))
     return ideal.where(gains(ideal, gain, judged.top_grade) > 0)
@@ -190,6 +215,13 @@ def by_gain(
         return "a lower grade gains more than a higher one"
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
+
+def by_worth(parameters: Parameters) -> str:
+    """A fraction is worth something by itself, but for a gain that counts from some grade on."""
+    return "binary" if "binary" in (parameters["gain"], parameters.get("stops")) else "taken"
+
+
+BY_GAIN = Traits(by_grade=by_gain, fractions=by_worth)
 
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
@@ -233,7 +265,9 @@ def _linear(parameters: Parameters) -> Linear:
         families={"ndcg_cut": CUTOFFS},
         translate=_translate,
     ),
-    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True),
+    traits=Traits(
+        bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True, fractions=by_worth
+    ),
 )
 def ndcg(
     judged: Judged,
@@ -275,7 +309,13 @@ def ndcg(
         },
         translate=_translate,
     ),
-    traits=Traits(bounds="extremes", linear="exact", by_grade=by_gain, averages_ties=True),
+    traits=Traits(
+        bounds="extremes",
+        linear="exact",
+        by_grade=by_gain,
+        averages_ties=True,
+        fractions=by_worth,
+    ),
     range=(0, None),
 )
 def dcg(
@@ -303,7 +343,7 @@ def dcg(
 @measure(
     "IDCG",
     names=Names(("ideal_dcg",), translate=_translate),
-    traits=EXTREMES_AVERAGED,
+    traits=replace(EXTREMES_AVERAGED, fractions=by_worth),
     range=(0, None),
     higher_is_better=None,
 )
@@ -333,9 +373,7 @@ def ideal_dcg(
     )
 
 
-@measure(
-    "nDCG_rel", names=Names(("ndcg_rel",), translate=_translate), traits=Traits(by_grade=by_gain)
-)
+@measure("nDCG_rel", names=Names(("ndcg_rel",), translate=_translate), traits=BY_GAIN)
 def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Mean nDCG of the documents that gain something, each at its rank.
 
@@ -362,7 +400,15 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     return discounted_gain
 
 
-@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=by_gain))
+def _by_worth_and_level(parameters: Parameters) -> str:
+    return "binary" if parameters["gain"] == "binary" else "level"
+
+
+@measure(
+    "RnDCG",
+    names=Names(("Rndcg",), translate=_translate),
+    traits=Traits(by_grade=by_gain, fractions=_by_worth_and_level),
+)
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.
 
@@ -385,7 +431,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     return np.where(judged.n_relevant(rel) > 0, mean, 0)
 
 
-@measure("G", names=Names(translate=_translate))
+@measure("G", names=Names(translate=_translate), traits=Traits(fractions=by_worth))
 def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Normalized gain: gain, discounted by how much less was gained so far than could have been.
 

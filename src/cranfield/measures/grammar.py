@@ -34,7 +34,7 @@ _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 _WITH_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
 
 
-def parse(text: str, rel: int | None = None) -> Measure:
+def parse(text: str, rel: float | None = None) -> Measure:
     """Return the one measure that the text names; see `parse_all`.
 
     >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
@@ -47,7 +47,7 @@ def parse(text: str, rel: int | None = None) -> Measure:
     return found[0]
 
 
-def parse_all(text: str, rel: int | None = None) -> list[Measure]:
+def parse_all(text: str, rel: float | None = None) -> list[Measure]:
     """Return the measures that the text names, separated by blanks.
 
     One name of trec_eval may stand for several (`P.5,10`, `ndcg_cut`). `rel` is given to those

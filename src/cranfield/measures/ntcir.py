@@ -1,6 +1,7 @@
 """NTCIR's measures: graded relevance by the blended ratio of precision and cumulated gain."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -8,7 +9,16 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ranked, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import LARGEST_GAIN, Gain, best_first, by_gain, gains, worth
+from cranfield.measures.gain import (
+    BY_GAIN,
+    KINDS,
+    LARGEST_GAIN,
+    Gain,
+    best_first,
+    by_worth,
+    gains,
+    worth,
+)
 from cranfield.measures.parameters import Cutoff, Parameter, between, choice, for_grades
 from cranfield.measures.registry import Names, Traits, measure
 
@@ -16,6 +26,9 @@ Beta = Annotated[
     float,
     Parameter("how much gain counts beside the number of relevant documents", between(0, 1e6)),
 ]
+
+
+_NOT_BY_GRADE = Traits(fractions=by_worth)
 
 
 def _relevant(judged: Judged, gain: Gain) -> Ranked:
@@ -36,7 +49,7 @@ def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
 @measure(
     "Q",
     names=("Q_measure", "Q-measure", "Qmeasure"),
-    traits=Traits(bounds="every", by_grade=by_gain),
+    traits=replace(BY_GAIN, bounds="every"),
 )
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
@@ -59,7 +72,7 @@ def q_measure(
     return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
 
 
-@measure("O_measure", names=("O-measure", "Omeasure"), traits=Traits(by_grade=by_gain))
+@measure("O_measure", names=("O-measure", "Omeasure"), traits=BY_GAIN)
 def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.
 
@@ -79,7 +92,7 @@ def _first_best(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     return best.first(best.rank)
 
 
-@measure("P_measure", names=("P-measure", "Pmeasure"))
+@measure("P_measure", names=("P-measure", "Pmeasure"), traits=_NOT_BY_GRADE)
 def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
 
@@ -96,7 +109,7 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     return hits.total(counted)
 
 
-@measure("Pplus", names=("P-plus", "P_plus", "P+"))
+@measure("Pplus", names=("P-plus", "P_plus", "P+"), traits=_NOT_BY_GRADE)
 def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
 
@@ -114,9 +127,10 @@ def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats
 
 
 _weights = for_grades(
-    ("linear", "exp2"),
+    KINDS,
     between(0, LARGEST_GAIN),
-    "'linear', 'exp2' or a mapping as {1: 1, 2: 3}, of weights from 0 up",
+    "'linear', 'exp2', 'binary', ('binary', lowest relevant grade) or a mapping as {1: 1, 2: 3}, "
+    "of weights from 0 up",
     least=-LARGEST_GRADE,
 )
 
@@ -131,6 +145,7 @@ _weights = for_grades(
             "NCUrb_BR": {"users": "rb"},
         }
     ),
+    traits=_NOT_BY_GRADE,
 )
 def normalized_cumulative_utility(
     judged: Judged,
@@ -150,7 +165,7 @@ def normalized_cumulative_utility(
     ] = 0.95,
     gain: Gain = "linear",
     stops: Annotated[
-        str | Mapping[int, float],
+        str | tuple[str, float] | Mapping[float, float],
         Parameter("of users='gu': the weight of each grade, written as `gain` is", _weights),
     ] = "linear",
 ) -> Floats:

@@ -11,7 +11,7 @@ from cranfield import options
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.options import Check, finite
+from cranfield.options import Check, finite, level
 
 Parameters = Mapping[str, Any]
 
@@ -85,17 +85,24 @@ def several(check: Check, expected: str, n: int | None = None) -> Check:
     return checked
 
 
-def for_grades(words: Collection[str], check: Check, expected: str, *, least: int = 0) -> Check:
+def for_grades(words: Collection[str], check: Check, expected: str, *, least: float = 0) -> Check:
     """Return a check for some words, in upper or lower case, or a mapping {grade: number}.
 
-    `check` is that of the numbers; the grades are at least `least`.
+    `check` is that of the numbers; the grades are at least `least`. The word 'binary' may come with
+    the lowest grade that is relevant, if that is not 1: ('binary', 2).
     """
-    grade = whole(least)
+    grade = level(least, LARGEST_GRADE)
 
-    def checked(value: Any) -> str | Gains:
+    def checked(value: Any) -> str | tuple[str, float] | Gains:
         if isinstance(value, str) and value.lower() in words:
             return value.lower()
         try:
+            if (
+                isinstance(value, list | tuple)
+                and len(value) == 2
+                and value[0] == "binary" in words
+            ):
+                return "binary", check_rel(value[1])
             if isinstance(value, Mapping) and 0 < len(value) <= _MOST_GRADES:
                 return Gains(sorted((grade(g), check(number)) for g, number in value.items()))
         except ValueError:
@@ -105,23 +112,24 @@ def for_grades(words: Collection[str], check: Check, expected: str, *, least: in
     return checked
 
 
+check_rel = level(0, LARGEST_GRADE)
 _MOST_GRADES = 100  # that are named one by one
 
 
-class Gains(tuple[tuple[int, float], ...]):
+class Gains(tuple[tuple[float, float], ...]):
     """A mapping grade -> number, in the hashable form in which a measure keeps it."""
 
     __slots__ = ()
 
 
-def stated(grades: Ints, numbers: Mapping[int, float], others: Numbers) -> Numbers:
+def stated(grades: Numbers, numbers: Mapping[float, float], others: Numbers) -> Numbers:
     """Return the number that a mapping states for each grade, `others` where it has none."""
     for grade, number in numbers.items():
         others = np.where(grades == grade, number, others)
     return others
 
 
-Rel = Annotated[int, Parameter("the lowest grade that counts as relevant", whole(0))]
+Rel = Annotated[float, Parameter("the lowest grade that counts as relevant", check_rel)]
 Persistence = Annotated[
     float, Parameter("the probability of going on to the next document", between(0, 1))
 ]
@@ -152,7 +160,7 @@ class Depth:
             return "R"
         return f"min({self.ranks},R)" if self.at_relevant else str(self.ranks)
 
-    def of(self, judged: Judged, rel: int) -> Ints:
+    def of(self, judged: Judged, rel: float) -> Ints:
         """Return the cutoff of each query, (n_queries, 1), or of all, (1, 1)."""
         if not self.at_relevant:
             return np.array([[self.ranks]])

@@ -29,6 +29,7 @@ from cranfield.measures.registry import (
     unknown_measure,
 )
 from cranfield.options import finite, is_whole
+from cranfield.render.numbers import plain
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +54,8 @@ class Measure:
     name: str
     cutoff: Depth | float | None = None
     given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
+    # Whether `rel` was stated, be it the default, which it has to be where grades are fractions.
+    is_level_stated: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
@@ -73,6 +76,14 @@ class Measure:
     def bounds(self) -> Bounded:
         """How its bounds are found, with these parameters."""
         declared = self.definition.traits.bounds
+        return declared(self.parameters) if callable(declared) else declared
+
+    @property
+    def fractions(self) -> str:
+        """What becomes of grades that are not whole, with these parameters: see `Traits`."""
+        declared = self.definition.traits.fractions
+        if declared is None:
+            return "level" if "rel" in self.definition.parameters else _UNDECLARED
         return declared(self.parameters) if callable(declared) else declared
 
     @property
@@ -125,12 +136,12 @@ class Measure:
     @typing.overload
     def __call__(
         self,
-        truth: Mapping[Any, int] | Iterable[Any],
+        truth: Mapping[Any, float] | Iterable[Any],
         ranking: Mapping[Any, float] | Sequence[Any],
         /,
     ) -> float: ...
     @typing.overload
-    def __call__(self, grades: Iterable[int | None], /) -> float: ...
+    def __call__(self, grades: Iterable[float | None], /) -> float: ...
     def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
         """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
 
@@ -217,7 +228,11 @@ class Measure:
                 ) from None
         defaults = self.definition.defaults
         given = ((key, values[key]) for key in known if key in values)
-        return replace(self, given=tuple((k, v) for k, v in given if v != defaults[k]))
+        return replace(
+            self,
+            given=tuple((k, v) for k, v in given if v != defaults[k]),
+            is_level_stated=self.is_level_stated or "rel" in translated,
+        )
 
     def check_complete(self) -> None:
         """Raise MeasureError if the measure needs a cutoff and has none."""
@@ -272,6 +287,8 @@ class Alike:
             _check_ties(self._first, judged)
         if judged.in_groups and not self._definition.traits.takes_groups:
             raise _not_of_groups(self._first)
+        if not judged.are_whole:
+            _check_fractions(self._first, self._depths, judged)
         if self.k is not None:
             columns = kernel(judged, self.k, **parameters)
         elif self._depths:
@@ -329,6 +346,43 @@ def _not_of_groups(one: Measure) -> MeasureError:
     return MeasureError(
         f"{one} takes one grade for each document, and these judgments are in groups; measures of "
         f"groups, subtopics and preferences are {_those(lambda each: each.traits.takes_groups)}"
+    )
+
+
+_UNDECLARED = (
+    "its declaration does not say what becomes of them; if its function has a meaning for them, "
+    "say so: @measure(..., traits=Traits(fractions='taken'))"
+)
+
+
+def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> None:
+    """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
+    how, parameters, top = one.fractions, one.parameters, judged.top_grade
+    level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
+    binary = {name: ("binary", level) for name, one in parameters.items() if one == "binary"}
+    wanted: dict[str, Any] = {}
+    if how == "binary":
+        wanted = binary
+    elif how == "level" and not one.is_level_stated:
+        wanted = {"rel": level}
+    if how in ("taken", "level", "binary") and not wanted:
+        if "rel" in parameters or not any(depth.at_relevant for depth in depths):
+            return
+        how = "how many documents are relevant, where it is cut, is not known: cut at a rank"
+    grades = "the grades are not whole numbers"
+    if len(judged.ideal.grade):
+        every = judged.ideal.grade
+        some = every[every != np.floor(every)][:1].tolist()
+        example = "".join(f"{plain(grade)}, for one; " for grade in some)
+        grades += f" ({example}they go from {plain(every.min())} to {plain(every.max())})"
+    if not wanted:
+        raise MeasureError(f"{one}: {grades}, and {how}")
+    known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))
+    shown = replace(known, given=(*known.given, *wanted.items()))
+    for_all = "; --rel states it for all measures" if "rel" in wanted else ""
+    raise MeasureError(
+        f"{one}: {grades}: from which grade on is a document relevant? State it, as in {shown}"
+        f"{for_all}"
     )
 
 

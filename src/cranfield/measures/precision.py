@@ -45,7 +45,7 @@ Beta = Annotated[
 ]
 
 
-def _n_found(judged: Judged, k: Cutoff, rel: int) -> Floats:
+def _n_found(judged: Judged, k: Cutoff, rel: float) -> Floats:
     """Count the relevant documents in the first k: of tied ones, as many as there are on average.
 
     That is McSherry & Najork, ECIR 2008: whatever is linear in this count may be computed from it.

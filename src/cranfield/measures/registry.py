@@ -66,8 +66,13 @@ class Traits:
     not so, or an empty text. `averages_ties`: where `judged.ties` is "expected", the function
     returns the mean over all orders of tied documents (see `Judged.places`).
 
-    `bounds` and `linear` may be functions of the parameters. `fits` is given a Measure, and raises
-    MeasureError if its cutoff and parameters do not go together.
+    `fractions` says what becomes of grades that are not whole numbers: they are "taken" as they
+    are; with "level" they are, too, once the parameter `rel` was stated, with "binary" once
+    gain=('binary', lowest relevant grade) was; any other text says why they are refused. None: the
+    declaration decides, "level" for a measure with a parameter `rel`; others are refused.
+
+    `bounds`, `linear` and `fractions` may be functions of the parameters. `fits` is given a
+    Measure, and raises MeasureError if its cutoff and parameters do not go together.
 
     >>> Traits(bounds="extremes", by_grade=True).linear
     'no'
@@ -79,6 +84,7 @@ class Traits:
     linear: Linear | Callable[[Parameters], Linear] = "no"
     by_grade: ByGrade = False
     averages_ties: bool = False
+    fractions: str | Callable[[Parameters], str] | None = None
     fits: Callable[[Any], None] | None = None
 
     def __post_init__(self) -> None:
@@ -105,7 +111,7 @@ LINEAR = Traits(bounds="extremes", linear="exact", by_grade=True)
 RETRIEVED_AVERAGED = Traits(bounds="retrieved", by_grade=True, averages_ties=True)
 EXTREMES_AVERAGED = replace(EXTREMES, averages_ties=True)
 SPLIT_AVERAGED = replace(SPLIT, averages_ties=True)
-NOT_OF_GRADES = Traits(bounds="none", by_grade=True)
+NOT_OF_GRADES = Traits(bounds="none", by_grade=True, fractions="taken")
 
 
 def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:

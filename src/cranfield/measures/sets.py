@@ -1,6 +1,7 @@
 """Measures of what was retrieved as a set, whatever its order; and counts."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from cranfield.measures.registry import (
     EXTREMES,
     EXTREMES_AVERAGED,
     LINEAR,
+    NOT_OF_GRADES,
     Names,
     Traits,
     if_whole,
@@ -32,10 +34,10 @@ from cranfield.measures.registry import (
 from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
-_WHATEVER_IS_JUDGED = Traits(takes_groups=True, bounds="none", by_grade=True, averages_ties=True)
+_WHATEVER_IS_JUDGED = replace(NOT_OF_GRADES, takes_groups=True, averages_ties=True)
 
 
-def n_relevant_retrieved(judged: Judged, rel: int) -> Ints:
+def n_relevant_retrieved(judged: Judged, rel: float) -> Ints:
     """Count the relevant documents retrieved: (n_queries, 1)."""
     return judged.hits.relevant(rel).count()
 

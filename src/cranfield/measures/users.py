@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import Gain, by_gain, check_gain, gains
+from cranfield.measures.gain import Gain, by_gain, by_worth, check_gain, gains
 from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel, choice, or_none
 from cranfield.measures.registry import (
     BY_GRADE,
@@ -23,7 +23,14 @@ from cranfield.measures.registry import (
 def _bounded(parameters: Parameters) -> Bounded:
     """A grade may be worth more or less by the query's other grades: one document is not all."""
     gain = parameters["gain"]
-    return "extremes" if gain is None else "split" if isinstance(gain, str) else "attained"
+    return "extremes" if gain is None else "attained" if isinstance(gain, Mapping) else "split"
+
+
+def _fractions(parameters: Parameters) -> str:
+    gain = parameters["gain"]
+    if isinstance(gain, Mapping):
+        return "gains are scaled by all whole grades up to the query's highest: use gain='linear'"
+    return "level" if gain is None else by_worth(parameters)
 
 
 def _linear(parameters: Parameters) -> Linear:
@@ -33,7 +40,7 @@ def _linear(parameters: Parameters) -> Linear:
 @measure(
     "RBP",
     names=Names(variants={"rbp": {"p": 0.9, "gain": "linear"}}),
-    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain),
+    traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, fractions=_fractions),
     perfect="its weights add up to 1 only over endlessly many relevant documents",
 )
 def rank_biased_precision(
@@ -41,7 +48,7 @@ def rank_biased_precision(
     *,
     p: Persistence = 0.8,
     gain: Annotated[
-        str | Mapping[int, float] | None,
+        str | tuple[str, float] | Mapping[float, float] | None,
         Parameter(
             "None: 1 from grade rel on, else 0; otherwise what a grade is worth, as in nDCG, "
             "brought to 0..1 by the query's lowest and highest if one is beyond",
@@ -83,12 +90,12 @@ def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     return scaled_gain
 
 
-def _extremes(pool: Ranked, gain: Gain, top_grade: int) -> tuple[Floats, Floats]:
+def _extremes(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, Floats]:
     """Return the lowest and highest gain of each query: (n_queries, 1).
 
     Of the grades from 0 to its highest, in use or not, and of all that a mapping names.
     """
-    if isinstance(gain, str) or not gain:
+    if not isinstance(gain, Mapping) or not gain:
         highest = pool.maximum(gains(pool, gain, top_grade))
         return np.zeros(highest.shape), highest
     # A grade that the mapping does not name is worth itself: which are the least and the greatest?

@@ -9,6 +9,24 @@ def or_none(value: float) -> float | None:
     return float(value) + 0.0 if math.isfinite(value) else None
 
 
+def plain(value: float) -> str:
+    """Return a number as it is written by hand, a whole one without a point.
+
+    >>> plain(2), plain(2.0), plain(0.87)
+    ('2', '2', '0.87')
+    """
+    return repr(int(value) if value == int(value) else float(value))
+
+
+def short(value: float) -> str:
+    """Return a number for a table: a whole one as it is, another with six digits that count.
+
+    >>> short(1_000_000), short(0.87), short(0.123456789)
+    ('1000000', '0.87', '0.123457')
+    """
+    return plain(value) if value == int(value) else f"{value:.6g}"
+
+
 def number(value: float | None, decimals: int = 4) -> str:
     """Return a number.
 

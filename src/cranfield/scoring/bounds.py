@@ -21,6 +21,9 @@ such (see `variants`). Which completions are tried is declared with the measure
 - "attained", for any other measure: those of "split". These values were reached; there may be
   lower and higher ones.
 
+Where grades are fractions, any number from 0 to the highest may be one. "extremes", "retrieved",
+"split" of what is relevant or not, and "ratio" are enough all the same; all else is attained.
+
 Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;
 where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
 
@@ -41,6 +44,7 @@ from cranfield.data.judging import Ties
 from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
+from cranfield.render.numbers import plain
 from cranfield.scoring.completions import (
     Completions,
     Tried,
@@ -64,7 +68,7 @@ class Bounds:
     low: Floats
     high: Floats
     proved: Bools
-    top_grade: int  # the highest grade that was given to an unjudged document
+    top_grade: float  # the highest grade that was given to an unjudged document
     n_retrieved: int  # documents, of all queries
     n_judged: int  # of these
 
@@ -73,7 +77,7 @@ class Bounds:
         unjudged = self.n_retrieved - self.n_judged
         what = (
             f"[low, high]: over every way to grade the {unjudged:,} unjudged of the "
-            f"{self.n_retrieved:,} documents retrieved, from 0 to {self.top_grade}."
+            f"{self.n_retrieved:,} documents retrieved, from 0 to {plain(self.top_grade)}."
         )
         found = [Note("bounds", "info", what)]
         bounds, attained = [], []
@@ -133,11 +137,11 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
         if measure.bounds == "none":
             low[:, i] = high[:, i] = np.nan
         else:
-            alike.setdefault(Way.of(measure), []).append(i)
+            alike.setdefault(Way.of(measure, whole=judged.are_whole), []).append(i)
     seen = queries_of(judged) if alike else []
     for way, columns in alike.items():
         plan = Plan([measures[i] for i in columns])
-        tried = Tried(way, seen, top_grade)
+        tried = Tried(way, seen, top_grade, whole=judged.are_whole)
 
         def values(
             block: Sequence[tuple[Completions, slice]], plan: Plan = plan

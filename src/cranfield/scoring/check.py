@@ -21,7 +21,7 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
 from cranfield.options import checked, function_or_none, whole
-from cranfield.render.numbers import number_of, queries_of
+from cranfield.render.numbers import number_of, plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import check_judged
@@ -30,6 +30,7 @@ from cranfield.scoring.scan import Scan, is_odd, scan_of
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
 _HIGH_GRADE = 10
+_MANY_GRADES = 20  # are not shown one by one
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +157,10 @@ def check(
     judgments = as_qrels(qrels, "skip")
     named = _name_of(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
-    each = " ".join(f"{g}:{n:,}" for g, n in zip(grades.tolist(), counts.tolist(), strict=True))
+    pairs = zip(map(plain, grades.tolist()), counts.tolist(), strict=True)
+    each = " ".join(f"{grade}:{n:,}" for grade, n in pairs)
+    if len(grades) > _MANY_GRADES:
+        each = f"{judgments.range_of_grades}, {len(grades):,} of them"
     facts: dict[str, dict[str, Any]] = {
         named: {
             "read as": judgments.form,
@@ -224,10 +228,18 @@ def _about_qrels(qrels: Qrels) -> Iterator[Note]:
     without = [query for query, n in zip(qrels.query_ids, relevant.tolist(), strict=True) if n == 0]
     if without:
         text = (
-            f"{queries_of(len(without))} without a relevant document (no grade of 1 or more): "
+            f"{queries_of(len(without))} without a relevant document (no grade above 0): "
             f"every system scores 0 there, and they count in the mean; for instance {without[0]!r}"
         )
         yield Note("no-relevant", "warning", text, count=len(without))
+    yield from _some_grades(
+        qrels,
+        qrels.grade != np.floor(qrels.grade),
+        "info",
+        "fractions",
+        "judgments have a grade that is no whole number: measures that tell relevant documents "
+        "from others need to know from which grade on, as in AP(rel=0.5)",
+    )
     yield from _some_grades(
         qrels, qrels.grade < 0, "info", "negative-grades", "judgments have a negative grade"
     )
@@ -239,9 +251,9 @@ def _about_qrels(qrels: Qrels) -> Iterator[Note]:
         f"judgments have a grade above {_HIGH_GRADE}: are they on the scale that you mean? "
         "Gains of 2^grade - 1 grow beyond measure",
     )
-    if len(qrels) and int(qrels.grade.min()) == int(qrels.grade.max()):
+    if len(qrels) and qrels.grade.min() == qrels.grade.max():
         text = (
-            f"all judgments have the grade {int(qrels.grade[0])}: measures of judged nonrelevant "
+            f"all judgments have the grade {plain(qrels.grade[0])}: measures of judged nonrelevant "
             "documents (Bpref, infAP) have nothing to go by"
         )
         yield Note("one-grade", "info", text, count=1)
@@ -259,7 +271,7 @@ def _some_grades(
         query = int(qrels.query[row])
         doc = qrels.doc_lists[query][row - int(qrels.starts[query])]
         where = f"for query {qrels.query_ids[query]!r}, document {doc!r}"
-        first = f"for instance {int(qrels.grade[row])} {where}"
+        first = f"for instance {plain(qrels.grade[row])} {where}"
         yield Note(code, severity, f"{n:,} {text}; {first}", count=n)
 
 

@@ -11,7 +11,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked
 from cranfield.data.judged import Judged
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
@@ -31,23 +31,38 @@ class Way:
 
     method: Bounded
     cutoff: int | None  # documents below it only count as far as the ideal has them
-    gain: str | Gains  # what a grade is worth
+    gain: str | tuple[str, float] | Gains  # what a grade is worth
     dcg: Measure | None = None  # what a "ratio" divides by that of the ideal ranking
 
     @classmethod
-    def of(cls, measure: Measure) -> "Way":
-        """Return how the bounds of this measure are sought."""
+    def of(cls, measure: Measure, *, whole: bool) -> "Way":
+        """Return how the bounds of this measure are sought; `whole`: of grades that are whole."""
         method, cutoff = measure.bounds, measure.cutoff
         if method == "retrieved":
             method = "extremes"
+        if not whole and not _is_proved_of_fractions(measure):
+            method = "attained"
         gain = dict(measure.given).get("gain", measure.definition.defaults.get("gain")) or "linear"
         if isinstance(cutoff, Depth) and cutoff.at_relevant:  # each completion has its own
-            known = method in ("extremes", "split") and isinstance(gain, str)
+            known = method in ("extremes", "split") and not isinstance(gain, Gains)
             return cls("split" if known else "attained", None, gain)
         ranks = cutoff.ranks if isinstance(cutoff, Depth) else None
         if method in ("extremes", "attained"):
             ranks = None
         return cls(method, ranks, gain, dcg_of(measure) if method == "ratio" else None)
+
+
+def _is_proved_of_fractions(measure: Measure) -> bool:
+    """Tell whether the completions tried are enough where a grade may be any number.
+
+    They are where all that counts of a grade is whether it reaches `rel`; where the value rises
+    with every grade; and for nDCG: as a function of the grades it is a ratio of sums, as long as
+    these are in one order, so that its extremes have each grade at 0, at the highest, or at
+    another document's. Not where a mapping turns the order of grades round, nor where gains are
+    divided by the highest of the query.
+    """
+    gain = measure.parameters.get("gain")
+    return not isinstance(gain, Mapping) and (measure.bounds != "split" or gain is None)
 
 
 # ---- what is known of a query -----------------------------------------------------------------
@@ -57,9 +72,9 @@ class Way:
 class Query:
     """One query: the retrieved documents, and the judgments."""
 
-    grade: Ints  # (n_retrieved,) by rank; 0 where unjudged
+    grade: Numbers  # (n_retrieved,) by rank; 0 where unjudged
     unjudged: Bools  # (n_retrieved,)
-    levels: Ints  # (n_levels,) the grades in the judgments, highest first
+    levels: Numbers  # (n_levels,) the grades in the judgments, highest first
     counts: Ints  # (n_levels,) how many documents have each
     n_unjudged: int
     n_documents: int  # judged or retrieved: of a completion's ideal ranking
@@ -87,15 +102,15 @@ def queries_of(judged: Judged) -> list[Query]:
 
 # Completions of one query: down the ranking, so many unjudged documents of each grade, as grades
 # (n_steps,) and counts (n_completions, n_steps).
-_Steps = tuple[Ints, Ints]
+_Steps = tuple[Numbers, Ints]
 
 
-def _alike(grades: Ints, n: int) -> _Steps:
+def _alike(grades: Numbers, n: int) -> _Steps:
     """Return: all n of one grade, for each of the grades."""
     return grades, n * np.eye(len(grades), dtype=np.int64)
 
 
-def _split(upper: int, lower: int, n: int, within: int) -> _Steps:
+def _split(upper: float, lower: float, n: int, within: int) -> _Steps:
     """Return: the m highest-ranked at one grade, m = 0..within, the others at another."""
     m = np.arange(within + 1)
     return np.array([upper, lower]), np.column_stack((m, n - m))
@@ -126,7 +141,10 @@ def _every(grades: Ints, n: int, within: int) -> Iterator[_Steps]:
 class Tried:
     """The completions of every query; whether they are known to be enough is in `proved`."""
 
-    def __init__(self, way: Way, queries: Sequence[Query], top_grade: int) -> None:
+    def __init__(
+        self, way: Way, queries: Sequence[Query], top_grade: float, *, whole: bool
+    ) -> None:
+        self._whole = whole
         self._way, self._queries, self._top_grade = way, queries, top_grade
         gain = dict(way.gain) if isinstance(way.gain, Gains) else way.gain
         self._worths = Worths(gain, top_grade)
@@ -138,7 +156,7 @@ class Tried:
         for i, one in enumerate(self._queries):
             n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
             grades = self._worths.best_first({0, self._top_grade, *one.levels.tolist()})
-            high, low = int(grades[0]), int(grades[-1])
+            high, low = grades[0].item(), grades[-1].item()
             if method == "extremes":
                 found = [_alike(np.array([high, low]), n)]
             else:
@@ -151,11 +169,17 @@ class Tried:
                 part = Completions(i, one, given, counts, self._way.cutoff)
                 yield part, len(counts), part.n_ranks + one.n_documents + 1
 
-    def _more(self, i: int, one: Query, grades: Ints, within: int) -> Iterator[_Steps]:
+    def _more(self, i: int, one: Query, grades: Numbers, within: int) -> Iterator[_Steps]:
         """Yield the completions that are not split in two, and note if they are not enough."""
-        method, n, top_grade = self._way.method, one.n_unjudged, self._top_grade
-        if method == "split" or within == 0 or (top_grade <= 1 and method != "attained"):
+        method, n = self._way.method, one.n_unjudged
+        if method == "split" or within == 0:
             return  # all were tried that differ
+        if not self._whole:
+            yield from self._some(i, grades, n, within)
+            return
+        top_grade = int(self._top_grade)
+        if top_grade <= 1 and method != "attained":
+            return
         length = min(len(one.grade), self._way.cutoff or len(one.grade)) + one.n_documents
         n_steps = within * (top_grade + 1)
         most = math.log2(_MOST_ROWS / max(length, n_steps))
@@ -166,8 +190,12 @@ class Tried:
             self.proved[i] = method == "sorted"
             yield from _sorted(self._worths.best_first(range(top_grade + 1)), n, within)
             return
+        yield from self._some(i, grades, n, within)
+
+    def _some(self, i: int, grades: Numbers, n: int, within: int) -> Iterator[_Steps]:
+        """Yield completions that are not enough, which is noted."""
         self.proved[i] = False
-        if method != "attained":
+        if self._way.method != "attained":
             for high, low in permutations(grades[:_MOST_PAIRED].tolist(), 2):
                 yield _split(high, low, n, within)
 
@@ -176,10 +204,10 @@ class Tried:
         if self._way.dcg is None:
             return np.zeros(0)
         n = max([1, *(max(len(one.grade), one.n_documents) for one in self._queries)])
-        best = int(self._worths.best_first({0, self._top_grade})[0])
+        best = self._worths.best_first({0, self._top_grade})[0].item()
         return discounts(self._way.dcg, best, self._top_grade, n)
 
-    def _highest_ratio(self, one: Query, grades: Ints, weights: Floats) -> _Steps:
+    def _highest_ratio(self, one: Query, grades: Numbers, weights: Floats) -> _Steps:
         """Return completions of which the last has the highest nDCG.
 
         Only grades that some document has, the least and the greatest need be looked at: between
@@ -208,7 +236,7 @@ class Completions:
 
     query: int  # its number
     one: Query
-    grades: Ints  # (n_steps,)
+    grades: Numbers  # (n_steps,)
     counts: Ints  # (n_completions, n_steps)
     cutoff: int | None  # what is below it only counts in the ideal ranking
 
@@ -221,7 +249,7 @@ class Completions:
         """Down to the cutoff."""
         return len(self.one.grade[: self.cutoff])
 
-    def graded(self) -> Ints:
+    def graded(self) -> Numbers:
         """Return the grades by rank, down to the cutoff: (n_completions, n_ranks)."""
         n, one = len(self.counts), self.one
         given = np.repeat(np.tile(self.grades, n), self.counts.ravel()).reshape(n, one.n_unjudged)
@@ -230,7 +258,7 @@ class Completions:
         grade[:, unjudged] = given[:, : np.count_nonzero(unjudged)]
         return grade
 
-    def ideal(self) -> Ints:
+    def ideal(self) -> Numbers:
         """Return all grades, the highest first: (n_completions, n_documents)."""
         one = self.one
         levels = np.array(sorted({*one.levels.tolist(), *self.grades.tolist()}, reverse=True))
@@ -242,7 +270,7 @@ class Completions:
         return every.reshape(len(counts), one.n_documents)
 
 
-def judged_of(parts: Sequence[Completions], top_grade: int) -> Judged:
+def judged_of(parts: Sequence[Completions], top_grade: float) -> Judged:
     """Return a query for each completion."""
     n_retrieved = [len(one.one.grade) for one in parts]
     sizes = [len(one.counts) for one in parts]
@@ -257,14 +285,16 @@ def judged_of(parts: Sequence[Completions], top_grade: int) -> Judged:
 # ---- what grades and ranks are worth ----------------------------------------------------------
 
 
-def reachable_grade(of: Judged | Qrels) -> int:
+def reachable_grade(of: Judged | Qrels) -> float:
     """Return the highest grade that an unjudged document may have."""
-    return max(of.top_grade, 1)  # where nothing was found relevant, something may be
+    return of.top_grade or 1  # where nothing was found relevant, something may be
 
 
 def grades_between(
-    gain: str | Mapping[int, float] | None, top_grade: int, grades: Iterable[int]
-) -> Ints:
+    gain: str | tuple[str, float] | Mapping[float, float] | None,
+    top_grade: float,
+    grades: Iterable[float],
+) -> Numbers:
     """Return these grades, and those that may be worth the most or the least, ascending.
 
     A grade that a mapping of gains does not name is worth itself: the least and the greatest of
@@ -272,7 +302,7 @@ def grades_between(
     """
     wanted = set(grades)
     if isinstance(gain, Mapping):
-        wanted |= {near for g in gain for near in (g - 1, g, g + 1)}
+        wanted |= {near for g in gain if isinstance(g, int) for near in (g - 1, g, g + 1)}
     return np.array(sorted(g for g in wanted if 0 <= g <= top_grade))
 
 
@@ -280,18 +310,18 @@ def grades_between(
 class Worths:
     """What grades are worth to a measure with these gains."""
 
-    gain: str | Mapping[int, float]
-    top_grade: int
+    gain: str | tuple[str, float] | Mapping[float, float]
+    top_grade: float
 
-    def of(self, grades: Ints) -> Floats:
+    def of(self, grades: Numbers) -> Floats:
         """Return what the grades (n,) are worth: (n,)."""
         found: Floats = worth(grades, self.gain, self.top_grade) * 1.0
         return found
 
-    def best_first(self, grades: Iterable[int]) -> Ints:
+    def best_first(self, grades: Iterable[float]) -> Numbers:
         """Return these grades, and the extremes, one of each worth, worth most first."""
         some = grades_between(self.gain, self.top_grade, grades)
-        best: Ints = some[np.unique(-self.of(some), return_index=True)[1]]
+        best: Numbers = some[np.unique(-self.of(some), return_index=True)[1]]
         return best
 
 
@@ -302,7 +332,7 @@ def dcg_of(measure: Measure) -> Measure:
     return Measure("DCG", measure.cutoff, given)
 
 
-def discounts(dcg: Measure, grade: int, top_grade: int, n: int) -> Floats:
+def discounts(dcg: Measure, grade: float, top_grade: float, n: int) -> Floats:
     """Return what a document of this grade adds to a DCG at the ranks from 1 to n: (n,)."""
 
     def alone(some: slice) -> Judged:

@@ -12,6 +12,7 @@ from cranfield.formats.block import Errors, Progress
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
+from cranfield.render.numbers import plain
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
@@ -150,7 +151,7 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     if not qrels.notes:
         return []
     meanings = {
-        "top": f"has the top grade, {qrels.top_grade}, at every rank",
+        "top": f"has the top grade, {plain(qrels.top_grade)}, at every rank",
         "retrieved": "is what was retrieved, sorted",
     }
     found, others = [], []

@@ -39,7 +39,7 @@ class Linear:
         one = np.array([1])
         worths = np.array([self._alone(one, one, grade)[0] for grade in self._grades.tolist()])
         chief = int(np.abs(worths).argmax())
-        self.grade = int(self._grades[chief])
+        self.grade = self._grades[chief].item()
         share = ratio(worths, worths[chief : chief + 1])
         self.least, self.most = float(share.min()), float(share.max())
         self.deepest = self._depth()
@@ -55,7 +55,7 @@ class Linear:
         matters = left > _NEGLIGIBLE * left[0]
         return ENDLESS if matters[-1] else int(rank[np.count_nonzero(matters)])
 
-    def _alone(self, rank: Ints, n_retrieved: Ints, grade: int) -> Floats:
+    def _alone(self, rank: Ints, n_retrieved: Ints, grade: float) -> Floats:
         """Return what one document of this grade adds at each rank, of so many: (rows,)."""
         n, ideal = len(rank), rankings([self._grades[None]])
 
@@ -66,7 +66,7 @@ class Linear:
         return _added(values_of(self._measure, 2 * n, len(self._grades) + 1, judged))
 
     def _judged(
-        self, which: Ints, rank: Ints, n_retrieved: Ints, grade: int, ideal: Ranked
+        self, which: Ints, rank: Ints, n_retrieved: Ints, grade: float, ideal: Ranked
     ) -> Judged:
         """Return some of 2 n queries: n with one document, at these ranks, and n without it."""
         row, there = which % len(rank), np.flatnonzero(which < len(rank))

@@ -27,7 +27,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, means
+from cranfield.arrays.ranked import Bools, Floats, Ints, are_whole, means
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
@@ -39,7 +39,7 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, warn_of
 from cranfield.options import refuse_others, takes
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import check_judged
@@ -123,7 +123,7 @@ class JointBounds(_Ends, Shown):
     methods: tuple[Method, ...]
     query_low: Floats
     query_high: Floats
-    top_grade: int  # the highest grade that an unjudged document may have
+    top_grade: float  # the highest grade that an unjudged document may have
     recipe: Mapping[str, Any]  # how the runs were judged
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
 
@@ -136,7 +136,7 @@ class JointBounds(_Ends, Shown):
         legend = [
             f"Mean difference, {self.left} - {self.right}, over {queries_of(len(self.query_ids))}.",
             "low, high: over every way to grade the unjudged documents that were retrieved, from "
-            f"0 to {self.top_grade}.",
+            f"0 to {plain(self.top_grade)}.",
             *(_NOTES[method] for method in _NOTES if method in self.methods),
             "robust: the sign is the same in every way; open: it is not, or may not be.",
         ]
@@ -295,6 +295,8 @@ def pair_bounds(
     for i, measure in enumerate(measures):
         if costly and measure.definition.traits.takes_cost:
             continue
+        if not are_whole(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
+            continue  # of the grades between those that it names, none is worth the most
         if measure.linear == "exact":
             adding[i] = Linear(measure, some)
         elif measure.linear == measure.bounds == "ratio":

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from cranfield.arrays.ids import decode
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import Floats, are_whole
 from cranfield.arrays.threads import in_threads
 from cranfield.data.order import Grouped, grouped, placed
 from cranfield.data.qrels import Qrels
@@ -60,7 +60,8 @@ class Scan:
     def like_grades(self, qrels: Qrels) -> bool:
         """Tell whether the numbers may be the grades of the judgments."""
         grades = qrels.grade
-        return self.whole and (self.low, self.high) == (int(grades.min()), int(grades.max()))
+        alike = self.whole == are_whole(grades)
+        return alike and (self.low, self.high) == (grades.min(), grades.max())
 
 
 def scan_of(run: Run, k: int, progress: Progress | None) -> Scan:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Ranked
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
 from cranfield.data.judge import without_unjudged
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.preferences import Levels
@@ -71,7 +71,7 @@ def values_of(measure: Measure, n: int, rows: int, judged: Callable[[slice], Jud
 # ---- other grades -----------------------------------------------------------------------------
 
 
-def rankings(grades: Sequence[Ints]) -> Ranked:
+def rankings(grades: Sequence[Numbers]) -> Ranked:
     """Return rankings whose documents have these grades, from rank 1 on.
 
     Each row of a matrix (n_rankings, n_ranks) is one; the matrices may differ in length.
@@ -87,7 +87,7 @@ def rankings(grades: Sequence[Ints]) -> Ranked:
     return Ranked(len(lengths), query, rank, np.concatenate([one.ravel() for one in grades]))
 
 
-def repeated(ranked: Ranked, n: int, grades: Ints | None = None) -> Ranked:
+def repeated(ranked: Ranked, n: int, grades: Numbers | None = None) -> Ranked:
     """Return the queries of a ranking n times over, with other `grades` (n, rows) if given."""
     query = (np.arange(n)[:, None] * ranked.n_queries + ranked.query).ravel()
     return Ranked(
@@ -122,7 +122,7 @@ def reranked(
     cost: Floats | None = None,
     tie_first: Ints | None = None,
     tie_size: Ints | None = None,
-    added: int | None = None,
+    added: float | None = None,
 ) -> Judged:
     """Return several rankings of one query, whose `judged` and `qrels` are these, as one Judged.
 
@@ -165,7 +165,7 @@ def reranked(
     )
 
 
-def _with_one_more(ideal: Ranked, grade: int) -> Ranked:
+def _with_one_more(ideal: Ranked, grade: float) -> Ranked:
     """Return one query's ideal ranking with a document more, the last of its grade."""
     at = np.count_nonzero(ideal.grade >= grade)
     return Ranked(
@@ -175,7 +175,7 @@ def _with_one_more(ideal: Ranked, grade: int) -> Ranked:
     )
 
 
-def _with_one_more_level(levels: Levels, row: int, grade: int) -> Levels:
+def _with_one_more_level(levels: Levels, row: int, grade: float) -> Levels:
     """Return one query's plain judgments, which are a single group, with one more."""
     return replace(
         levels,

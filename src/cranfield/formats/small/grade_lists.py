@@ -16,7 +16,7 @@ _HINT = (
 
 def grade_lists(
     texts: Iterable[str], what: str, names: Sequence[str] = ()
-) -> dict[str, list[int | None]]:
+) -> dict[str, list[float | None]]:
     """Return {query: grades} of texts, each a list, lists on lines, or the path of a file of them.
 
     `-` is the standard input. A list without a name has that of its place in `names`, or the
@@ -25,7 +25,7 @@ def grade_lists(
     `what` says in errors whose texts they are. Raises InputError for what is no list, with the line
     if it is one of several; DuplicateError for a second list of a query.
     """
-    found: dict[str, list[int | None]] = {}
+    found: dict[str, list[float | None]] = {}
     for source, number, line in _lines(texts, what):
         name, colon, listed = line.rpartition(":")
         place = len(found)
@@ -69,12 +69,15 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
             yield name, number, line.rstrip("\r")
 
 
-def _grades(text: str, *, may_be_empty: bool) -> list[int | None]:
+def _grades(text: str, *, may_be_empty: bool) -> list[float | None]:
     fields = re.split(r"\s*,\s*|\s+", text.strip()) if text.strip() else []
     if not fields and not may_be_empty:
         problem = "holds no grade; where nothing was retrieved, say of which query, as in 'q1:'"
         raise InputError(problem, hint=_HINT)
-    wrong = next((one for one in fields if not re.fullmatch(r"-|[+-]?[0-9]{1,15}", one)), None)
+    wrong = next((one for one in fields if one != "-" and not re.fullmatch(_GRADE, one)), None)
     if wrong is not None:
-        raise InputError(f"expected whole numbers or -, got {wrong!r:.80}", hint=_HINT)
-    return [None if one == "-" else int(one) for one in fields]
+        raise InputError(f"expected numbers or -, got {wrong!r:.80}", hint=_HINT)
+    return [None if one == "-" else float(one) if "." in one else int(one) for one in fields]
+
+
+_GRADE = r"[+-]?([0-9]{1,15}(\.[0-9]*)?|\.[0-9]+)"
