@@ -42,7 +42,8 @@ from cranfield import (
 from cranfield.data.judging import Judging
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
-from cranfield.render.table import text, to_html, to_markdown
+from cranfield.render.plain import text
+from cranfield.render.table import to_html, to_markdown
 
 OPTIONS: list[dict[str, Any]] = [
     {},

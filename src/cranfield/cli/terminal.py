@@ -1,6 +1,7 @@
 """What the commands share: printing and writing that no id can break, progress."""
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from cranfield.cli import flags
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.source import Source, written
 from cranfield.notes import Note, gravest_first
+from cranfield.render.plain import folded
 from cranfield.render.shown import FORMS, ROWS, Shown
 from cranfield.render.table import Formulas
 
@@ -51,9 +53,7 @@ def show(
         except InputError as error:
             errors.append(error)
     if form.name == "table":
-        width = None
-        if is_terminal():
-            width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
+        width = _width_of(sys.stdout)
         content = found.to_text(width, color=is_terminal(), **how, **(of_tables or {}))
         if "utf" not in (sys.stdout.encoding or "").lower():
             content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
@@ -66,10 +66,22 @@ def show(
         raise errors[0]
 
 
+def _width_of(stream: Any) -> int | None:
+    """Return how many characters a terminal's line has; None of what is none, or does not say."""
+    return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+
+
+def _say_beside(content: str) -> None:
+    """Print lines to the standard error, folded at blanks if it is a terminal."""
+    width = _width_of(sys.stderr)
+    lines = [part for line in content.split("\n") for part in folded(line, width, "  ")]
+    click.echo("\n".join(lines), err=True, nl=False)
+
+
 def note(content: str, kind: str = "note") -> None:
     """Say beside the output what one should know of it."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
-        click.echo(f"{kind}: {printable(content)}", err=True)
+        _say_beside(f"{kind}: {printable(content)}\n")
 
 
 def say_notes(notes: Iterable[Note]) -> None:
@@ -80,8 +92,10 @@ def say_notes(notes: Iterable[Note]) -> None:
 
 def refuse(error: click.ClickException) -> None:
     """Say what is refused, if that can be said: the exit status says so in any case."""
+    page = io.StringIO()
+    error.show(page)
     with contextlib.suppress(OSError):
-        error.show()
+        _say_beside(page.getvalue())
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import need
 from cranfield.notes import Note
+from cranfield.render.plain import text
 from cranfield.render.table import (
     Formulas,
     Table,
     delimited,
-    text,
     to_html,
     to_latex,
     to_markdown,
