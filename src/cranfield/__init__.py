@@ -29,6 +29,7 @@ _NAMES = {
     "explanation.difference": "Difference",
     "explanation.explain": "explain",
     "explanation.mean": "MeanExplanation",
+    "explanation.queries": "QueryDifference QueryDifferences",
     "explanation.query": "Explanation",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
@@ -75,6 +76,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.difference import Difference as Difference
     from cranfield.explanation.explain import explain as explain
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
+    from cranfield.explanation.queries import QueryDifference as QueryDifference
+    from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
     from cranfield.measures import Measure as Measure
     from cranfield.measures import definitions as definitions

@@ -47,7 +47,7 @@ def command(
     query: str | None = flags.option(
         metavar="QUERY",
         help="The query whose value is explained, as the last argument says it, too; without it, "
-        "the value over all queries.",
+        "the value over all queries, or, of two runs, the queries that changed.",
     ),
     rel: int | None = flags.rel(),
     limit: int | str | None = flags.checked(
@@ -67,11 +67,13 @@ def command(
     grade, gain, discount, term and running sum; the ideal ranking; the last line is the value.
     Beside it what was not judged, which equal scores mattered, the swap of two ranks and the
     judgment of one document that would change the value most. Without a QUERY, which queries pull
-    the mean down. With two RUNs and a QUERY, which documents make the difference.
+    the mean down. With two RUNs, on which queries the second is worse than the first, the worst
+    first; and with a QUERY, which documents make the difference.
 
     \b
     cranfield explain qrels.txt bm25.run 19335 -m nDCG@10
     cranfield explain qrels.txt bm25.run -m AP
+    cranfield explain qrels.txt bm25.run dense.run -m nDCG@10
     cranfield explain qrels.txt bm25.run dense.run 19335 -m nDCG@10
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
