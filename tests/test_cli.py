@@ -546,7 +546,7 @@ def test_compare_takes_the_baseline_by_name_or_file(tmp_path: Path) -> None:
     failed = run(*arguments, "--baseline", "nwe")
     assert failed.returncode == 2
     assert "no system 'nwe' to be the baseline" in failed.stderr
-    assert "There are old, new." in failed.stderr
+    assert "The systems are old, new." in failed.stderr
 
 
 def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
@@ -715,7 +715,7 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
         ("--all-pairs --baseline new", "--all-pairs compares with no baseline"),
         ("--slices nowhere.csv", "nowhere.csv"),
         ("-m nonsense", "nonsense"),
-        ("--baseline nobody", "There are old, new."),
+        ("--baseline nobody", "The systems are old, new."),
         ("--test bayes --correction holm", "has no p-values to correct"),
     ],
 )

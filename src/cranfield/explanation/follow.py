@@ -17,7 +17,7 @@ from cranfield.arrays.trace import (
     plain,
     recorded,
 )
-from cranfield.data import judged
+from cranfield.data import judged, subtopics
 from cranfield.data.judged import Groups, Judged
 from cranfield.explanation.scene import Scene
 from cranfield.measures import Measure, gain, parameters, plan
@@ -123,9 +123,9 @@ def _documents(base: Recording) -> Sequence[str | None]:
     if op in (Groups.novel_first, Groups.most_first) and not scene.judged.in_groups:
         return [scene.ideal[k - 1] for k in ranks]  # what is relevant adds most
     if op in (Groups.novel_first, Groups.most_first):
-        order = getattr(scene.qrels, op.__name__)(*base.step.inputs[1:]).tolist()
-        docs = scene.qrels.doc_lists[0]
-        at = {rank: doc for rank, doc in zip(order, docs, strict=True) if rank}
+        qrels, order = scene.qrels, getattr(subtopics, op.__name__)
+        ranked = order(qrels.levels, qrels.query, *base.step.inputs[1:]).tolist()
+        at = {rank: doc for rank, doc in zip(ranked, qrels.doc_lists[0], strict=True) if rank}
         return [at[k] for k in ranks]
     return [None] * len(ranks)
 
