@@ -36,10 +36,10 @@ def lines_of(table: Table, width: int) -> list[str]:
 def test_headings_are_folded_first_and_end_at_the_rule() -> None:
     table = Table(["document", "gain / discount", "sum so far"], [["d1", "0.500000", "0.500000"]])
     assert lines_of(table, 36) == [
-        "              gain /",
-        " document   discount   sum so far",
-        " ────────────────────────────────",
-        " d1         0.500000     0.500000",
+        "              gain /     sum so",
+        " document   discount        far",
+        " ──────────────────────────────",
+        " d1         0.500000   0.500000",
     ]
     assert text(table, width=40) == text(table)
 

@@ -8,6 +8,7 @@ from cranfield.render.table import Table, width_of
 
 _LEAST_LABEL = 16  # columns of a terminal, below which no text is folded; so is a sentence:
 _LEAST_SENTENCE = 36
+_HEADING = 3  # lines of a heading at most
 _APART = (3, 2)  # blanks between columns; and where that is too wide
 _INDENT = "  "  # of a line that goes on
 _BELOW = "      "  # of sentences below their row
@@ -104,7 +105,7 @@ def _in_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: 
         columns = [*labels, *rest[:n]]
         rest = rest[n:]
         widths = _fitted(table, cells, columns, width, _APART[0])
-        widths = widths or _least(table, cells, columns)
+        widths = widths or _least(table, cells, columns, 1)
         part = table.of_columns(columns)
         chosen = [[row[c] for c in columns] for row in cells]
         lines += [*([""] if lines else []), *_drawn(part, chosen, widths, color)]
@@ -123,19 +124,24 @@ def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(width_of, column)) for column in zip(*cells, strict=True)]
 
 
-def _least(table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int]) -> list[int]:
-    """Return how narrow columns can be made: texts and headings are folded, numbers are not."""
+def _least(
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], lines: int
+) -> list[int]:
+    """Return how narrow columns can be made, with headings of so many lines, or a word in each.
+
+    Numbers are not folded.
+    """
     found = []
     for c in columns:
         header, *values = (row[c] for row in cells)
-        of_header = max(map(width_of, header.split(" ")))
-        if not table.is_text(c):
-            found.append(max([of_header, *map(width_of, values)]))
-            continue
-        words = (width_of(word) for value in values for word in value.split(" "))
-        least = _LEAST_LABEL if c < table.n_labels else _LEAST_SENTENCE
         widest = max([0, *map(width_of, values)])
-        found.append(max(of_header, min(widest, max([least, *words]))))
+        if table.is_text(c):
+            words = (width_of(word) for value in values for word in value.split(" "))
+            least = _LEAST_LABEL if c < table.n_labels else _LEAST_SENTENCE
+            widest = min(widest, max([least, *words]))
+        sizes = range(max(map(width_of, header.split(" "))), width_of(header))
+        narrow = (size for size in sizes if len(folded(header, size)) <= lines)
+        found.append(max(widest, next(narrow, width_of(header))))
     return found
 
 
@@ -146,17 +152,23 @@ def _fitted(
     width: int,
     apart: int,
 ) -> list[int] | None:
-    """Return the widths of columns that fit into `width`; None if they cannot be so narrow."""
-    found = _least(table, cells, columns)
-    spare = width - 1 - sum(found) - apart * (len(found) - 1)
-    if spare < 0:
+    """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
+
+    Headings have as few lines as can be, and texts the room that is left.
+    """
+    for lines in range(1, _HEADING + 1):
+        found = _least(table, cells, columns, lines)
+        spare = width - 1 - sum(found) - apart * (len(found) - 1)
+        if spare >= 0:
+            break
+    else:
         return None
     full = _widths([[row[c] for c in columns] for row in cells])
-    # Texts first, of which each fold is a line more in a row; then as many headings as can be.
-    for i in sorted(range(len(found)), key=lambda i: (not table.is_text(columns[i]), full[i])):
-        more = min(spare, full[i] - found[i])
-        found[i] += more
-        spare -= more
+    for i, c in enumerate(columns):
+        if table.is_text(c):
+            more = min(spare, full[i] - found[i])
+            found[i] += more
+            spare -= more
     # What is left of a column once its texts are folded is not needed.
     parts = [
         [folded(row[c], size) for row in cells] for c, size in zip(columns, found, strict=True)
