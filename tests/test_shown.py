@@ -81,6 +81,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "explanation": lambda: explain(QRELS, FIRST, "nDCG@5", QUERIES[0]),
     "explanation of a mean": lambda: explain(QRELS, FIRST, "AP"),
     "difference": lambda: explain(QRELS, TWO, "P@2", QUERIES[0]),
+    "queries by difference": lambda: explain(QRELS, TWO, "P@2"),
     "no difference": lambda: explain(QRELS, {"a": FIRST, "b": FIRST}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
     "agreement": lambda: agreement(QRELS, OTHERS, RUNS, "AP", mixtures=10),

@@ -28,7 +28,7 @@ def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
         for some in (table.title, table.notes)
     )
     above = [*title, ""] if title else []
-    return "\n".join([*above, *lines, "", *notes, ""])
+    return "\n".join([*above, *lines, *(["", *notes] if notes else []), ""])
 
 
 def folded(line: str, width: int | None, indent: str = "") -> list[str]:
