@@ -17,6 +17,7 @@ _NAMES = {
     "arrays.ranked": "Ranked ratio",
     "assessors.agreement": "Agreement",
     "assessors.assess": "agreement",
+    "captions": "WithTexts with_texts",
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
@@ -53,6 +54,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.arrays.ranked import ratio as ratio
     from cranfield.assessors.agreement import Agreement as Agreement
     from cranfield.assessors.assess import agreement as agreement
+    from cranfield.captions import WithTexts as WithTexts
+    from cranfield.captions import with_texts as with_texts
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate

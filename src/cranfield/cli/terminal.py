@@ -37,14 +37,25 @@ def say(content: str) -> None:
 
 
 def show(
-    found: Shown, form: "Format", *, of_tables: Mapping[str, Any] | None = None, **how: Any
+    found: Shown,
+    form: "Format",
+    *,
+    of_tables: Mapping[str, Any] | None = None,
+    query_texts: str | None = None,
+    doc_texts: str | None = None,
+    **how: Any,
 ) -> None:
     """Print a result, and write it to the files that were asked for.
 
-    `how` is for its tables and its rows, `of_tables` for the tables alone. If a file cannot be
-    written, the others are, and the result is printed, before InputError is raised.
+    `how` is for its tables and its rows, `of_tables` for the tables alone; `query_texts` and
+    `doc_texts` are files of texts to show beside ids. If a file cannot be written, the others are,
+    and the result is printed, before InputError is raised.
     """
     errors = []
+    if query_texts or doc_texts:
+        from cranfield.captions import with_texts
+
+        found = with_texts(found, query_texts=query_texts, doc_texts=doc_texts, **how)
     for path in form.outputs:
         content = found.in_form(form_of(path), form.formulas, of_tables, **how)
         try:
@@ -178,6 +189,21 @@ def format_options(default: str | None) -> Any:
 
 format_option = format_options("table")
 piped_format_option = format_options(None)
+
+
+query_texts_option = flags.option(
+    "--topics",
+    "--query-texts",
+    metavar="FILE",
+    help="Show what the queries ask beside their ids: TREC topics, a table of ids and texts, or "
+    "JSON lines, as BEIR's queries.jsonl.",
+)
+doc_texts_option = flags.option(
+    "--doc-texts",
+    metavar="FILE",
+    help="Show titles, or texts, of documents beside their ids: a table of ids and texts, or JSON "
+    "lines, as BEIR's corpus.jsonl.",
+)
 
 
 class Reading:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,9 @@ def _total(total: Total, rows: Sequence[int]) -> tuple[object, ...]:
 def ranking(docs: Sequence[tuple[int, str, int | None]], n_docs: int, title: str) -> Sheet:
     """Return the table of the first documents retrieved: (rank, document, grade) of each."""
     names = ("rank", "document", "grade")
-    labels = {name: [one[i] for one in docs] for i, name in enumerate(names)}
+    labels: dict[str, Sequence[Any]] = {
+        name: [one[i] for one in docs] for i, name in enumerate(names)
+    }
     if len(docs) < n_docs:
         title = f"the first {len(docs):,} of the {n_docs:,} {title}"
     return Sheet(title, labels)
