@@ -82,17 +82,17 @@ def _width_of(stream: Any) -> int | None:
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
-def _say_beside(content: str) -> None:
-    """Print lines to the standard error, folded at blanks if it is a terminal."""
-    width = _width_of(sys.stderr)
+def echo(content: str, *, err: bool = False) -> None:
+    """Print lines to the standard output, or error, folded at blanks if it is a terminal."""
+    width = _width_of(sys.stderr if err else sys.stdout)
     lines = [part for line in content.split("\n") for part in folded(line, width, "  ")]
-    click.echo("\n".join(lines), err=True, nl=False)
+    click.echo("\n".join(lines), err=err, nl=False)
 
 
 def note(content: str, kind: str = "note") -> None:
     """Say beside the output what one should know of it."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
-        _say_beside(f"{kind}: {printable(content)}\n")
+        echo(f"{kind}: {printable(content)}\n", err=True)
 
 
 def say_notes(notes: Iterable[Note]) -> None:
@@ -106,7 +106,7 @@ def refuse(error: click.ClickException) -> None:
     page = io.StringIO()
     error.show(page)
     with contextlib.suppress(OSError):
-        _say_beside(page.getvalue())
+        echo(page.getvalue(), err=True)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import IO, Any
 
 from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
@@ -144,19 +144,29 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 def _sieved(source: Source, wanted: Collection[str]) -> str:
     """Return a text in which the lines of other ids are blank, if it is one of lines."""
     with source.open() as stream:
-        first = stream.readline().removeprefix(BYTE_ORDER_MARK)
-    is_wanted = _sieve(first, wanted)
-    if is_wanted is None:
-        return text_of(source)
-    with source.open() as stream:
+        lines = _lines_of(stream)
+        first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
+        is_wanted = _sieve(first, wanted)
+        if is_wanted is None:
+            return text_of(source)
         page = io.BytesIO()
-        page.write(stream.readline().removeprefix(BYTE_ORDER_MARK))
-        for line in stream:
+        page.write(first)
+        for line in lines:
             page.write(line if is_wanted(line) else b"\n")
     try:
         return page.getvalue().decode()
     except UnicodeDecodeError:
         raise InputError("is no text in UTF-8", source=source.name) from None
+
+
+def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream with their ends, read in large pieces."""
+    begun = b""
+    while piece := stream.read(1 << 20):
+        *lines, begun = (begun + piece).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if begun:
+        yield begun
 
 
 def _sieve(first: bytes, wanted: Iterable[str]) -> Callable[[bytes], bool] | None:
