@@ -64,6 +64,14 @@ def explain(
     RR(rel=2) = 0.3333: query q1, run run
     RR: 1 / rank of the first relevant document (Kantor & Voorhees, Inf. Retr. 2000; trec_eval \
 recip_rank)
+    Documents retrieved
+    <BLANKLINE>
+     rank   document   grade
+     ───────────────────────
+     1      b              1
+     2      x              -
+     3      a              2
+    <BLANKLINE>
     Judged documents retrieved, of grade 2 or more
     <BLANKLINE>
      rank   document   grade   1 / rank
