@@ -61,15 +61,15 @@ def test_documents_that_add_up(name: str, demo_folder: Path) -> None:
                 continue
             part = parts[doc]
             assert (part.left, part.right) == pytest.approx((left, right), rel=1e-12)
-            assert part.change == part.left - part.right  # type: ignore[operator] # not None
+            assert part.change == part.right - part.left  # type: ignore[operator] # not None
             assert part.grade == judged.get(doc)
             for its, rank in zip(docs, (part.left_rank, part.right_rank), strict=True):
                 assert rank == (its.index(doc) + 1 if doc in its else None)
         total = math.fsum(part.change for part in found.parts)
-        assert math.isclose(total, ours - other, rel_tol=1e-12, abs_tol=1e-12)
+        assert math.isclose(total, other - ours, rel_tol=1e-12, abs_tol=1e-12)
         sizes = [abs(part.change) for part in found.parts]
         assert sizes == sorted(sizes, reverse=True)
-        shown = f"bm25 - dense = {ours!r} - {other!r} = {ours - other!r}"
+        shown = f"dense - bm25 = {other!r} - {ours!r} = {other - ours!r}"
         assert last_line(str(found)) == shown
 
         back = pair(qrels, {"dense": runs["dense"], "bm25": runs["bm25"]}, name, query)
@@ -129,8 +129,8 @@ def test_every_measure_says_which_documents_make_the_difference(measure: Measure
             assert found.method in ("terms", "moved")
             if found.method == "terms":
                 total = math.fsum(part.change for part in found.parts)
-                assert math.isclose(total, left - right, rel_tol=1e-12, abs_tol=1e-12)
-            assert last_line(str(found)).endswith(f" = {left - right!r}")
+                assert math.isclose(total, right - left, rel_tol=1e-12, abs_tol=1e-12)
+            assert last_line(str(found)).endswith(f" = {right - left!r}")
     assert tried >= 4
 
 
@@ -198,7 +198,7 @@ def test_what_is_taken_off_is_taken_off_the_difference() -> None:
     qrels = {"q": {"a": 1, "b": 2, "c": 1}}
     found = pair(qrels, [{"q": ["a", "b"]}, {"q": ["c"]}], "Lesser")
     assert found.method == "terms"
-    assert {part.document: part.change for part in found.parts} == {"a": 1, "b": 1 - 2, "c": -1}
+    assert {part.document: part.change for part in found.parts} == {"a": -1, "b": 2 - 1, "c": 1}
 
 
 def test_why_documents_do_not_add_to_a_value() -> None:

@@ -42,7 +42,8 @@ from cranfield import (
 from cranfield.data.judging import Judging
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
-from cranfield.render.table import text, to_html, to_markdown
+from cranfield.render.plain import text
+from cranfield.render.table import to_html, to_markdown
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -283,7 +284,9 @@ def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
         for query, judged, scores in queries(seed):
             docs = ranked(scores, judged, **options)
             found = one(qrels, run, "DCG@6", query, **options)
-            assert listed(steps(found)[0]) == rows(docs, judged, k=6)
+            assert listed(steps(found)[0]) == [
+                (rank, doc, judged.get(doc)) for rank, doc in enumerate(docs[:6], 1)
+            ]
             every = ranked(scores, judged, **{**options, "judged_only": False})
             assert [(each.rank, each.document, each.grade) for each in found.retrieved] == [
                 (rank, doc, judged.get(doc)) for rank, doc in enumerate(every, 1)
@@ -359,7 +362,7 @@ def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
         options: dict[str, Any] = {"order": order, "errors": "skip"}
         found = one(qrels, run, "DCG", "q1", **options)
         assert "".join(each.document for each in found.retrieved) == docs
-        assert [row[1] for row in listed(steps(found)[0])] == list(docs[:3])
+        assert [row[1] for row in listed(steps(found)[0])] == list(docs)
         assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
         left_out = "1 row of the run left out" in said(found)
         assert left_out == (order == "score")
@@ -524,36 +527,13 @@ def test_without_a_query_the_mean_is_explained() -> None:
     assert one({"q1": {"a": 1}}, [{"q1": ["a"]}]).query == "q1", "a list of one run"
 
 
-def test_two_runs_without_a_query_are_told_where_they_differ() -> None:
-    runs = {"x": {"q1": ["a"], "query two": ["b", "a"]}, "y": {"q1": ["b"], "query two": ["a"]}}
-    with pytest.raises(OptionError) as refused:
-        explain(TWO, runs, "AP")
-    assert str(refused.value) == (
-        "the difference of two runs is explained query by query: name one. They differ most in "
-        "'q1' (+1.0000), 'query two' (-0.5000)"
-    )
-    assert pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
-    with pytest.raises(OptionError, match=r"name one\. By AP they do not differ$"):
-        explain(TWO, [runs["x"], runs["x"]], "AP")
-    with pytest.raises(OptionError, match=r"They differ most in 'q1' \(\+1\.0000\)$"):
-        explain(TWO, {**runs, "y": {**runs["x"], "q1": ["b"]}}, "AP")
-    docs = [f"d{i}" for i in range(999)]
-    far = {"x": {"q1": [*docs, "a"]}, "y": {"q1": [*docs, "d999", "a"]}}
-    with pytest.raises(OptionError, match=r"in 'q1' \(\+1e-06\)$"):
-        explain(TWO, far, "RR")
-
-
-def test_queries_of_a_geometric_mean_differ_by_their_ratio() -> None:
+def test_of_a_geometric_mean_the_ratio_of_a_query_is_said() -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
     old = {"q1": ["a"], "q2": [*(f"d{i}" for i in range(9)), "a"]}  # AP 1, 1/10
     new = {"q1": ["x", "a"], "q2": [*(f"d{i}" for i in range(49)), "a"]}  # 1/2, 1/50
     runs = {"old": old, "new": new}
-    with pytest.raises(OptionError, match=r"in 'q1' \(\+0\.5000\), 'q2' \(\+0\.0800\)$"):
-        explain(qrels, runs, "AP")
-    with pytest.raises(OptionError, match=r"in 'q2' \(ratio 5\), 'q1' \(ratio 2\)$"):
-        explain(qrels, runs, "GMAP")
     notes = pair(qrels, runs, "GMAP", "q1").tables()[0].notes
-    assert any(f"= +{math.log(2):.6f}, a ratio of 2.0000." in note for note in notes)
+    assert any(f"= -{math.log(2):.6f}, a ratio of 0.5000." in note for note in notes)
     assert not any("a ratio of" in note for note in pair(qrels, runs, "AP", "q1").tables()[0].notes)
 
 
@@ -679,11 +659,12 @@ def test_separated_values_read_back() -> None:
         table = steps(found)[0]
         cells = [row for row in read if row["table"] == table["table"]]
         gains = [row for row in cells if row["column"] == "gain"]
-        assert [(int(row["rank"]), row["document"], int(row["grade"])) for row in gains] == [
-            (1, "c\td", 1),
-            (3, "a\nb", 3),
+        assert [(int(row["rank"]), row["document"], row["grade"]) for row in gains] == [
+            (1, "c\td", "1"),
+            (2, "x", ""),
+            (3, "a\nb", "3"),
         ]
-        assert [float(row["value"]) for row in gains] == [1, 3]
+        assert [float(row["value"]) for row in gains] == [1, 0, 3]
         assert [row["column"] for row in cells if not row["document"]] == ["A"]
     two = pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
     read = list(csv.DictReader(io.StringIO(two.to_csv(), newline="")))

@@ -57,7 +57,6 @@ MISTAKES = [
     (["{}", "demo/dense.run", "nowhere.run"], "nowhere.run: neither a file nor a query of the"),
     (["{}", "nowhere.run", "--query", "q01"], "nowhere.run: cannot be read"),
     (["{}", "--query", "q01", "--queries", "both"], "has no effect where one query is explained"),
-    (["{}", "demo/dense.run"], "name one. They differ most in 'q"),
     (["{}", "demo/dense.run", "-m", "RelString"], "two of them have no difference"),
     (["demo/qrels.txt", "nowhere.run"], "nowhere.run: cannot be read"),
     (["nowhere.txt", "demo/bm25.run"], "nowhere.txt: cannot be read"),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from cranfield.errors import OptionError, printable
-from cranfield.render.table import Table, delimited, text, to_html, to_latex, to_markdown
+from cranfield.render.plain import text
+from cranfield.render.table import Table, delimited, to_html, to_latex, to_markdown
 
 cells = st.text(max_size=12)
 NASTY = Table(
@@ -56,10 +57,13 @@ def test_a_table_too_wide_is_turned_and_loses_nothing() -> None:
 @pytest.mark.parametrize("width", [None, 1, 20, 80])
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=4))
 def test_every_cell_is_shown_whole(width: int | None, rows: list[tuple[str, str]]) -> None:
+    """But for blanks where it is folded, to fit a terminal."""
     shown = text(Table(["a", "b"], [list(row) for row in rows]), width=width)
     for row in rows:
         for cell in row:
-            assert printable(cell).strip() in shown
+            whole = printable(cell).strip()
+            for part in [whole] if width is None else whole.split(" "):
+                assert part in shown
 
 
 class _Tags(HTMLParser):
@@ -99,9 +103,10 @@ COMPARED = Table(
 def test_a_title_stands_above() -> None:
     above = "nDCG@10   50 queries\nHolm; alpha .05\n\n"
     assert text(COMPARED).startswith(above + " system")
-    assert text(COMPARED, width=10) == text(COMPARED)  # on its side it would be wider
     one_row = Table(COMPARED.header, COMPARED.rows[:1], title=COMPARED.title)
-    assert text(one_row, width=10).startswith(above + "         bm25")
+    assert text(one_row, width=19).startswith(
+        "nDCG@10   50\n  queries\nHolm; alpha .05\n\n         bm25\n"
+    )
     assert to_html(COMPARED).startswith('<p style="white-space: pre-wrap">nDCG@10   50 queries</p>')
     assert to_html(COMPARED).count("border-top") == 3  # the rule, in each cell of its row
 

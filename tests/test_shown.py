@@ -35,6 +35,7 @@ from cranfield import (
     nugget_recall,
     rbo,
     swap_rate,
+    with_texts,
 )
 from cranfield.cli import cli
 from cranfield.comparison.power import Experiment
@@ -81,6 +82,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "explanation": lambda: explain(QRELS, FIRST, "nDCG@5", QUERIES[0]),
     "explanation of a mean": lambda: explain(QRELS, FIRST, "AP"),
     "difference": lambda: explain(QRELS, TWO, "P@2", QUERIES[0]),
+    "queries by difference": lambda: explain(QRELS, TWO, "P@2"),
+    "with texts": lambda: with_texts(
+        explain(QRELS, FIRST, "nDCG@5", QUERIES[0]), query_texts={QUERIES[0]: "<b>&|*=1+1"}
+    ),
     "no difference": lambda: explain(QRELS, {"a": FIRST, "b": FIRST}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
     "agreement": lambda: agreement(QRELS, OTHERS, RUNS, "AP", mixtures=10),

@@ -191,8 +191,7 @@ def _run() -> int:
         sys.stdout.flush()
     except click.ClickException as error:
         status = error.exit_code
-        with contextlib.suppress(OSError):
-            error.show()
+        import_module("cranfield.cli.terminal").refuse(error)
     except click.Abort:
         raise _EndedError(signal.SIGINT) from None
     except OSError as error:

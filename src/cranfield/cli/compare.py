@@ -5,7 +5,7 @@ from typing import Any
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.several import Several, place_of, saved_option
-from cranfield.cli.terminal import Format, format_option, show
+from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.compare import compare
 from cranfield.comparison.settings import Alignment, Settings
@@ -44,6 +44,7 @@ def command(
         help="Show the N queries that change most, too, those that get worse first.",
     ),
     rel: float | None = flags.rel(),
+    query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,
@@ -60,6 +61,10 @@ def command(
     cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
     cranfield compare --saved old.txt new.txt -m map --format latex
     """  # noqa: D301 - click's mark for lines to keep
+    if not changes:
+        flags.refuse_options(
+            {"query_texts"}, "has no effect without --changes, which shows queries"
+        )
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     files, measures = several.files, several.measures(DEFAULT_MEASURES)
     refuse_two_inputs(several.qrels, *several.runs)
@@ -77,4 +82,5 @@ def command(
             baseline = several.saved_name(files[0])
     chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
     found = compare(judgments, opened, measures, slices=slices, **chosen)
-    show(found, form, of_tables={"means": means, "changes": changes or 0})
+    of_tables = {"means": means, "changes": changes or 0}
+    show(found, form, of_tables=of_tables, query_texts=query_texts)

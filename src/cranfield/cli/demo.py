@@ -6,7 +6,7 @@ import click
 
 from cranfield import demo
 from cranfield.cli import flags
-from cranfield.cli.terminal import Format, show
+from cranfield.cli.terminal import Format, echo, show
 from cranfield.measures import parse
 from cranfield.scoring.evaluate import evaluate
 
@@ -32,10 +32,10 @@ def command(
     show(systems, Format())
     by = parse("nDCG@10")
     best, second, *_ = sorted(systems.values(), key=lambda scores: -scores[by])
-    click.echo(
+    echo(
         f"\nSeen: for {len(demo.queries())} questions to Python's standard library, {best.name} "
         f"puts the modules that help highest ({by} {best[by]:.3f}; {second.name} "
         f"{second[by]:.3f}).\n"
         "Next: `cranfield demo --save demo` writes the files; then try "
-        "`cranfield evaluate demo/qrels.txt demo/*.run -q -m nDCG@10`."
+        "`cranfield evaluate demo/qrels.txt demo/*.run -q -m nDCG@10`.\n"
     )

@@ -10,7 +10,14 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.terminal import Format, Reading, note, piped_format_option, show
+from cranfield.cli.terminal import (
+    Format,
+    Reading,
+    note,
+    piped_format_option,
+    query_texts_option,
+    show,
+)
 from cranfield.data.judging import Judging
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
 
@@ -24,6 +31,7 @@ def command(
     ),
     per_query: bool = flags.per_query(),
     rel: float | None = flags.rel(),
+    query_texts: str | None = query_texts_option,
     bounds: bool = flags.option(
         is_flag=True,
         help="Show the lowest and highest value over every way to grade the unjudged documents "
@@ -48,6 +56,8 @@ def command(
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
+    if not per_query:
+        flags.refuse_options({"query_texts"}, "has no effect without -q")
     measures = flags.measures_of(names, DEFAULT_MEASURES, rel)
     judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
@@ -56,4 +66,4 @@ def command(
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
-    show(systems, form, per_query=per_query)
+    show(systems, form, query_texts=query_texts, per_query=per_query)

@@ -16,10 +16,19 @@ from cranfield.cli.data import (
     read_inputs,
     size_of,
 )
-from cranfield.cli.terminal import Format, Reading, format_option, show
+from cranfield.cli.terminal import (
+    Format,
+    Reading,
+    doc_texts_option,
+    format_option,
+    query_texts_option,
+    show,
+)
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.explanation.explain import explain
+from cranfield.explanation.mean import MeanExplanation
+from cranfield.explanation.queries import QueryDifferences
 
 _DEFAULT = "nDCG@10"
 
@@ -47,7 +56,7 @@ def command(
     query: str | None = flags.option(
         metavar="QUERY",
         help="The query whose value is explained, as the last argument says it, too; without it, "
-        "the value over all queries.",
+        "the value over all queries, or, of two runs, the queries that changed.",
     ),
     rel: float | None = flags.rel(),
     limit: int | str | None = flags.checked(
@@ -56,6 +65,8 @@ def command(
         metavar="N|all",
         help="How many rows of a table to show.  [default: 20 documents, 10 queries]",
     ),
+    query_texts: str | None = query_texts_option,
+    doc_texts: str | None = doc_texts_option,
     listed: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
@@ -67,12 +78,15 @@ def command(
     grade, gain, discount, term and running sum; the ideal ranking; the last line is the value.
     Beside it what was not judged, which equal scores mattered, the swap of two ranks and the
     judgment of one document that would change the value most. Without a QUERY, which queries pull
-    the mean down. With two RUNs and a QUERY, which documents make the difference.
+    the mean down. With two RUNs, on which queries the second is worse than the first, the worst
+    first; and with a QUERY, which documents make the difference.
 
     \b
     cranfield explain qrels.txt bm25.run 19335 -m nDCG@10
     cranfield explain qrels.txt bm25.run -m AP
+    cranfield explain qrels.txt bm25.run dense.run -m nDCG@10
     cranfield explain qrels.txt bm25.run dense.run 19335 -m nDCG@10
+    cranfield explain qrels.txt bm25.run 19335 --query-texts topics.txt
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
     last = None
@@ -99,5 +113,7 @@ def command(
             progress=progress,
             **judging.unusual(),
         )
+    if isinstance(found, MeanExplanation | QueryDifferences):
+        flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
     shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
-    show(found, form, of_tables=shown)
+    show(found, form, of_tables=shown, query_texts=query_texts, doc_texts=doc_texts)

@@ -13,7 +13,7 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.cli.several import Several, place_of, saved_option
-from cranfield.cli.terminal import Format, format_option, show
+from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
@@ -68,6 +68,7 @@ def command(
         type=click.Choice(["pass", "fail"]),
         help="Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",
     ),
+    query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,
     data: DataOptions = data_options,
     form: Format = format_option,
@@ -108,7 +109,7 @@ def command(
         baseline = several.saved_name(baseline)
     chosen: Any = {**settings.unusual(), **several.options, "range": range}
     found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
-    show(found, form)
+    show(found, form, query_texts=query_texts)
     outcome = found.outcome
     status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]
     click.get_current_context().exit(status)

@@ -1,6 +1,7 @@
 """What the commands share: printing and writing that no id can break, progress."""
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from cranfield.cli import flags
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.source import Source, written
 from cranfield.notes import Note, gravest_first
+from cranfield.render.plain import folded
 from cranfield.render.shown import FORMS, ROWS, Shown
 from cranfield.render.table import Formulas
 
@@ -35,14 +37,25 @@ def say(content: str) -> None:
 
 
 def show(
-    found: Shown, form: "Format", *, of_tables: Mapping[str, Any] | None = None, **how: Any
+    found: Shown,
+    form: "Format",
+    *,
+    of_tables: Mapping[str, Any] | None = None,
+    query_texts: str | None = None,
+    doc_texts: str | None = None,
+    **how: Any,
 ) -> None:
     """Print a result, and write it to the files that were asked for.
 
-    `how` is for its tables and its rows, `of_tables` for the tables alone. If a file cannot be
-    written, the others are, and the result is printed, before InputError is raised.
+    `how` is for its tables and its rows, `of_tables` for the tables alone; `query_texts` and
+    `doc_texts` are files of texts to show beside ids. If a file cannot be written, the others are,
+    and the result is printed, before InputError is raised.
     """
     errors = []
+    if query_texts or doc_texts:
+        from cranfield.captions import with_texts
+
+        found = with_texts(found, query_texts=query_texts, doc_texts=doc_texts, **how)
     for path in form.outputs:
         content = found.in_form(form_of(path), form.formulas, of_tables, **how)
         try:
@@ -51,9 +64,7 @@ def show(
         except InputError as error:
             errors.append(error)
     if form.name == "table":
-        width = None
-        if is_terminal():
-            width = os.get_terminal_size(sys.stdout.fileno()).columns or None  # 0: it does not say
+        width = _width_of(sys.stdout)
         content = found.to_text(width, color=is_terminal(), **how, **(of_tables or {}))
         if "utf" not in (sys.stdout.encoding or "").lower():
             content = content.replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
@@ -66,10 +77,22 @@ def show(
         raise errors[0]
 
 
+def _width_of(stream: Any) -> int | None:
+    """Return how many characters a terminal's line has; None of what is none, or does not say."""
+    return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+
+
+def echo(content: str, *, err: bool = False) -> None:
+    """Print lines to the standard output, or error, folded at blanks if it is a terminal."""
+    width = _width_of(sys.stderr if err else sys.stdout)
+    lines = [part for line in content.split("\n") for part in folded(line, width, "  ")]
+    click.echo("\n".join(lines), err=err, nl=False)
+
+
 def note(content: str, kind: str = "note") -> None:
     """Say beside the output what one should know of it."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
-        click.echo(f"{kind}: {printable(content)}", err=True)
+        echo(f"{kind}: {printable(content)}\n", err=True)
 
 
 def say_notes(notes: Iterable[Note]) -> None:
@@ -80,8 +103,10 @@ def say_notes(notes: Iterable[Note]) -> None:
 
 def refuse(error: click.ClickException) -> None:
     """Say what is refused, if that can be said: the exit status says so in any case."""
+    page = io.StringIO()
+    error.show(page)
     with contextlib.suppress(OSError):
-        error.show()
+        echo(page.getvalue(), err=True)
 
 
 @dataclass(frozen=True)
@@ -164,6 +189,21 @@ def format_options(default: str | None) -> Any:
 
 format_option = format_options("table")
 piped_format_option = format_options(None)
+
+
+query_texts_option = flags.option(
+    "--topics",
+    "--query-texts",
+    metavar="FILE",
+    help="Show what the queries ask beside their ids: TREC topics, a table of ids and texts, or "
+    "JSON lines, as BEIR's queries.jsonl.",
+)
+doc_texts_option = flags.option(
+    "--doc-texts",
+    metavar="FILE",
+    help="Show titles, or texts, of documents beside their ids: a table of ids and texts, or JSON "
+    "lines, as BEIR's corpus.jsonl.",
+)
 
 
 class Reading:

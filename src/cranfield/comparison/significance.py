@@ -13,8 +13,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
 from cranfield.comparison.products import blocks, product
 from cranfield.comparison.randomization import sign_flip
-
-TIE = 1e-9  # a query's difference up to here is none
+from cranfield.scoring.scores import TIE as TIE
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from cranfield.render.numbers import (
     some,
 )
 from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.scoring.scores import how_to_explain
 
 _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
@@ -441,5 +442,7 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
     other, *several = {pair.other for pair in pairs} or {"other"}
     header = ["system", "query_id", "other" if several else other, "score", "diff"]
     title = [f"{result.measure}   the queries that change most, those that get worse first"]
-    notes = [] if rows else ["No query changes."]
+    notes = ["No query changes."]
+    if changes:
+        notes = [how_to_explain(result.measure, changes[0][1].query_id)]
     return Table(header, rows, notes, 2, rules=rules, title=title)

@@ -16,6 +16,7 @@ from cranfield.notes import Note, around
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.scoring.scores import how_to_explain
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
@@ -251,7 +252,8 @@ def _changes_table(found: Gate) -> Table:
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
     header = ["system", "measure", "query_id", found.baseline, "score", "difference"]
     title = ["The queries that changed, the worst first"]
-    return Table(header, rows, [], 3, rules=rules, title=title)
+    notes = [how_to_explain(one.measure, change.query_id) for one, change in changes[:1]]
+    return Table(header, rows, notes, 3, rules=rules, title=title)
 
 
 def _rules(found: Gate) -> tuple[str, str]:

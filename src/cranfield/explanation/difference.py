@@ -10,12 +10,9 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked, floored_log, ratio, total
 from cranfield.arrays.trace import ITEM, Derived
 from cranfield.data.judged import Judged
-from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
-from cranfield.explanation.query import change, check_limit, given
+from cranfield.explanation.query import check_limit, given
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
@@ -24,7 +21,6 @@ from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import number_of, short
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import shown
 
 _ROWS = 20
@@ -35,9 +31,9 @@ _TOO_DEEP = "the measure takes too many steps one after the other"
 class Part:
     """A document, where each of the two runs has it, and what it makes of the difference.
 
-    Of "terms": what it adds to each run's value, 0 where it adds nothing, and left - right. Of
-    "moved": the left run's value if the document were where the right one has it (`value`), and
-    `change`, that less the left run's value.
+    Of "terms": what it adds to each run's value, 0 where it adds nothing, and `change`, right -
+    left. Of "moved": the left run's value if the document were where the right one has it
+    (`value`), and `change`, that less the left run's value.
     """
 
     document: str
@@ -55,7 +51,7 @@ class Difference(Shown):
     """Which documents make the difference between two runs on a query.
 
     `method` says how. "terms": the value is a sum of what documents add where they are, and all
-    else is common to both runs; then the parts' changes add up to `difference`, left - right.
+    else is common to both runs; then the parts' changes add up to `difference`, right - left.
     "moved" elsewhere, for the `reason` that is said: each document of the first 100 ranks of either
     run alone is put in the left run at the rank where the right one has it, or taken out. These
     changes do not add up, and with ties="expected" there are none, as a document then has no rank
@@ -66,7 +62,7 @@ class Difference(Shown):
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
     >>> found = explain({"q1": {"d1": 1, "d2": 1}}, runs, "P@2", "q1")
     >>> found.method, [(part.document, part.change) for part in found.parts]
-    ('terms', [('d2', 0.5)])
+    ('terms', [('d2', -0.5)])
     """
 
     header = ("query_id", *(one.name for one in fields(Part)))
@@ -90,8 +86,8 @@ class Difference(Shown):
 
     @property
     def difference(self) -> float:
-        """The left run's value less the right one's."""
-        return self.left - self.right
+        """The right run's value less the left one's."""
+        return self.right - self.left
 
     @classmethod
     def of(
@@ -116,7 +112,7 @@ class Difference(Shown):
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))
             both = ((doc, mine.get(doc, 0.0), theirs.get(doc, 0.0)) for doc in {**mine, **theirs})
-            parts = [part(doc, left=a, right=b, change=a - b) for doc, a, b in both]
+            parts = [part(doc, left=a, right=b, change=b - a) for doc, a, b in both]
         parts.sort(key=lambda part: -abs(part.change))
         scenes = zip(names, (left, right), strict=True)
         noted = ((name, one) for name, scene in scenes for one in scene.meeting.notes)
@@ -139,26 +135,24 @@ class Difference(Shown):
         first = (self.parts or self.judged)[:limit]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         if self.parts and self.method == "terms":
-            header += [f"adds to {left}", f"adds to {right}", "difference", "sum so far"]
+            header += [f"adds to {left}", f"adds to {right}", "change"]
         elif self.parts:
             header += [f"{left} with it there", "change"]
-        cells, so_far = [], 0.0
+        cells = []
         for one in first:
-            so_far += one.change
             known = (one.grade, one.left_rank, one.right_rank)
             cell = [one.document, *("-" if each is None else short(each) for each in known)]
             if one.left is not None:
-                cell += [f"{one.left:.6f}", f"{one.right:.6f}"]
-                cell += [f"{one.change:+.6f}", f"{so_far:+.6f}"]
+                cell += [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}"]
             elif one.value is not None:
                 cell += [f"{one.value:.6f}", f"{one.change:+.6f}"]
             cells.append(cell)
         values = [shown(self.measure, value) for value in (self.left, self.right)]
         title = [
-            f"{self.measure}, query {self.query}: {values[0]} ({left}) - {values[1]} ({right}) = "
+            f"{self.measure}, query {self.query}: {values[1]} ({right}) - {values[0]} ({left}) = "
             f"{self.difference:+.4f}"
         ]
-        # With two labels it is not turned on its side, however wide it is.
+        # With two labels it is not turned on its side.
         return [Table(header, cells, [*self._beside(len(first))], 2, title=title)]
 
     def _beside(self, n_shown: int) -> Iterator[str]:
@@ -178,7 +172,7 @@ class Difference(Shown):
         elif self.parts:
             yield (
                 "By terms: the value is the sum of what each document adds where it stands, and "
-                "all else is the same in both runs. So the differences add up: "
+                "all else is the same in both runs. So the changes add up: "
                 f"{total(np.array([one.change for one in self.parts])):+.6f}."
             )
         else:
@@ -187,14 +181,14 @@ class Difference(Shown):
             left, right = floored_log(np.array([self.left, self.right])).tolist()
             yield (
                 f"Over all queries {self.measure} is a geometric mean, to which this query adds by "
-                f"its logarithm: {left:.6f} - {right:.6f} = {left - right:+.6f}, a ratio of "
-                f"{math.exp(left - right):.4f}."
+                f"its logarithm: {right:.6f} - {left:.6f} = {right - left:+.6f}, a ratio of "
+                f"{math.exp(right - left):.4f}."
             )
         if self.options.get("judged_only"):
             yield "Ranks are those after unjudged documents were dropped."
         yield from given(self.options)
-        values = f"{self.left!r} - {self.right!r}"
-        yield f"{self.names[0]} - {self.names[1]} = {values} = {self.difference!r}"
+        values = f"{self.right!r} - {self.left!r}"
+        yield f"{self.names[1]} - {self.names[0]} = {values} = {self.difference!r}"
 
     def _of_moves(self) -> str:
         left, right = self.names
@@ -239,25 +233,6 @@ def _to_show(left: Scene, right: Scene) -> list[str]:
     judged = sorted(left.grades, key=lambda doc: -left.grades[doc])
     retrieved = dict.fromkeys([*left.docs, *right.docs])
     return [doc for doc in judged if doc in retrieved] or judged or [*retrieved]
-
-
-def differing(qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging) -> str:
-    """Return the queries in which two runs differ most, in words; empty if there is none.
-
-    By the ratio of their values if the measure has a geometric mean.
-    """
-    left, right = (
-        one.per_query(measure) for one in score_runs(qrels, runs, [measure], judging).values()
-    )
-    by_ratio = measure.definition.aggregation == "geometric"
-    shared = [query for query in left if query in right]
-    values = np.array([[one[query] for query in shared] for one in (left, right)])
-    ours, theirs = floored_log(values) if by_ratio else values
-    apart = dict(zip(shared, (ours - theirs).tolist(), strict=True))
-    worst = sorted(filter(apart.get, apart), key=lambda query: -abs(apart[query]))[:5]
-    if by_ratio:
-        return ", ".join(f"{query!r} (ratio {math.exp(apart[query]):.4g})" for query in worst)
-    return ", ".join(f"{query!r} ({change(apart[query])})" for query in worst)
 
 
 # ---- documents that add to a value one by one ---------------------------------------------------

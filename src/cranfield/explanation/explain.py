@@ -6,8 +6,9 @@ from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import QrelsLike, as_qrels
 from cranfield.data.run import RunLike, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, OptionError, one_of
-from cranfield.explanation.difference import Difference, differing
+from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
+from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress
@@ -29,8 +30,8 @@ def explain(
     errors: Errors = "strict",
     progress: Progress | None = None,
     **judging: Unpack[JudgingOptions],
-) -> Explanation | MeanExplanation | Difference:
-    """Explain a number: of one query, over all queries, or the difference of two runs on a query.
+) -> Explanation | MeanExplanation | Difference | QueryDifferences:
+    """Explain a number: of one query, over all queries, or the difference of two runs.
 
     The measure itself is run, on values that remember how they were made: what is shown is what
     was computed, for every measure there is and for one's own. Of one query, it is run on that
@@ -41,26 +42,36 @@ def explain(
         run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}.
         measure: one measure.
         query: the query whose value is explained. None: the only one there is, or the value over
-            all queries. Two runs need one. A whole number is its decimal text.
+            all queries; of two runs, on which queries the second is worse, and on which better. A
+            whole number is its decimal text.
         errors: as in `evaluate`.
         progress: as in `evaluate`.
         **judging: each option of `Judging`; `queries` where no query is named.
 
     Returns:
-        Explanation of a query's value, MeanExplanation of the value over all queries, or
-        Difference of two runs. Printed, they are text to read; `to_dict()` has every digit.
+        Explanation of a query's value, MeanExplanation of the value over all queries; of two
+        runs, Difference on one query, or QueryDifferences on all. Printed, they are text to read;
+        `to_dict()` has every digit.
 
     Raises:
         InputError: as `evaluate`; or the query is not in the judgments.
         MeasureError: as `evaluate`; or there are several measures.
-        OptionError: as `evaluate`; or the number of runs is neither one nor two, or two come
-            without a query; or `query` can be no id.
+        OptionError: as `evaluate`; or the number of runs is neither one nor two; or `query` can
+            be no id.
         TypeError: an option that there is not.
 
     >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "x", "a"]}, "RR(rel=2)", "q1"))
     RR(rel=2) = 0.3333: query q1, run run
     RR: 1 / rank of the first relevant document (Kantor & Voorhees, Inf. Retr. 2000; trec_eval \
 recip_rank)
+    Documents retrieved
+    <BLANKLINE>
+     rank   document   grade
+     ───────────────────────
+     1      b              1
+     2      x              -
+     3      a              2
+    <BLANKLINE>
     Judged documents retrieved, of grade 2 or more
     <BLANKLINE>
      rank   document   grade   1 / rank
@@ -98,14 +109,10 @@ recip_rank)
         raise MeasureError(f"{one} is a text: two of them have no difference")
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
+    found: Explanation | MeanExplanation | Difference | QueryDifferences
     if query is None and len(runs) == 2:
-        worst = differing(judgments, named, one, how)
-        apart = f"They differ most in {worst}" if worst else f"By {one} they do not differ"
-        raise OptionError(
-            f"the difference of two runs is explained query by query: name one. {apart}"
-        )
-    found: Explanation | MeanExplanation | Difference
-    if query is None:
+        found = QueryDifferences.of_runs(judgments, named, one, how, progress)
+    elif query is None:
         found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
     else:
         costs = one.definition.traits.takes_cost

@@ -194,7 +194,8 @@ class MeanExplanation(Shown):
         title = f"{self.measure} of {self.name}: {shown(self.measure, self.value)}, the "
         title += f"{self.measure.definition.over_queries} of {queries_of(self.n)}"
         header = ["query_id", *(column.heading for column in columns)]
-        return [Table(header, rows, self._beside(len(first), legend(columns)), title=[title])]
+        beside, n_sentences = self._beside(len(first), legend(columns)), header.count("why")
+        return [Table(header, rows, beside, title=[title], n_sentences=n_sentences)]
 
     def _columns(self, first: Sequence[QueryPart]) -> Iterator[Column]:
         """Yield the columns behind the query's, of the rows that are shown: of a QueryPart."""

@@ -11,6 +11,7 @@ from cranfield.explanation import whatif
 from cranfield.explanation.entries import EMPTY, Column, Entry, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import follow
+from cranfield.explanation.retrieved import n_shown, ranking, with_unjudged
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import worksheet
 from cranfield.measures import Measure
@@ -47,9 +48,11 @@ class Explanation(Shown):
 
     `worksheet` is the measure's own computation, step by step: tables of documents with the terms
     that are added up, and the numbers that come of them; its last line is the value, to the last
-    bit what `evaluate` returns. Beside it: what was retrieved and what of it was not judged; the
-    equal scores whose order mattered; the swap of two ranks among the first 100 that makes the
-    value most better; the judgment of one unjudged document that would raise it most, or lower it.
+    bit what `evaluate` returns. Unjudged documents are in its tables, too, where they add nothing;
+    where no table has the first documents retrieved, they are a table before it. Beside it: what
+    of the ranking was not judged; the equal scores whose order mattered; the swap of two ranks
+    among the first 100 that makes the value most better; the judgment of one unjudged document
+    that would raise it most, or lower it.
 
     >>> from cranfield import explain
     >>> found = explain({"q1": {"d1": 3, "d2": 1}}, {"q1": ["d1", "d4", "d2"]}, "P@3", "q1")
@@ -85,7 +88,9 @@ class Explanation(Shown):
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "Explanation":
         """Explain the value of a scene's query."""
+        cutoff = _cutoff(scene, measure)
         sheet = worksheet(str(measure), follow(measure, scene))
+        sheet = with_unjudged(sheet, measure, scene, n_shown(len(scene.docs), cutoff))
         docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
         scored = [None] * len(docs) if scores is None else scores.tolist()
         level = scene.least_relevant(measure)
@@ -110,7 +115,7 @@ class Explanation(Shown):
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             untried=whatif.untried(scene, measure),
-            cutoff=_cutoff(scene, measure),
+            cutoff=cutoff,
         )
 
     # ---- as text --------------------------------------------------------------------------------
@@ -154,15 +159,24 @@ class Explanation(Shown):
         return replace(sheet, labels={**sheet.labels, "rank in run": here})
 
     def _entries(self) -> list[Entry]:
-        """Return the worksheet's entries; where it has no table, the ranking is one."""
+        """Return the worksheet's entries; before them the ranking, if none of them shows it.
+
+        Of a ranking, the first documents are shown; all of them where there is no other table.
+        """
         entries = list(self.worksheet.entries)
-        if any(isinstance(entry, Sheet) for entry in entries):
+        tables = [one for one in entries if isinstance(one, Sheet)]
+        n_docs = len(self.retrieved)
+        n = n_shown(n_docs, self.cutoff) if tables else n_docs
+        first = self.retrieved[:n]
+        wanted = {one.document for one in first}
+        here = (one.labels.get("document", ()) for one in tables if not one.is_sorted)
+        if any(wanted <= {*documents} for documents in here):
             return entries
-        names = ("rank", "document", "grade")
-        labels: dict[str, Sequence[Any]] = {
-            name: [getattr(one, name) for one in self.retrieved] for name in names
-        }
-        return [Sheet("documents retrieved", labels), *entries]
+        title = "documents retrieved"
+        if self.options.get("judged_only"):
+            title += ", before any were dropped"
+        rows = [(one.rank, one.document, one.grade) for one in first]
+        return [ranking(rows, n_docs, title), *entries]
 
     def _closing(self) -> Iterator[str]:
         """Yield what else to know of the value, in sentences, and the value."""

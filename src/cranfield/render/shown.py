@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from cranfield.errors import need, one_of
 from cranfield.notes import Note
 from cranfield.options import checked, flag, whole
+from cranfield.render.plain import text
 from cranfield.render.table import (
     Formulas,
     Table,
     delimited,
-    text,
     to_html,
     to_latex,
     to_markdown,

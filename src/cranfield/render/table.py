@@ -1,4 +1,4 @@
-"""Tables of texts to text, Markdown, LaTeX, HTML and delimited values.
+"""Tables of texts to Markdown, LaTeX, HTML and delimited values.
 
 Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
 """
@@ -17,8 +17,9 @@ from cranfield.notes import Note, around
 class Table:
     """A header, rows of texts, lines to say below (`notes`) and above (`title`).
 
-    The first `n_labels` columns are text, the others numbers, set flush right. `strong` are the
-    (row, column) of cells to be shown bold, `rules` the rows with a line above them.
+    The first `n_labels` columns are text, the last `n_sentences` are sentences, and those between
+    are numbers, set flush right. `strong` are the (row, column) of cells to be shown bold, `rules`
+    the rows with a line above them.
     """
 
     header: Sequence[str]
@@ -28,6 +29,30 @@ class Table:
     strong: frozenset[tuple[int, int]] = frozenset()
     rules: frozenset[int] = frozenset()
     title: Sequence[str] = ()
+    n_sentences: int = 0
+
+    @property
+    def first_sentence(self) -> int:
+        """The number of the first column of sentences; that of columns if there are none."""
+        return len(self.header) - self.n_sentences
+
+    def is_text(self, column: int) -> bool:
+        """Tell whether a column holds texts, set flush left."""
+        return column < self.n_labels or column >= self.first_sentence
+
+    def of_columns(self, columns: Sequence[int]) -> "Table":
+        """Return a table of some columns: all labels, and some of the others, in their order."""
+        n_sentences = sum(column >= self.first_sentence for column in columns)
+        return Table(
+            [self.header[c] for c in columns],
+            [[row[c] for c in columns] for row in self.rows],
+            self.notes,
+            self.n_labels,
+            frozenset((r, columns.index(c)) for r, c in self.strong if c in columns),
+            self.rules,
+            self.title,
+            n_sentences,
+        )
 
     def turned(self) -> "Table":
         """Turn a table with one label column on its side."""
@@ -103,41 +128,7 @@ def table_of(
     return Table(header, rows, below, n_labels, rules=frozenset(rules), title=title)
 
 
-def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
-    """Return an aligned table for a terminal, ending in a line break.
-
-    Nothing is cut off. If `width` (characters) is too small for the columns, a table with one
-    label column is turned on its side, if that is narrower; any other is as wide as it has to be.
-    """
-    lines = _drawn(table, color)
-    if width is not None and _width(lines[1]) > width and table.n_labels == 1:
-        turned = _drawn(table.turned(), color)
-        lines = min(lines, turned, key=lambda drawn: _width(drawn[1]))
-    above = [*map(printable, table.title), ""] if table.title else []
-    return "\n".join([*above, *lines, "", *map(printable, table.notes), ""])
-
-
-def _drawn(table: Table, color: bool) -> list[str]:
-    """Return the lines of an aligned table: the header, a rule, the rows."""
-    cells = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-    strong = {(row + 1, column) for row, column in table.strong}
-    strong |= {(0, column) for column in range(len(widths))}
-    lines = []
-    for r, row in enumerate(cells):
-        shown = []
-        for c, cell in enumerate(row):
-            blank = " " * (widths[c] - _width(cell))
-            bold = f"\x1b[1m{cell}\x1b[0m" if color and (r, c) in strong else cell
-            shown.append(bold + blank if c < table.n_labels else blank + bold)
-        lines.append(" " + "   ".join(shown).rstrip())
-    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + 3 * (len(widths) - 1))
-    for r in sorted({0, *table.rules}, reverse=True):
-        lines.insert(r + 1, rule)
-    return lines
-
-
-def _width(cell: str) -> int:
+def width_of(cell: str) -> int:
     """Return how many columns of a terminal the text takes."""
     if cell.isascii():
         return len(cell)
@@ -151,7 +142,7 @@ def to_html(table: Table) -> str:
     import html
 
     def cell(tag: str, content: str, row: int, column: int) -> str:
-        side = "left" if column < table.n_labels else "right"
+        side = "left" if table.is_text(column) else "right"
         rule = "; border-top: 1px solid" if row in table.rules else ""
         shown = html.escape(printable(content))
         shown = f"<strong>{shown}</strong>" if (row, column) in table.strong else shown
@@ -197,16 +188,16 @@ def to_markdown(table: Table) -> str:
     rows = [[_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
     for r, c in table.strong:
         rows[r + 1][c] = f"**{rows[r + 1][c]}**" if rows[r + 1][c] else ""
-    widths = [max(3, *map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(3, *map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        blank = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        blank = [" " * (width - width_of(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = [
-            cell + blank[c] if c < table.n_labels else blank[c] + cell for c, cell in enumerate(row)
+            cell + blank[c] if table.is_text(c) else blank[c] + cell for c, cell in enumerate(row)
         ]
         lines.append(f"| {' | '.join(cells)} |")
     dashes = [
-        ":" + "-" * (width - 1) if c < table.n_labels else "-" * (width - 1) + ":"
+        ":" + "-" * (width - 1) if table.is_text(c) else "-" * (width - 1) + ":"
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
@@ -262,15 +253,19 @@ def to_latex(table: Table) -> str:
 
     Letters beyond ASCII stay as they are, and need an engine and a font that know them.
     """
-    rows = [[_latex(cell) for cell in row[: table.n_labels]] for row in table.rows]
-    for row, shown in zip(table.rows, rows, strict=True):
-        shown += [_latex(re.sub(_MINUS, "\N{MINUS SIGN}", cell)) for cell in row[table.n_labels :]]
+    rows = [
+        [
+            _latex(cell if table.is_text(c) else re.sub(_MINUS, "\N{MINUS SIGN}", cell))
+            for c, cell in enumerate(row)
+        ]
+        for row in table.rows
+    ]
     for r, c in table.strong:
         rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
     lines = [" & ".join(row) + r" \\" for row in rows]
     for r in sorted(table.rules, reverse=True):
         lines.insert(r, r"\midrule")
-    columns = "l" * table.n_labels + "r" * (len(table.header) - table.n_labels)
+    columns = "".join("l" if table.is_text(c) else "r" for c in range(len(table.header)))
     caption = re.sub(" {2,}", r" \\quad ", "; ".join(map(_latex, table.title)))
     notes = [_latex(note) + r"\par" for note in table.notes]
     return "\n".join(

@@ -22,6 +22,7 @@ from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
 from cranfield.options import checked, function_or_none, whole
 from cranfield.render.numbers import number_of, plain, queries_of
+from cranfield.render.plain import folded
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import check_judged
@@ -76,13 +77,14 @@ class Check(Shown):
         """Return each file's facts, and below them its findings: a line each, not a table."""
         lines: list[str] = []
         for file, facts in self.facts.items():
-            lines.append(printable(_title(file, facts)))
+            lines += folded(printable(_title(file, facts)), width, "  ")
             for finding in self._about(file):
-                lines.append(f"  {finding.severity:7}  {printable(finding.text)}")
+                said = f"  {finding.severity:7}  {printable(finding.text)}"
+                lines += folded(said, width, " " * 11)
                 if example := _example(finding):
-                    lines.append(f"           {example}")
+                    lines += folded(f"           {example}", width, " " * 11)
             lines.append("")
-        return "\n".join([*lines, self._counts, ""])
+        return "\n".join([*lines, *folded(self._counts, width, "  "), ""])
 
     def tables(self) -> list[Table]:
         """Return a table of the findings of each file, its facts above it."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cranfield.scoring.bounds import Bounds
+
+
+TIE = 1e-9  # two values of a query that are no farther apart are the same
+Direction = Literal["worse", "better", "same"]  # what a query became
 
 
 class _Table(Shown):
@@ -306,3 +310,16 @@ def shown(measure: Measure, value: float | str) -> str:
     if isinstance(value, str):
         return value
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
+
+
+def how_to_explain(measure: Measure | str, query: str) -> str:
+    """Return a sentence on how to see why two runs differ on a query.
+
+    >>> how_to_explain("AP", "q 7")
+    "Why: cranfield explain ... -m AP --query 'q 7', or explain(..., 'AP', 'q 7') in Python."
+    """
+    import shlex
+
+    words = f"-m {shlex.quote(str(measure))} --query {shlex.quote(query)}"
+    called = f"explain(..., {str(measure)!r}, {query!r})"
+    return f"Why: cranfield explain ... {words}, or {called} in Python."

@@ -239,10 +239,14 @@ def _file(source: Source, form: Form) -> Table | Document:
     columnar = columnar_form(source, source.start(4096))
     if columnar is not None:
         return _of_arrow(whole_table(source, columnar), source.name)
-    text = text_of(source)
+    return text_rows(source.name, text_of(source), form)
+
+
+def text_rows(name: str, text: str, form: Form) -> Table | Document:
+    """Return what the text of a file holds: JSON, or lines."""
     if text.lstrip()[:1] in ("{", "["):
-        return _of_json(source.name, text, form)
-    return text_table(source.name, text, form)
+        return _of_json(name, text, form)
+    return text_table(name, text, form)
 
 
 # ---- rows, objects and Arrow data ---------------------------------------------------------------

@@ -1,0 +1,191 @@
+"""with_texts: what queries ask and documents are called, beside their ids, in any result."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cranfield.formats.small.texts import texts_of
+from cranfield.notes import Note, lines_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+if TYPE_CHECKING:
+    import os
+
+# A file, a dict {id: text}, or a table with a column of ids and one of texts.
+TextsLike: TypeAlias = "str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]"
+LONGEST = 72  # characters of a text in a table
+
+# By the heading of the column of ids: the heading of the texts, the name in rows, what ids are of.
+_KINDS: Mapping[str, tuple[str, str, str]] = {
+    "query_id": ("query", "query_text", "queries"),
+    "document": ("text", "document_text", "documents"),
+}
+
+
+def with_texts(
+    found: Shown,
+    *,
+    query_texts: "TextsLike | None" = None,
+    doc_texts: "TextsLike | None" = None,
+    **how: Any,
+) -> "WithTexts":
+    """Show a result with the texts of its queries and documents beside their ids.
+
+    Args:
+        found: a result, as `explain`, `evaluate`, `compare` and `gate` return it.
+        query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
+            texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
+            memory, or a dict {id: text}.
+        doc_texts: titles or texts of documents, likewise, as BEIR's corpus.jsonl. Of JSON lines
+            and of fields with tabs between them, only the documents that are shown are looked at.
+        **how: what the result's tables and rows take, such as per_query=True.
+
+    Returns:
+        A result in all forms that every result has. Tables have a column more, in which texts are
+        cut at 72 characters; rows have a column `query_text`, or `document_text`, with all of it.
+
+    Raises:
+        InputError: when it is shown, for a file that holds no texts.
+
+    >>> from cranfield import explain
+    >>> runs = {"old": {"q1": ["d1"], "q2": ["d2"]}, "new": {"q1": ["d2"], "q2": ["d2"]}}
+    >>> found = explain({"q1": {"d1": 1}, "q2": {"d2": 1}}, runs, "RR")
+    >>> shown = with_texts(found, query_texts={"q1": "read a CSV file"})
+    >>> shown.tables()[0].rows
+    [['q1', '1.0000', '0.0000', '-1.0000', 'worse', 'read a CSV file']]
+
+    """
+    given = {"query_id": query_texts, "document": doc_texts}
+    return WithTexts(found, {kind: one for kind, one in given.items() if one is not None}, how)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithTexts(Shown):
+    """A result that is shown with texts beside its ids: see `with_texts`."""
+
+    found: Shown
+    sources: Mapping[str, TextsLike]  # by the heading of the column of ids
+    how: Mapping[str, Any]
+    _read: dict[str, dict[str, str | None]] = field(default_factory=dict)  # None: it has no text
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The names of the columns of `rows`."""
+        more = (_KINDS[kind][1] for kind in self.sources if kind in self.found.header)
+        return (*self.found.header, *more)
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What to know beside the numbers; and which ids have no text."""
+        rows = self.found.rows(**self.how)
+        missing = (self._missing(kind, [row.get(kind) for row in rows]) for kind in self.sources)
+        return (*self.found.notes, *(note for notes in missing for note in notes))
+
+    def tables(self, **how: Any) -> list[Table]:
+        """Return the result's tables, with the texts as the last column."""
+        tables = self.found.tables(**{**self.how, **how})
+        for kind in self.sources:
+            ids = self._ids(tables, kind)
+            texts = self._texts(kind, ids)  # of all tables at once: a file is read once
+            missing = lines_of(self._missing(kind, ids))
+            tables = [self._with_column(one, kind) for one in tables]
+            if kind == "query_id" and (query := self._query) in texts:
+                first, *lines = tables[0].title
+                title = [first, f"{query}: {_cut(texts[query])}", *lines]
+                tables[0] = replace(tables[0], title=title)
+            tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
+        return tables
+
+    @property
+    def _query(self) -> str:
+        """The query that the whole result explains; empty if there is none."""
+        return str(getattr(self.found, "query", ""))
+
+    def _ids(self, tables: Iterable[Table], kind: str) -> list[str]:
+        """Return the ids that tables have, and that of the query that they are of."""
+        return [
+            *([self._query] if kind == "query_id" else []),
+            *(name for one in tables for name in _ids_in(one, kind)),
+        ]
+
+    def _with_column(self, table: Table, kind: str) -> Table:
+        ids = _ids_in(table, kind)
+        texts = self._texts(kind, ids)
+        if not texts:
+            return table
+        cells = [_cut(texts.get(name, "")) for name in ids]
+        return replace(
+            table,
+            header=[*table.header, _KINDS[kind][0]],
+            rows=[[*row, cell] for row, cell in zip(table.rows, cells, strict=True)],
+            n_sentences=table.n_sentences + 1,
+        )
+
+    def _texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
+        """Return {id: text} of those that have one."""
+        known = self._read.setdefault(kind, {})
+        names = {one for one in ids if isinstance(one, str) and one not in _NO_IDS}
+        if new := names - known.keys():
+            found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}")
+            known.update({name: found.get(name) for name in new})
+        return {name: text for name in names if (text := known[name])}
+
+    def _missing(self, kind: str, ids: Collection[Any]) -> list[Note]:
+        """Return a note on the ids that have no text, if there are any."""
+        names = dict.fromkeys(one for one in ids if isinstance(one, str) and one not in _NO_IDS)
+        texts = self._texts(kind, names)
+        without = [name for name in names if name not in texts]
+        if not without:
+            return []
+        of = f"{len(without):,} of the {len(names):,} {_KINDS[kind][2]} shown have no text"
+        said = f"{of}; for instance {without[0]!r}."
+        return [Note("no-text", "info" if texts else "warning", said, count=len(without))]
+
+    def rows(self, **how: Any) -> list[dict[str, Any]]:
+        """Return the result's rows, with a column for the texts: None where there is none."""
+        rows = self.found.rows(**{**self.how, **how})
+        for kind in self.sources:
+            if kind in self.found.header:
+                texts = self._texts(kind, [row[kind] for row in rows])
+                name = _KINDS[kind][1]
+                rows = [{**row, name: texts.get(row[kind])} for row in rows]
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, with `query_texts` and `document_texts`."""
+        return self._with_dicts(self.found.to_dict(), self.found.rows(**self.how))
+
+    def _document(self, **how: Any) -> dict[str, Any]:
+        how = {**self.how, **how}
+        return self._with_dicts(self.found._document(**how), self.found.rows(**how))
+
+    def _with_dicts(
+        self, content: dict[str, Any], rows: Iterable[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        every = list(rows)
+        tables = self.found.tables(**self.how)
+        for kind in self.sources:
+            ids = [*(row.get(kind) for row in every), *self._ids(tables, kind)]
+            content[f"{_KINDS[kind][1]}s"] = dict(sorted(self._texts(kind, ids).items()))
+        return content
+
+
+_NO_IDS = ("all", "")  # of rows over all queries
+
+
+def _ids_in(table: Table, kind: str) -> list[str]:
+    """Return the ids of a table's rows; none if it has no column of these."""
+    labels = list(table.header[: table.n_labels])
+    if kind not in labels:
+        return []
+    at = labels.index(kind)
+    # Where the middle of a table is left out, a row says so.
+    return ["" if row[-1] == "..." else row[at] for row in table.rows]
+
+
+def _cut(text: str) -> str:
+    """Return a text that is no longer than a table shows."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST - 3].rsplit(' ', 1)[0] or text[: LONGEST - 3]}..."

@@ -1,0 +1,201 @@
+"""Texts of queries or documents, by id: TREC topics, tables, JSON lines, dicts."""
+
+import html
+import io
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import IO, Any
+
+from cranfield.errors import InputError
+from cranfield.formats.columnar import columnar_form
+from cranfield.formats.columns import NAMES, plain_name
+from cranfield.formats.identifiers import as_text
+from cranfield.formats.small.read import Document, Form, Table, read_table, text_of, text_rows
+from cranfield.formats.source import Source
+from cranfield.formats.text import BYTE_ORDER_MARK
+
+# Which column has the ids; and the text: the first of these that is not empty.
+_IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
+_TEXTS = (
+    *("title", "text", "query", "question", "body", "contents", "content", "passage"),
+    *("description", "desc", "name", "topic"),
+)
+_HINT = (
+    "Texts are TREC topics, a table of ids and texts (TSV, CSV), or JSON lines such as "
+    '{"_id": "q1", "text": "..."}.'
+)
+# The id of a JSON line that begins with it, as all lines of BEIR's files do.
+_FIRST_ID = re.compile(rb'\s*\{\s*"(?:_id|id|docid|doc_id|qid|query_id)"\s*:\s*"([^"\\]*)"\s*[,}]')
+
+
+def texts_of(data: Any, ids: Collection[str], what: str = "the texts") -> dict[str, str]:
+    """Return {id: text} of those among some ids that have a text; white space becomes blanks.
+
+    `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title": ...}}. A
+    file is TREC topics, a table with a column of ids and one of texts (or two columns without
+    names), JSON lines, or a JSON object {id: text}. A text is the title, if there is one that is
+    not empty. Of JSON lines and of fields with tabs between them, only the lines of these ids are
+    looked at, whatever the others hold. Of several texts of an id, the first counts.
+
+    Raises InputError for what holds no texts, with the line.
+
+    >>> texts_of({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
+    {'q1': 'read a CSV file'}
+    """
+    wanted = {*ids}
+    found: dict[str, str] = {}
+    for name, text in _pairs(data, wanted, what):
+        if name in wanted and text:
+            found.setdefault(name, text)
+    return found
+
+
+def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, str]]:
+    form = Form(what, ("id", "text"), known=_IDS, bare="an id and its text,", hint=_HINT)
+    if isinstance(data, Mapping):
+        yield from ((as_text(name, what), _text_in(value)) for name, value in data.items())
+        return
+    found = read_table(data, form) if not _is_text(data) else None
+    if found is None:
+        source = Source(data)
+        text = _sieved(source, wanted)
+        if text.lstrip()[:1] == "<":
+            yield from _topics(text, source.name)
+            return
+        found = text_rows(source.name, text, form)
+    if isinstance(found, Document):
+        yield from ((str(name), _text_in(value)) for name, value in found.value.items())
+    else:
+        yield from _of_table(found)
+
+
+def _is_text(data: Any) -> bool:
+    """Tell whether data are a file of text."""
+    if not isinstance(data, str) and not hasattr(data, "__fspath__"):
+        return False
+    source = Source(data)
+    return columnar_form(source, source.start(4096)) is None
+
+
+def _of_table(table: Table) -> Iterator[tuple[str, str]]:
+    if not table.n_rows:
+        return
+    place = 0 if table.bare else table.queries(_IDS)
+    others = table.others([place])
+    named = [i for name in _TEXTS for i, other in others if plain_name(other) == name]
+    if table.bare or (not named and len(others) == 1):
+        named = [i for i, _ in others]
+    if not named:
+        raise table.error(
+            None,
+            f"has no column of texts; it has {', '.join(table.names):.200}",
+            f"It is called {', '.join(_TEXTS[:4])}, or so.",
+        )
+    for row, values in enumerate(table.rows()):
+        texts = (_plain(values[i]) for i in named)
+        yield table.id_of(row, values[place]), next(filter(None, texts), "")
+
+
+def _text_in(value: Any) -> str:
+    """Return the text that stands for an id: itself, or what an object calls so."""
+    if not isinstance(value, Mapping):
+        return _plain(value)
+    return next(filter(None, (_plain(value.get(name)) for name in _TEXTS)), "")
+
+
+def _plain(value: Any) -> str:
+    """Return a text in one line; empty for what is none."""
+    return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+
+
+# ---- TREC topics --------------------------------------------------------------------------------
+
+
+def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
+
+    Raises InputError if there is none.
+    """
+    parts = re.findall(r"<(top|topic|query)\b([^>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
+    topics = [one for one in parts if one[0].lower() != "query"] or parts
+    found = 0
+    for _, attributes, inside in topics:
+        number = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
+        number = number or re.search(
+            r"<(?:num|number|id|qid)>\s*(?:number:)?\s*([^\s<]+)", inside, re.I
+        )
+        if number is None:
+            continue
+        found += 1
+        texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
+        title = next((html.unescape(one[1]) for one in texts if one and one[1].strip()), "")
+        yield (
+            number[1].strip(),
+            _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
+        )
+    if not found:
+        raise InputError("holds no topic with a number", source=name, hint=_HINT)
+
+
+# ---- only what is asked for ---------------------------------------------------------------------
+
+
+def _sieved(source: Source, wanted: Collection[str]) -> str:
+    """Return a text in which the lines of other ids are blank, if it is one of lines."""
+    with source.open() as stream:
+        lines = _lines_of(stream)
+        first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
+        is_wanted = _sieve(first, wanted)
+        if is_wanted is None:
+            return text_of(source)
+        page = io.BytesIO()
+        page.write(first)
+        for line in lines:
+            page.write(line if is_wanted(line) else b"\n")
+    try:
+        return page.getvalue().decode()
+    except UnicodeDecodeError:
+        raise InputError("is no text in UTF-8", source=source.name) from None
+
+
+def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream with their ends, read in large pieces."""
+    begun = b""
+    while piece := stream.read(1 << 20):
+        *lines, begun = (begun + piece).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if begun:
+        yield begun
+
+
+def _sieve(first: bytes, wanted: Iterable[str]) -> Callable[[bytes], bool] | None:
+    """Return what tells whether a line may be of a wanted id, by the first line of a file.
+
+    None if what an id's text is may not be seen by one line.
+    """
+    raw = {one.encode("utf-8", "surrogateescape") for one in wanted}
+    if first.lstrip()[:1] == b"{":
+        try:
+            json.loads(first)
+        except ValueError:  # an object that goes on
+            return None
+        spelled = {*raw, *(json.dumps(one)[1:-1].encode() for one in wanted)}
+        # An escaped character may be spelled in many ways.
+        anywhere = re.compile(b"|".join([*map(re.escape, sorted(spelled)), rb"\\u|\\/"]))
+
+        def of_object(line: bytes) -> bool:
+            at = _FIRST_ID.match(line)
+            return at[1] in raw if at else anywhere.search(line) is not None
+
+        return of_object
+    if b"\t" in first and b'"' not in first and first.lstrip()[:1] not in (b"[", b"<"):
+        names = [plain_name(one) for one in first.decode("utf-8", "replace").split("\t")]
+        at = next((names.index(one) for one in _IDS if one in names), 0)
+
+        def of_fields(line: bytes) -> bool:
+            fields = line.split(b"\t", at + 1)
+            return len(fields) <= at or fields[at].strip().strip(b'"') in raw
+
+        return of_fields
+    return None

@@ -1,0 +1,211 @@
+"""Tables as plain text: aligned, and within the width of a terminal where that can be."""
+
+import re
+from collections.abc import Sequence
+
+from cranfield.errors import printable
+from cranfield.render.table import Table, width_of
+
+_LEAST_LABEL = 16  # columns of a terminal, below which no text is folded; so is a sentence:
+_LEAST_SENTENCE = 36
+_HEADING = 3  # lines of a heading at most
+_APART = (3, 2)  # blanks between columns; and where that is too wide
+_INDENT = "  "  # of a line that goes on
+_BELOW = "      "  # of sentences below their row
+
+
+def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
+    """Return an aligned table for a terminal, ending in a line break.
+
+    Nothing is cut off. If it is wider than `width` (characters), the first of these is done that
+    makes it fit: headings and long texts are folded at blanks; sentences are put below their row;
+    a table with one label column is turned on its side; the columns are put one group below the
+    other, each with the labels. Lines above and below it are folded at blanks.
+    """
+    lines = _fitting(table, width, color)
+    title, notes = (
+        [part for line in some for part in folded(printable(line), width, _INDENT)]
+        for some in (table.title, table.notes)
+    )
+    above = [*title, ""] if title else []
+    return "\n".join([*above, *lines, *(["", *notes] if notes else []), ""])
+
+
+def folded(line: str, width: int | None, indent: str = "") -> list[str]:
+    """Return a line in parts that are no wider than `width`, broken at blanks only.
+
+    Each part but the first has the `indent` before it; a word that is too wide stays whole.
+
+    >>> folded("one two three", 9, "  ")
+    ['one two', '  three']
+    """
+    if width is None or width_of(line) <= width:
+        return [line]
+    first, *words = re.split(r"(?<=[^ ]) +(?=[^ ])", line)
+    blanks = re.findall(r"(?<=[^ ]) +(?=[^ ])", line)
+    parts = [first]
+    for blank, word in zip(blanks, words, strict=True):
+        if width_of(parts[-1]) + len(blank) + width_of(word) <= width:
+            parts[-1] += blank + word
+        else:
+            parts.append(indent + word)
+    return parts
+
+
+def _fitting(table: Table, width: int | None, color: bool) -> list[str]:
+    """Return the lines of a table: the header, a rule, the rows; within the width if they fit."""
+    cells = _cells(table)
+    if width is None:
+        return _drawn(table, cells, _widths(cells), color)
+    n_columns = len(table.header)
+    for apart in _APART:
+        widths = _fitted(table, cells, range(n_columns), width, apart)
+        if widths is not None:
+            return _drawn(table, cells, widths, color, apart)
+    if table.n_sentences:
+        return _with_sentences_below(table, cells, width, color)
+    if table.n_labels == 1:
+        turned = _cells(table.turned())
+        widths = _fitted(table.turned(), turned, range(len(turned[0])), width, _APART[0])
+        if widths is not None:
+            return _drawn(table.turned(), turned, widths, color)
+    return _in_groups(table, cells, width, color)
+
+
+def _with_sentences_below(
+    table: Table, cells: Sequence[Sequence[str]], width: int, color: bool
+) -> list[str]:
+    """Return the lines of a table, each row followed by its sentences."""
+    n_columns = table.first_sentence
+    head = table.of_columns(range(n_columns))
+    widths, apart = None, _APART[-1]
+    for apart in _APART:
+        widths = _fitted(head, cells, range(n_columns), width, apart)
+        if widths is not None:
+            break
+    if widths is None:
+        return _in_groups(table, cells, width, color)
+    below = [
+        [part for cell in row[n_columns:] if cell for part in folded(_BELOW + cell, width, _BELOW)]
+        for row in cells
+    ]
+    below[0] = []  # the headings
+    return _drawn(head, cells, widths, color, apart, below)
+
+
+def _in_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: bool) -> list[str]:
+    """Return the lines of a table in groups of columns, one below the other."""
+    labels = [*range(table.n_labels)]
+    rest = [*range(table.n_labels, len(table.header))]
+    lines: list[str] = []
+    while rest or not lines:
+        n = len(rest)
+        while n > 1 and _fitted(table, cells, [*labels, *rest[:n]], width, _APART[0]) is None:
+            n -= 1
+        columns = [*labels, *rest[:n]]
+        rest = rest[n:]
+        widths = _fitted(table, cells, columns, width, _APART[0])
+        widths = widths or _least(table, cells, columns, 1)
+        part = table.of_columns(columns)
+        chosen = [[row[c] for c in columns] for row in cells]
+        lines += [*([""] if lines else []), *_drawn(part, chosen, widths, color)]
+    return lines
+
+
+def _cells(table: Table) -> list[list[str]]:
+    """Return the header and the rows as they are shown."""
+    return [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
+
+
+# ---- how wide columns are -----------------------------------------------------------------------
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+
+
+def _least(
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], lines: int
+) -> list[int]:
+    """Return how narrow columns can be made, with headings of so many lines, or a word in each.
+
+    Numbers are not folded.
+    """
+    found = []
+    for c in columns:
+        header, *values = (row[c] for row in cells)
+        widest = max([0, *map(width_of, values)])
+        if table.is_text(c):
+            words = (width_of(word) for value in values for word in value.split(" "))
+            least = _LEAST_LABEL if c < table.n_labels else _LEAST_SENTENCE
+            widest = min(widest, max([least, *words]))
+        sizes = range(max(map(width_of, header.split(" "))), width_of(header))
+        narrow = (size for size in sizes if len(folded(header, size)) <= lines)
+        found.append(max(widest, next(narrow, width_of(header))))
+    return found
+
+
+def _fitted(
+    table: Table,
+    cells: Sequence[Sequence[str]],
+    columns: Sequence[int],
+    width: int,
+    apart: int,
+) -> list[int] | None:
+    """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
+
+    Headings have as few lines as can be, and texts the room that is left.
+    """
+    for lines in range(1, _HEADING + 1):
+        found = _least(table, cells, columns, lines)
+        spare = width - 1 - sum(found) - apart * (len(found) - 1)
+        if spare >= 0:
+            break
+    else:
+        return None
+    full = _widths([[row[c] for c in columns] for row in cells])
+    for i, c in enumerate(columns):
+        if table.is_text(c):
+            more = min(spare, full[i] - found[i])
+            found[i] += more
+            spare -= more
+    # What is left of a column once its texts are folded is not needed.
+    parts = [
+        [folded(row[c], size) for row in cells] for c, size in zip(columns, found, strict=True)
+    ]
+    return [max(width_of(part) for cell in column for part in cell) for column in parts]
+
+
+# ---- drawing ------------------------------------------------------------------------------------
+
+
+def _drawn(
+    table: Table,
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    color: bool,
+    apart: int = _APART[0],
+    below: Sequence[Sequence[str]] = (),
+) -> list[str]:
+    """Return the lines of an aligned table; `below` are lines to say below each row of cells."""
+    strong = {(row + 1, column) for row, column in table.strong}
+    strong |= {(0, column) for column in range(len(widths))}
+    rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + apart * (len(widths) - 1))
+    lines: list[str] = []
+    for r, row in enumerate(cells):
+        parts = [folded(cell, size) for cell, size in zip(row, widths, strict=False)]
+        height = max(map(len, parts))
+        for c, part in enumerate(parts):  # headings end at the rule, cells begin at the row's top
+            blank = [""] * (height - len(part))
+            parts[c] = [*blank, *part] if r == 0 else [*part, *blank]
+        if r == 1 or r - 1 in table.rules - {0}:
+            lines.append(rule)
+        for each in zip(*parts, strict=True):
+            shown = []
+            for c, cell in enumerate(each):
+                blank_ = " " * (widths[c] - width_of(cell))
+                bold = f"\x1b[1m{cell}\x1b[0m" if color and cell and (r, c) in strong else cell
+                shown.append(bold + blank_ if table.is_text(c) else blank_ + bold)
+            lines.append(" " + (" " * apart).join(shown).rstrip())
+        lines += below[r] if below else ()
+    return lines if len(cells) > 1 else [*lines, rule]

@@ -1,0 +1,281 @@
+"""Texts of queries and documents, read and shown beside their ids."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from helpers.commands import invoke
+
+from cranfield import InputError, compare, evaluate, explain, gate, with_texts
+from cranfield.captions import LONGEST
+from cranfield.formats.small.texts import texts_of
+
+Write = Callable[[str, str | bytes], str]
+TEXTS = {"q1": "read a CSV file", "q 2": 'say "hello", then go', "10": "žluťoučký kůň"}
+WANTED = ["q1", "q 2", "10"]
+
+TREC = """
+<top>
+<num> Number: 301
+<title> International Organized Crime
+
+<desc> Description:
+Identify organizations that participate in international criminal activity.
+</top>
+
+<top>
+<num> Number: 302
+<title>
+Poliomyelitis and
+Post-Polio
+<desc> Description: Is the disease of Polio under control?
+</top>
+"""
+MICROBLOG = (
+    "<top><num> Number: MB01 </num><query> BBC World Service </query></top>\n"
+    "<top><num> Number: MB02 </num><query> R &amp; D </query></top>\n"
+)
+XML = """<?xml version="1.0"?><topics task="adhoc">
+<topic number="1"><query>coronavirus origin</query><question>what is</question></topic>
+<topic number="2" type="faceted"><query>weather &lt; 5</query></topic></topics>
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (TREC, {"301": "International Organized Crime", "302": "Poliomyelitis and Post-Polio"}),
+        (MICROBLOG, {"MB01": "BBC World Service", "MB02": "R & D"}),
+        (XML, {"1": "coronavirus origin", "2": "weather < 5"}),
+    ],
+)
+def test_topics(content: str, expected: dict[str, str], write: Write) -> None:
+    path = write("topics.txt", content)
+    assert texts_of(path, ["301", "302", "MB01", "MB02", "1", "2"]) == expected
+    first = next(iter(expected))
+    assert texts_of(path, [first]) == {first: expected[first]}
+
+
+def as_table(delimiter: str, *names: str) -> str:
+    page = io.StringIO()
+    rows = csv.writer(page, delimiter=delimiter, lineterminator="\n")
+    rows.writerows([names] if names else [])
+    rows.writerows(TEXTS.items())
+    return page.getvalue()
+
+
+FILES: dict[str, str] = {
+    "named.csv": as_table(",", "query_id", "text"),
+    "bare.csv": as_table(","),
+    "bare.tsv": "".join(f"{name}\t{text}\n" for name, text in TEXTS.items()),
+    "named.tsv": as_table("\t", "qid", "query"),
+    "turned.tsv": "question\tid\n" + "".join(f"{text}\t{q}\n" for q, text in TEXTS.items()),
+    "beir.jsonl": "".join(
+        json.dumps({"_id": name, "text": text, "metadata": {}}) + "\n"
+        for name, text in TEXTS.items()
+    ),
+    "escaped.jsonl": "".join(
+        json.dumps({"metadata": {"a": 1}, "_id": name, "text": text}) + "\n"
+        for name, text in TEXTS.items()
+    ),
+    "object.json": json.dumps(TEXTS, indent=1),
+    "rows.json": json.dumps([{"id": name, "text": text} for name, text in TEXTS.items()]),
+    "corpus.jsonl": "".join(
+        json.dumps({"_id": name, "title": title, "text": "the text"}) + "\n"
+        for name, title in TEXTS.items()
+    ),
+    "no titles.jsonl": "".join(
+        json.dumps({"_id": name, "title": "", "text": text}) + "\n" for name, text in TEXTS.items()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_files(name: str, mark: str, write: Write) -> None:
+    path = write(name, mark + FILES[name])
+    assert texts_of(path, WANTED) == TEXTS
+    for one in WANTED:
+        assert texts_of(path, [one, "other"]) == {one: TEXTS[one]}
+    packed = write(f"{name}.gz", gzip.compress(FILES[name].encode()))
+    assert texts_of(packed, WANTED) == TEXTS
+    assert texts_of(path, []) == {}
+
+
+def test_data_in_memory(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"query_id": list(TEXTS), "text": list(TEXTS.values())})
+    assert texts_of(frame, WANTED) == TEXTS
+    frame.to_parquet(tmp_path / "texts.parquet")
+    assert texts_of(tmp_path / "texts.parquet", WANTED) == TEXTS
+    assert texts_of(pa.table({"id": [10, 11], "title": ["a  b", None]}), ["10", "11"]) == {
+        "10": "a b"
+    }
+    assert texts_of({10: "ten", "d": {"title": " ", "text": "of d"}}, ["10", "d"]) == {
+        "10": "ten",
+        "d": "of d",
+    }
+    assert texts_of([("a", "one"), ("a", "two")], ["a"]) == {"a": "one"}
+
+
+def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
+    """A broken line elsewhere in a corpus is no matter; one of a document that is shown is."""
+    lines = [
+        '{"_id": "d1", "title": "one"}',
+        '{"_id": "d2", "title": ',
+        '{"_id": "d3", "title": "x"}',
+    ]
+    path = write("corpus.jsonl", "\n".join([*lines, ""]))
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    with pytest.raises(InputError, match=r"corpus\.jsonl:2"):
+        texts_of(path, ["d2"])
+    path = write("collection.tsv", "d1\tone\nd2\ttwo\tand more\nd3\tx\n")
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    with pytest.raises(InputError, match=r"collection\.tsv:2"):
+        texts_of(path, ["d2"])
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("q1 0 d1 3\n", "expected an id and its text, got 4 columns"),
+        ("<html><p>no topics</p></html>", "holds no topic with a number"),
+        ("query_id,a,b\nq1,x,y\n", "has no column of texts; it has query_id, a, b"),
+        ("a,b,c\nq1,x,y\n", "has no column of queries"),
+        ('{"_id": "q1", "text": }\n', "is no JSON"),
+    ],
+)
+def test_what_holds_no_texts_is_refused(content: str, problem: str, write: Write) -> None:
+    path = write("broken", content)
+    with pytest.raises(InputError, match="broken") as refused:
+        texts_of(path, ["q1"])
+    assert problem in str(refused.value)
+
+
+# ---- beside the ids of results ------------------------------------------------------------------
+
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
+OLD, NEW = {"q1": ["a"], "q2": ["b", "a"]}, {"q1": ["b", "a"], "q2": ["a"]}
+RUNS = {"old": OLD, "new": NEW}
+
+
+def results() -> dict[str, Any]:
+    return {
+        "scores": (evaluate(QRELS, OLD, "AP"), {"per_query": True}),
+        "systems": (evaluate(QRELS, RUNS, "AP"), {"per_query": True}),
+        "queries": (explain(QRELS, RUNS, "AP"), {}),
+        "mean": (explain(QRELS, OLD, "AP"), {}),
+        "gate": (gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), {}),
+    }
+
+
+@pytest.mark.parametrize("name", ["scores", "systems", "queries", "mean", "gate"])
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_every_row_of_a_query_has_its_text(name: str) -> None:
+    found, how = results()[name]
+    shown = with_texts(found, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **how)
+    plain = found.tables(**how)
+    for table, before in zip(shown.tables(), plain, strict=True):
+        if "query_id" not in before.header:
+            assert table == before
+            continue
+        at = list(before.header).index("query_id")
+        assert table.header[-1] == "query"
+        assert [row[:-1] for row in table.rows] == [list(row) for row in before.rows]
+        texts = {"q1": "one", "q2": "two"}
+        assert [row[-1] for row in table.rows] == [texts.get(row[at], "") for row in table.rows]
+    assert not {one.code for one in shown.notes} - {one.code for one in found.notes}
+    for row in shown.rows():
+        if "query_id" in found.header:
+            assert row["query_text"] == {"q1": "one", "q2": "two"}.get(row["query_id"])
+    assert json.loads(shown.to_json())["query_texts"] == {"q1": "one", "q2": "two"}
+
+
+def test_changes_of_a_comparison_have_texts() -> None:
+    found = with_texts(compare(QRELS, RUNS, "AP"), query_texts={"q1": "one"}, changes=2)
+    table = found.tables()[-1]
+    assert [row[-1] for row in table.rows if row[1] == "q1"] == ["one"]
+    assert any("1 of the 2 queries shown have no text" in note for note in table.notes)
+
+
+def test_documents_and_the_query_of_an_explanation() -> None:
+    found = explain(QRELS, OLD, "nDCG@5", "q2")
+    shown = with_texts(found, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"})
+    table = shown.tables()[0]
+    assert table.title[1] == "q2: two"
+    assert {row[1]: row[-1] for row in table.rows} == {"a": "of a", "b": "of b"}
+    row = shown.rows()[0]
+    assert (row["query_text"], row["document_text"]) == ("two", f"of {row['document']}")
+    both = with_texts(explain(QRELS, RUNS, "AP", "q1"), doc_texts={"a": "of a"})
+    assert {row[0]: row[-1] for row in both.tables()[0].rows}["a"] == "of a"
+    assert json.loads(both.to_json())["document_texts"] == {"a": "of a"}
+
+
+def test_ids_without_a_text_are_counted() -> None:
+    found = explain(QRELS, RUNS, "AP")
+    codes = {one.code: one for one in with_texts(found, query_texts={"q1": "one"}).notes}
+    assert (codes["no-text"].count, codes["no-text"].severity) == (1, "info")
+    codes = {one.code: one for one in with_texts(found, query_texts={"x": "one"}).notes}
+    assert (codes["no-text"].count, codes["no-text"].severity) == (2, "warning")
+    (table,) = with_texts(found, query_texts={"x": "one"}).tables()
+    assert table.header == found.tables()[0].header
+
+
+def test_where_the_middle_of_a_table_is_left_out_nothing_is_missing() -> None:
+    docs = [f"d{i}" for i in range(40)]
+    found = explain({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "AP")
+    texts = {doc: f"of {doc}" for doc in docs}
+    shown = with_texts(found, doc_texts=texts)
+    assert not [one for one in shown.notes if one.code == "no-text"]
+    assert not any("no text" in note for table in shown.tables() for note in table.notes)
+
+
+def test_texts_are_data() -> None:
+    """Nothing in them is markup, or a command; a long one is cut in tables, and whole in rows."""
+    long = "word " * 100
+    texts = {"q1": "<script>|*x*\x1b[31m\n=1+1", "q2": long}
+    shown = with_texts(explain(QRELS, RUNS, "AP"), query_texts=texts)
+    for form in ("to_text", "to_html", "to_markdown", "to_latex"):
+        page = getattr(shown, form)()
+        assert "\x1b" not in page
+        assert "<script>" not in page or form in ("to_text",)
+    cells = {row[0]: row[-1] for row in shown.tables()[0].rows}
+    assert len(cells["q2"]) <= LONGEST
+    assert cells["q2"].endswith("word...")
+    rows = {row["query_id"]: row["query_text"] for row in shown.rows()}
+    assert rows["q2"] == long.strip()
+    assert shown.to_text(60).count("word...") == 1
+    assert max(map(len, shown.to_text(60).splitlines())) <= 60
+
+
+def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+    files = ["demo/qrels.txt", "demo/bm25.run", "demo/tfidf.run"]
+    topics = ["--topics", "demo/queries.tsv"]
+    for arguments in (
+        ["evaluate", *files, "-q", "--format", "table"],
+        ["explain", *files],
+        ["explain", *files[:2]],
+        ["explain", *files[:2], "q02"],
+        ["compare", *files, "--changes", "40"],
+        ["gate", files[0], files[2], "--baseline", files[1], "--margin", "0.01"],
+    ):
+        done = invoke(*arguments, *topics)
+        assert done.exit_code in (0, 1, 3)
+        assert done.stdout != invoke(*arguments).stdout
+    assert "parse command line arguments" in invoke("explain", *files, *topics).stdout
+    done = invoke("explain", *files, "--query-texts", "demo/queries.tsv", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {row["query_id"]: row["query_text"] for row in rows}["q01"] == "read a CSV file"
+    for arguments in (["evaluate", *files], ["compare", *files]):
+        done = invoke(*arguments, *topics)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "has no effect without" in done.stderr
+    done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
+    assert (done.exit_code, done.stdout) == (2, "")

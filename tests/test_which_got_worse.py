@@ -1,0 +1,136 @@
+"""Two runs over all queries: which got worse, which better, against a slow loop."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.explained import cranfield, pair
+
+from cranfield import MeasureError, QueryDifferences, evaluate, explain, read_qrels, read_run
+
+TWO = {"q1": {"a": 1, "b": 0}, "query two": {"a": 1}}
+
+
+def over_all(*arguments: Any, **options: Any) -> QueryDifferences:
+    found = explain(*arguments, **options)
+    assert isinstance(found, QueryDifferences)
+    return found
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "GMAP", "NumRet", "JudgedAt"])
+def test_the_queries_by_difference(measure: str, demo_folder: Any) -> None:
+    measure = measure.replace("JudgedAt", "Judged@10")
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    runs = {name: read_run(demo_folder / f"demo/{name}.run") for name in ("bm25", "tfidf")}
+    values = {name: evaluate(qrels, run, measure).per_query(measure) for name, run in runs.items()}
+    old, new = values["bm25"], values["tfidf"]
+
+    def gain(query: str) -> float:
+        if measure == "GMAP":
+            return math.log(max(new[query], 1e-5)) - math.log(max(old[query], 1e-5))
+        return new[query] - old[query]
+
+    found = over_all(qrels, runs, measure)
+    worse = sorted((query for query in old if gain(query) < -1e-9), key=lambda q: (gain(q), q))
+    better = sorted((query for query in old if gain(query) > 1e-9), key=lambda q: (-gain(q), q))
+    same = sorted({*old} - {*worse, *better})
+    ways = {
+        way: [one.query_id for one in found.queries if one.direction == way]
+        for way in ("worse", "better", "same")
+    }
+    for way, wanted in (("worse", worse), ("better", better), ("same", same)):
+        sizes = [round(abs(gain(query)), 9) for query in ways[way]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sorted(ways[way]) == sorted(wanted)
+    assert [one.query_id for one in found.queries] == [
+        query for queries in ways.values() for query in queries
+    ]
+    assert found.counts == {way: len(queries) for way, queries in ways.items()}
+    for one in found.queries:
+        assert (one.left, one.right) == (old[one.query_id], new[one.query_id])
+        assert one.difference == new[one.query_id] - old[one.query_id]
+        assert (one.ratio is not None) == (measure == "GMAP")
+        if one.ratio is not None:
+            assert one.ratio == pytest.approx(math.exp(gain(one.query_id)), rel=1e-12)
+    assert found.left == evaluate(qrels, runs["bm25"], measure)[measure]
+    assert found.right == evaluate(qrels, runs["tfidf"], measure)[measure]
+
+
+def test_where_less_is_better_more_is_worse() -> None:
+    runs = {"x": {"q1": ["a"], "query two": ["a"]}, "y": {"q1": ["b", "a"], "query two": ["a"]}}
+    found = over_all(TWO, runs, "LastRel")
+    assert [(one.query_id, one.difference, one.direction) for one in found.queries] == [
+        ("q1", 2 - 1, "worse"),
+        ("query two", 0, "same"),
+    ]
+    assert "LastRel: less is better." in found.tables()[0].notes
+
+
+def test_equal_differences_are_in_the_order_of_their_ids() -> None:
+    qrels = {query: {"a": 1} for query in ("q3", "q1", "q2")}
+    runs = [{query: ["a"] for query in qrels}, {query: ["b", "a"] for query in qrels}]
+    assert [one.query_id for one in over_all(qrels, runs, "AP").queries] == ["q1", "q2", "q3"]
+
+
+def test_what_changed_is_shown_and_how_to_explain_it() -> None:
+    runs = {"x": {"q1": ["a"], "query two": ["b", "a"]}, "y": {"q1": ["b"], "query two": ["a"]}}
+    found = over_all(TWO, runs, "AP")
+    (table,) = found.tables()
+    assert table.rows == [
+        ["q1", "1.0000", "0.0000", "-1.0000", "worse"],
+        ["query two", "0.5000", "1.0000", "+0.5000", "better"],
+    ]
+    assert table.rules == {1}
+    assert table.title[1] == "y is worse on 1 query, better on 1, the same on 0"
+    assert any("-m AP --query q1" in note for note in table.notes)
+    (table,) = found.tables(1)
+    assert (len(table.rows), table.rules) == (1, frozenset())
+    assert "Not shown: 1 better." in table.notes
+    far = [[f"d{i}" for i in range(n)] + ["a"] for n in (999, 1000)]
+    tiny = over_all(TWO, [{"q1": docs} for docs in far], "RR").tables()[0]
+    assert tiny.rows[0][3] == f"{1 / 1001 - 1 / 1000:+.2g}"
+
+    none = over_all(TWO, [runs["x"], runs["x"]], "AP")
+    assert none.counts == {"worse": 0, "better": 0, "same": 2}
+    assert none.tables()[0].rows == []
+    assert "No query changed." in none.tables()[0].notes
+
+
+def test_a_query_alone_or_named_is_explained_by_its_documents() -> None:
+    runs = {"x": {"q1": ["a"]}, "y": {"q1": ["b"]}}
+    assert pair({"q1": {"a": 1}}, runs, "AP").query == "q1"
+    assert pair(TWO, runs, "AP", "query two").difference == 0
+    with pytest.raises(MeasureError):
+        explain(TWO, runs, "RelString")
+
+
+def test_only_queries_that_both_are_scored_on_are_compared() -> None:
+    runs = {"x": {"q1": ["a"], "query two": ["a"]}, "y": {"q1": ["a"]}}
+    found = over_all(TWO, runs, "AP", queries="both")
+    assert [one.query_id for one in found.queries] == ["q1"]
+    assert [one.query_id for one in over_all(TWO, runs, "AP").queries] == ["query two", "q1"]
+    assert found.options == {"queries": "both"}
+
+
+def test_rows_and_dict_have_every_query() -> None:
+    runs = {"x": {"q1": ["a"], "query two": ["b", "a"]}, "y": {"q1": ["a"], "query two": ["a"]}}
+    found = over_all(TWO, runs, "AP")
+    assert [row["direction"] for row in found.rows()] == ["better", "same"]
+    assert found.to_dict()["queries"] == found.rows()
+    assert found.to_dict()["counts"] == dict(Counter(row["direction"] for row in found.rows())) | {
+        "worse": 0
+    }
+
+
+def test_the_command_answers_with_the_list(
+    demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    files = ["demo/qrels.txt", "demo/bm25.run", "demo/tfidf.run"]
+    done = cranfield(*files)
+    assert done.exit_code == 0
+    assert "worse on 16 queries, better on 10, the same on 14" in done.stdout
+    done = cranfield(*files, "--limit", "3", "--format", "csv")
+    assert len(done.stdout.splitlines()) == 1 + 40
