@@ -94,7 +94,7 @@ def _total(total: Total, rows: Sequence[int]) -> tuple[object, ...]:
     return (total.symbol, total.words, [*total.values], total.column, running)
 
 
-def ranking(docs: Sequence[tuple[int, str, int | None]], n_docs: int, title: str) -> Sheet:
+def ranking(docs: Sequence[tuple[int, str, float | None]], n_docs: int, title: str) -> Sheet:
     """Return the table of the first documents retrieved: (rank, document, grade) of each."""
     names = ("rank", "document", "grade")
     labels: dict[str, Sequence[Any]] = {
