@@ -29,11 +29,7 @@ def command(
     settings: Settings = flags.family(Settings, without=("baseline",)),
     saved: bool = saved_option,
     alignment: Alignment = flags.family(Alignment),
-    slices: str | None = flags.option(
-        metavar="FILE",
-        help="Labels of queries (a column of query ids, one or more of labels): compare on those "
-        "of each label by themselves, too.",
-    ),
+    slices: str | None = flags.slices("compare on those of each label by themselves, too"),
     means: bool = flags.option(
         is_flag=True, help="Show each system's mean with its own interval, too."
     ),

@@ -122,6 +122,12 @@ def rel(what: str = "for measures that state none", default: int | None = None) 
     )
 
 
+def slices(what: str) -> Any:
+    """Declare the option that names a file of labels of queries."""
+    sentence = f"Labels of queries (a column of query ids, one or more of labels): {what}."
+    return option(metavar="FILE", help=sentence)
+
+
 def per_query(sentence: str = "Show every query, too.") -> Any:
     """Declare the option that shows every query."""
     return option("-q", "--per-query", is_flag=True, help=sentence)

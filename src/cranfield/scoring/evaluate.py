@@ -1,7 +1,8 @@
 """evaluate: judgments, a run and measures to scores."""
 
 from collections.abc import Iterable, Mapping
-from typing import Unpack, cast, get_args, overload
+from dataclasses import replace
+from typing import Any, Unpack, cast, get_args, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
@@ -9,11 +10,13 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Progress
+from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.scores import Scores, Systems
+from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -25,6 +28,7 @@ class EvaluateOptions(JudgingOptions, total=False):
     """The options of `evaluate`, for its two forms."""
 
     bounds: bool
+    slices: Any
     errors: Errors
     progress: Progress | None
 
@@ -50,6 +54,7 @@ def evaluate(
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
     bounds: bool = False,
+    slices: Any = None,
     errors: Errors = "strict",
     progress: Progress | None = None,
     **judging: Unpack[JudgingOptions],
@@ -68,6 +73,9 @@ def evaluate(
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
+        slices: labels of queries, to average over those of each label, too: a dict
+            `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
+            query ids and one or more of labels. `scores.slice("how to")` has those of one.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
@@ -95,12 +103,14 @@ def evaluate(
     one_of("errors", errors, get_args(Errors))
     check_judged(qrels, runs)
     wanted = measures_of(measures)
+    given = None if slices is None else label_rows(slices)
     judgments = as_qrels(qrels, errors)
     several = several_runs(runs, errors)
     one = None if several is not None else as_run(cast(RunLike, runs), errors)
     named = several if one is None else {one.name: one}
+    how = Judging.of(judging)
     systems = score_runs(
-        judgments, named or {}, wanted, Judging.of(judging), bounds=bounds, progress=progress
+        judgments, named or {}, wanted, how, bounds=bounds, slices=given, progress=progress
     )
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
@@ -114,6 +124,7 @@ def score_runs(
     judging: Judging = Judging(),
     *,
     bounds: bool = False,
+    slices: LabelRows | None = None,
     progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
@@ -140,7 +151,13 @@ def score_runs(
             notes += found.notes(wanted)
         notes += options
         ids, counts = meeting.query_ids, meeting.counts
-        every.append(Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found))
+        parts, said = slices_of(slices, ids)
+        notes += said
+        whole = Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found)
+        if parts:
+            sliced = [(*one[:2], whole.of(one.rows, meeting.counts_of(one.rows))) for one in parts]
+            whole = replace(whole, slices=tuple(sliced))
+        every.append(whole)
     return Systems(every)
 
 

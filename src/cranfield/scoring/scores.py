@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.judge import Counts
 from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
@@ -25,19 +26,33 @@ if TYPE_CHECKING:
 class _Table(Shown):
     """The scores of runs as one table: of one run or of several."""
 
-    header = ("run", "measure", "query_id", "value")
-
     measures: tuple[Measure, ...]
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The names of the columns of `rows`; with slices, what is labelled and the label, too."""
+        sliced = ("label", "slice", "queries") if self._slices else ()
+        return ("run", "measure", *sliced, "query_id", "value")
 
     @property
     @abstractmethod
     def _runs(self) -> "Sequence[Scores]":
         """The scores of each run."""
 
+    @property
+    def _slices(self) -> "dict[tuple[str, str], list[Scores]]":
+        """The scores of each run that has such queries, by what is labelled and the label."""
+        found: dict[tuple[str, str], list[Scores]] = {}
+        for run in self._runs:
+            for label, name, one in run.slices:
+                found.setdefault((label, name), []).append(one)
+        return found
+
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; runs are its rows.
 
-        `per_query` adds a row for each query. The best of several runs is strong.
+        `per_query` adds a row for each query. The best of several runs is strong. Slices have a
+        table for each kind of label.
         """
         rows: list[list[str]] = []
         rules = set()
@@ -50,34 +65,45 @@ class _Table(Shown):
             rows.append([one.name, *(["all"] if per_query else []), *over_all])
         labels = ["run", "query_id"] if per_query else ["run"]
         header = [*labels, *map(str, self.measures)]
-        strong = frozenset() if per_query else self._best()
+        strong = frozenset() if per_query else _best(self._runs, 0, 1)
         notes = lines_of(self.notes)
-        return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
+        whole = Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))
+        kinds = dict.fromkeys(label for label, _ in self._slices)
+        return [whole, *map(self._table_of_slices, kinds)]
 
-    def _best(self) -> frozenset[tuple[int, int]]:
-        strong = set()
-        for column, measure in enumerate(self.measures, 1):
-            if measure.definition.is_text or not measure.definition.higher_is_better:
+    def _table_of_slices(self, label: str) -> Table:
+        """Return the table of one kind of label: rows for each label, the runs."""
+        rows: list[list[str]] = []
+        strong: set[tuple[int, int]] = set()
+        rules = set()
+        for (of, name), runs in self._slices.items():
+            if of != label:
                 continue
-            values = [one[measure] for one in self._runs]
-            if min(values) < max(values):
-                strong |= {(row, column) for row, one in enumerate(values) if one == max(values)}
-        return frozenset(strong)
+            rules.add(len(rows))
+            strong |= _best(runs, len(rows), 3)
+            rows += [[name, f"{len(one.query_ids):,}", one.name, *one.cells()[-1]] for one in runs]
+        header = [label, "queries", "run", *map(str, self.measures)]
+        title = [f"By {label}"]
+        rules = rules - {0} if len(self._runs) > 1 else set()
+        return Table(header, rows, [], 3, frozenset(strong), frozenset(rules), title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each run and measure, the query_id of which is "all".
 
-        `per_query` adds rows for each query, before those of the run's "all".
+        `per_query` adds rows for each query, before those of the run's "all". Rows of a slice have
+        what is labelled, as "type", the label and "all"; `queries` is how many were averaged.
         """
-        return self._dicts(
-            (one.name, name, query, value)
-            for one in self._runs
-            for query, values in [
-                *(one.to_dict().items() if per_query else ()),
-                ("all", one.means()),
-            ]
-            for name, value in one.plain(values).items()
-        )
+        found = []
+        for run in self._runs:
+            each = run.to_dict().items() if per_query else ()
+            every = [(None, None, 1, query, values) for query, values in each]
+            for label, name, one in ((None, None, run), *run.slices):
+                every.append((label, name, len(one.query_ids), "all", one.means()))
+            for *place, query, values in every:
+                kept = place if self._slices else []
+                plain = run.plain(values).items()
+                found += [(run.name, name, *kept, query, value) for name, value in plain]
+        return self._dicts(found)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         runs = []
@@ -97,6 +123,19 @@ class _Table(Shown):
                     "judged": one.bounds.n_judged,
                     "proved": dict(zip(map(str, one.measures), map(all, proved), strict=True)),
                 }
+            if one.slices:
+                run["slices"] = [
+                    {
+                        "label": label,
+                        "slice": of,
+                        "counts": {
+                            name: getattr(part.counts, name)
+                            for name in ("queries", "without_results", "without_relevant")
+                        },
+                        "all": part.plain(part.means()),
+                    }
+                    for label, of, part in one.slices
+                ]
             if per_query:
                 each = one.to_dict()
                 run["queries"] = {query: one.plain(values) for query, values in each.items()}
@@ -149,10 +188,37 @@ class Scores(_Table):
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
     bounds: "Bounds | None" = None  # if they were asked for
+    # What is labelled, a label, and the scores of its queries; see `slice`.
+    slices: "tuple[tuple[str, str, Scores], ...]" = ()
 
     @property
     def _runs(self) -> "Sequence[Scores]":
         return [self]
+
+    def slice(self, name: str, label: str | None = None) -> "Scores":
+        """Return the scores of the queries that have one label, of a kind if that is stated.
+
+        >>> from cranfield import evaluate
+        >>> judgments, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d3"]}
+        >>> scores = evaluate(judgments, run, "P@1", slices={"q1": "how to", "q2": "fact"})
+        >>> scores["P@1"], scores.slice("how to")["P@1"], scores.slice("fact")["P@1"]
+        (0.5, 1.0, 0.0)
+        """
+        for of, one, scores in self.slices:
+            if one == name and label in (None, of):
+                return scores
+        raise KeyError(f"{name}: there are {', '.join(one for _, one, _ in self.slices)}")
+
+    def of(self, rows: Bools, counts: Counts) -> "Scores":
+        """Return the scores of some queries, of which there are so many."""
+        return replace(
+            self,
+            query_ids=[*compress(self.query_ids, rows.tolist())],
+            values=self.values[rows],
+            counts=counts,
+            notes=tuple(counts.notes()),
+            bounds=None if self.bounds is None else self.bounds.of(rows),
+        )
 
     @cached_property
     def columns(self) -> dict[str, tuple[Measure, Floats]]:
@@ -268,6 +334,10 @@ class Systems(_Table, Mapping[str, Scores]):
         """What was evaluated, the same for every run."""
         return self._runs[0].measures
 
+    def slice(self, name: str, label: str | None = None) -> "Systems":
+        """Return the scores of the queries that have one label: see `Scores.slice`."""
+        return Systems(one.slice(name, label) for one in self._runs)
+
     def means(self) -> dict[str, dict[str, float]]:
         """Return {run: {measure: value over all queries}}."""
         return {name: one.means() for name, one in self.items()}
@@ -291,6 +361,18 @@ class Systems(_Table, Mapping[str, Scores]):
 
     def __repr__(self) -> str:
         return f"Systems({', '.join(map(repr, self))})"
+
+
+def _best(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
+    """Return the cells of the best values among runs, the first of which is in this row."""
+    strong = set()
+    for column, measure in enumerate(runs[0].measures, n_labels):
+        if measure.definition.is_text or not measure.definition.higher_is_better:
+            continue
+        values = [one[measure] for one in runs]
+        if min(values) < max(values):
+            strong |= {(row + i, column) for i, one in enumerate(values) if one == max(values)}
+    return frozenset(strong)
 
 
 def shown(measure: Measure, value: float | str) -> str:
