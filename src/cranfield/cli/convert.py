@@ -35,7 +35,7 @@ def command(
     \b
     cranfield convert bm25.run bm25.parquet
     cranfield convert qrels.txt qrels.tsv --to beir
-    cranfield convert predictions.csv predictions.run.gz --run-columns query_id=user,doc_id=item
+    cranfield convert in.csv out.run.gz --run-columns query_id=user,doc_id=item
     """  # noqa: D301 - click's mark for lines to keep
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")

@@ -45,7 +45,7 @@ def command(
     \b
     cranfield evaluate qrels.txt bm25.run
     cranfield evaluate qrels.tsv *.parquet -m nDCG@10 -m AP -m 'P(rel=2)@5'
-    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item,score=pred
+    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     cranfield evaluate qrels.txt new.run -m R@5 --slices types.csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5

@@ -51,12 +51,13 @@ def command(
         "What to judge by; every one must pass", f"{DEFAULT_MEASURES}, or all that were saved"
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment),
+    alignment: Alignment = flags.family(Alignment, group="Reading files"),
     settings: GateSettings = flags.family(
-        GateSettings, without=("range",), changes={"metavar": "N"}
+        GateSettings, without=("range",), group="Statistics", changes={"metavar": "N"}
     ),
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
         _ends,
+        group="Statistics",
         type=str,
         metavar="LOW,HIGH",
         help="The least and the greatest score that a query may have.  "
@@ -83,7 +84,7 @@ def command(
 
     \b
     cranfield gate qrels.txt new.run --baseline old.run --margin 0.01
-    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10 -m R@100
+    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10
     cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)

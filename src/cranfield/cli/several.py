@@ -78,6 +78,7 @@ class Several:
 
 
 saved_option = flags.option(
+    group="Reading files",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )

@@ -137,6 +137,7 @@ def format_options(default: str | None) -> Any:
     options = {
         "form": flags.option(
             "--format",
+            group="Output",
             type=click.Choice(list(FORMS)),
             default=default,
             show_default=default is not None,
@@ -145,6 +146,7 @@ def format_options(default: str | None) -> Any:
             + ("" if default else "  [default: table on a terminal, else tsv]"),
         ),
         "formulas": flags.option(
+            group="Output",
             type=click.Choice(get_args(Formulas)),
             help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
             "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
@@ -152,6 +154,7 @@ def format_options(default: str | None) -> Any:
         "outputs": flags.option(
             "-o",
             "--output",
+            group="Output",
             multiple=True,
             metavar="FILE",
             callback=_checked,
