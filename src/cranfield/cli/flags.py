@@ -60,8 +60,10 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name.partition("=")[0]
-            near = [self._meant[name]] if name in self._meant else error.possibilities
-            raise click.NoSuchOption(name, possibilities=near, ctx=ctx) from None
+            if name not in self._meant:
+                raise
+            said = f"No such option {name!r}. Did you mean {self._meant[name]!r}?"
+            raise click.UsageError(said, ctx) from None
 
 
 def command(

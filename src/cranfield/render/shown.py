@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.errors import need
 from cranfield.notes import Note
@@ -54,6 +54,8 @@ class Shown(ABC):
     >>> found.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
     True
     """
+
+    forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
     if TYPE_CHECKING:  # each result has them, as a field or a property
 
@@ -170,9 +172,9 @@ class Shown(ABC):
         of_tables: Mapping[str, Any] | None = None,
         **how: Any,
     ) -> str:
-        """Return the result in one of FORMS; `how` is for tables and rows, `of_tables` for tables.
+        """Return the result in one of its forms.
 
-        HTML is a whole document here.
+        `how` is for tables and rows, `of_tables` for tables. HTML is a whole document here.
         """
         if form in ("csv", "tsv"):
             how["formulas"] = formulas
