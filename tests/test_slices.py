@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.commands import invoke
 from helpers.notes import codes
@@ -30,7 +31,7 @@ def test_a_slice_is_evaluated_as_if_it_were_alone() -> None:
         of_slice = found.slice(name)
         assert list(of_slice.query_ids) == ids
         assert {m: of_slice[m] for m in ("RR", "P@1", "GMAP")} == alone.means()
-        assert of_slice["RR"] == mean([RR[query] for query in ids])
+        assert of_slice["RR"] == mean(np.array([RR[query] for query in ids]))
         assert of_slice.counts.without_results == alone.counts.without_results
     assert found.slice("fact").counts.without_results == 1  # q5
     assert found.slice("how to")["num_rel_ret"] == 1 + 1

@@ -32,7 +32,7 @@ def test_the_mean_reaches_it_or_does_not() -> None:
         found = gate(saved(values), at_least={"recall@5": least})
         (one,) = found.thresholds
         assert (one.outcome, one.measure, one.at_least, one.n) == (outcome, "R@5", least, 5)
-        assert one.mean == mean(values)
+        assert one.mean == mean(np.array(values))
         assert (one.lower, one.upper, one.p) == (None, None, None)
         assert found.outcome == found.outcomes["new"] == outcome
         assert found.passed == (outcome == "PASS")
@@ -220,9 +220,8 @@ def test_scores_in_percent_have_their_own_numbers() -> None:
 def test_undecided_counts_as_it_is_said() -> None:
     values = scores_of(40)
     for undecided, passed in ((None, False), ("fail", False), ("pass", True)):
-        found = gate(
-            saved(values), at_least={"R@5": values.mean()}, limit=True, undecided=undecided
-        )
+        how: Any = {"limit": True, "undecided": undecided}
+        found = gate(saved(values), at_least={"R@5": values.mean()}, **how)
         assert (found.outcome, found.passed) == ("UNDECIDED", passed)
 
 

@@ -54,6 +54,8 @@ def command(
     judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}
+        # Scores that are saved with every query may be compared with others one day.
+        options["fingerprints"] = per_query and "json" in form.names
         systems = evaluate(judgments, named, measures, progress=progress, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:

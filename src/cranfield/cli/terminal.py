@@ -92,6 +92,11 @@ class Format:
     formulas: Formulas = "plain"
     outputs: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """All forms that it goes out in, of those that every result has."""
+        return {self.name, *(form_of(path, FORMS) for path in self.outputs)}
+
 
 def form_of(path: str, forms: Mapping[str, str]) -> str:
     """Return the form that the suffix of a file's name asks for; OptionError if there is none."""

@@ -135,7 +135,7 @@ def align(
     if given := judging.unusual():
         raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
     try:
-        found, notes, recipe = given_columns(qrels, alignment.layout)
+        found, notes, recipe = given_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise

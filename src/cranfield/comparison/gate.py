@@ -133,8 +133,10 @@ def gate(
     of_margin = of_margin if stated is not None else []
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
     aligned = align(qrels, runs, asked, Alignment.of(options), Judging.of(options))
-    others, notes = list(aligned.names), []
-    contrasts, verdicts = [], []
+    others = list(aligned.names)
+    notes: list[Note] = []
+    contrasts: list[Contrast] = []
+    verdicts: list[Verdict] = []
     if stated is not None:
         baseline = aligned.baseline(str(baseline))
         others.remove(baseline)

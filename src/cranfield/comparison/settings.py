@@ -18,6 +18,7 @@ Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by"
 Family = Literal["measure", "all"]
 GateTest = Literal["randomization", "t", "bounded"]
 Undecided = Literal["pass", "fail"]
+Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
 
 SPLITS = 1_000
@@ -105,6 +106,11 @@ class Alignment(Options):
     )
     layout: Layout = option(
         "measures", "What the columns of a table of saved scores are: measures, or systems."
+    )
+    differing: Differing = option(
+        "error",
+        "What to do with saved scores that were made with other options or judgments than the "
+        'first: "error" refuses them, "allow" takes them, and says so.',
     )
 
 
@@ -365,6 +371,7 @@ class AlignmentOptions(TypedDict, total=False):
 
     missing: Missing | None
     layout: Layout
+    differing: Differing
 
 
 class SignFlipsOptions(TypedDict, total=False):

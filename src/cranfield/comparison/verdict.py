@@ -14,7 +14,7 @@ from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, table_of
 from cranfield.notes import Note, around
-from cranfield.render.junit import Case, to_junit
+from cranfield.render.junit import Case, Ended, to_junit
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
@@ -121,10 +121,14 @@ class Gate(Shown):
     thresholds: tuple[Threshold, ...] = ()
 
     @property
+    def _every(self) -> "tuple[Verdict | Threshold, ...]":
+        return (*self.verdicts, *self.thresholds)
+
+    @property
     def outcomes(self) -> dict[str, Outcome]:
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         found: dict[str, Outcome] = {}
-        for one in (*self.verdicts, *self.thresholds):
+        for one in self._every:
             found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
         return found
 
@@ -170,8 +174,9 @@ class Gate(Shown):
 
         The row of a threshold has `at_least`, and of a Verdict what a Threshold has, too.
         """
-        every = (*self.verdicts, *self.thresholds)
-        return self._dicts([getattr(one, name, None) for name in self.header] for one in every)
+        return self._dicts(
+            [getattr(one, name, None) for name in self.header] for one in self._every
+        )
 
     def to_junit(self) -> str:
         """Return a JUnit report: a test case for each verdict and threshold of each system.
@@ -199,8 +204,7 @@ def _worst(*outcomes: Outcome) -> Outcome:
 
 def _cases(found: Gate) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
-    ended = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "failed"}
-    for one in (*found.verdicts, *found.thresholds):
+    for one in found._every:
         if isinstance(one, Verdict):
             name, said = one.measure, f"{one}: {one.measure} {number(one.mean)}, difference "
             said += f"{_shown(one, one.difference)} from {found.baseline}, lower limit "
@@ -209,8 +213,9 @@ def _cases(found: Gate) -> Iterator[Case]:
         else:
             name, said = one.stated, one.reason
             alone = replace(found, verdicts=(), thresholds=(one,))
-        outcome = ended[found.takes(one.outcome)]
-        if one.outcome == "UNDECIDED" and outcome == "passed":
+        passes = found.takes(one.outcome) == "PASS"
+        outcome: Ended = "passed" if passes else "failed"
+        if passes and one.outcome == "UNDECIDED":
             outcome = "skipped"
         yield Case(one.system, name, outcome, said, str(alone))
 
@@ -303,7 +308,7 @@ def _changes_table(found: Gate) -> Table:
         for one, change in changes
     ]
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
-    header = ["system", "measure", "query_id", found.baseline, "score", "difference"]
+    header = ["system", "measure", "query_id", str(found.baseline), "score", "difference"]
     title = ["The queries that changed, the worst first"]
     return Table(header, rows, [], 3, rules=rules, title=title)
 

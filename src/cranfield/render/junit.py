@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from cranfield.errors import printable
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+Ended = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
@@ -14,7 +15,7 @@ class Case(NamedTuple):
 
     of: str
     name: str
-    outcome: Literal["passed", "failed", "skipped"]
+    outcome: Ended
     reason: str
     details: str = ""
 

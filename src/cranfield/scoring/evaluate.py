@@ -29,6 +29,7 @@ class EvaluateOptions(JudgingOptions, total=False):
 
     bounds: bool
     slices: Any
+    fingerprints: bool
     errors: Errors
     progress: Progress | None
 
@@ -55,6 +56,7 @@ def evaluate(
     *,
     bounds: bool = False,
     slices: Any = None,
+    fingerprints: bool = False,
     errors: Errors = "strict",
     progress: Progress | None = None,
     **judging: Unpack[JudgingOptions],
@@ -76,6 +78,9 @@ def evaluate(
         slices: labels of queries, to average over those of each label, too: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels. `scores.slice("how to")` has those of one.
+        fingerprints: also keep, in the recipe, a hash of the judgments and a sketch of the ids that
+            were retrieved, for scores that are to be saved: `compare` and `gate` see by them
+            whether two are of the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
@@ -107,14 +112,26 @@ def evaluate(
     judgments = as_qrels(qrels, errors)
     several = several_runs(runs, errors)
     one = None if several is not None else as_run(cast(RunLike, runs), errors)
-    named = several if one is None else {one.name: one}
+    named = (several or {}) if one is None else {one.name: one}
     how = Judging.of(judging)
     systems = score_runs(
-        judgments, named or {}, wanted, how, bounds=bounds, slices=given, progress=progress
+        judgments, named, wanted, how, bounds=bounds, slices=given, progress=progress
     )
+    if checked("fingerprints", fingerprints, flag):
+        systems = _with_fingerprints(systems, judgments, named)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
+
+
+def _with_fingerprints(systems: Systems, qrels: Qrels, runs: Mapping[str, Run]) -> Systems:
+    from cranfield.data.fingerprint import hash_of_judgments, sketch_of
+
+    known = {"judgments_sha256": hash_of_judgments(qrels)}
+    return Systems(
+        replace(one, recipe={**one.recipe, **known, "retrieved": sketch_of(runs[name])})
+        for name, one in systems.items()
+    )
 
 
 def score_runs(
@@ -155,7 +172,10 @@ def score_runs(
         notes += said
         whole = Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found)
         if parts:
-            sliced = [(*one[:2], whole.of(one.rows, meeting.counts_of(one.rows))) for one in parts]
+            sliced = [
+                (str(label), str(name), whole.of(rows, meeting.counts_of(rows)))
+                for label, name, rows in parts
+            ]
             whole = replace(whole, slices=tuple(sliced))
         every.append(whole)
     return Systems(every)

@@ -96,6 +96,7 @@ class _Table(Shown):
         found = []
         for run in self._runs:
             each = run.to_dict().items() if per_query else ()
+            every: list[tuple[Any, ...]]
             every = [(None, None, 1, query, values) for query, values in each]
             for label, name, one in ((None, None, run), *run.slices):
                 every.append((label, name, len(one.query_ids), "all", one.means()))
@@ -115,6 +116,8 @@ class _Table(Shown):
                 "notes": [note.to_dict() for note in one.notes],
                 "all": one.plain(one.means()),
             }
+            if "retrieved" in one.recipe:
+                run["retrieved"] = one.recipe["retrieved"]
             if one.bounds is not None:
                 proved = one.bounds.proved.T.tolist()
                 run["bounds"] = {
@@ -141,7 +144,8 @@ class _Table(Shown):
                 run["queries"] = {query: one.plain(values) for query, values in each.items()}
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
-        del recipe["run"]  # each run has its own
+        for of_run in ("run", "retrieved"):  # each run has its own
+            recipe.pop(of_run, None)
         return {"recipe": recipe, "runs": runs}
 
     def to_arrow(self) -> "pa.Table":
