@@ -70,8 +70,8 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
     silent = [one.path for one in origins if _HASH not in one.recipe]
     if silent:
         said = (
-            "nothing says by which judgments they were made: whether by the same is not checked. "
-            "(`cranfield evaluate -q -o scores.json` writes it.)"
+            "by which judgments these scores were made is not known: they may be others. (JSON has "
+            "it, as `cranfield evaluate -q -o scores.json` writes it.)"
         )
         yield Note("judgments-unknown", "info", said, source=some(silent))
 
