@@ -652,7 +652,7 @@ def test_a_slice_is_compared_as_if_it_were_alone() -> None:
         assert of_slice.query_ids == alone.query_ids
     assert "1 of 50 queries have no label" in str(found)
     assert found["score"].pairs == compare(given, flips=3000)["score"].pairs
-    with pytest.raises(InputError, match="no query that is compared has a label"):
+    with pytest.raises(InputError, match="none of the 50 queries here has a label"):
         compare(given, slices={"other": "x"})
 
 

@@ -27,10 +27,15 @@ FEW_WORDS = 16  # beyond 128 bytes, ordering Python's bytes costs less than so m
 
 def _splitmix(n: int) -> Words:
     """Return n numbers without a pattern, always the same: splitmix64 (Steele et al., 2014)."""
-    x = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return mixed(np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+
+
+def mixed(words: Words) -> Words:
+    """Return words without the pattern that they had; different ones stay so (splitmix64)."""
+    x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    found: Words = x ^ (x >> np.uint64(31))
+    return found
 
 
 # By what a hash multiplies words: two numbers for each word but the first. FIXED is the same in

@@ -92,6 +92,14 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        match args:
+            case ["help", *names]:
+                args = [*names, "--help"]
+            case ["version"]:
+                args = ["--version"]
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-"):
@@ -134,9 +142,9 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, "--version", prog_name="cranfield")
+@click.version_option(__version__, "-V", "--version", prog_name="cranfield")
 def cli() -> None:
     """Evaluate ranked retrieval: judgments and runs to measures.
 

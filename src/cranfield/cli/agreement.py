@@ -17,6 +17,7 @@ def command(
     per_query: bool = flags.per_query("Show every query's agreement, too."),
     settings: AgreementSettings = flags.family(
         AgreementSettings,
+        group="Statistics",
         rel={
             "names": ("-l", "--rel"),
             "help": "The lowest grade that counts as relevant, for kappa and overlap, and for "

@@ -26,19 +26,16 @@ def command(
         help="The system that the others are compared with, by its name or its file.  "
         "[default: the first]",
     ),
-    settings: Settings = flags.family(Settings, without=("baseline",)),
+    settings: Settings = flags.family(Settings, without=("baseline",), group="Statistics"),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment),
-    slices: str | None = flags.option(
-        metavar="FILE",
-        help="Labels of queries (a column of query ids, one or more of labels): compare on those "
-        "of each label by themselves, too.",
-    ),
+    alignment: Alignment = flags.family(Alignment, group="Reading files"),
+    slices: str | None = flags.slices("compare on those of each label by themselves, too"),
     means: bool = flags.option(
-        is_flag=True, help="Show each system's mean with its own interval, too."
+        group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
     ),
     changes: int | None = flags.checked(
         whole(1),
+        group="Output",
         type=int,
         metavar="N",
         help="Show the N queries that change most, too, those that get worse first.",
@@ -57,7 +54,7 @@ def command(
 
     \b
     cranfield compare qrels.txt bm25.run dense.run -m nDCG@10
-    cranfield compare qrels.txt *.run -m nDCG@10 -m AP --all-pairs --correction maxt
+    cranfield compare qrels.txt *.run -m nDCG@10 --all-pairs --correction maxt
     cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
     cranfield compare --saved old.txt new.txt -m map --format latex
     """  # noqa: D301 - click's mark for lines to keep

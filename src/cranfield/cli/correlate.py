@@ -22,7 +22,7 @@ def command(
         "nDCG@10, and AP unless there are other judgments; with --saved all",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment),
+    alignment: Alignment = flags.family(Alignment, group="Reading files"),
     others: tuple[str, ...] = flags.option(
         "--qrels",
         multiple=True,
@@ -35,7 +35,7 @@ def command(
         help="Compare all others with this measure, or with these judgments (by the file's name).  "
         "[default: every two]",
     ),
-    settings: CorrelationSettings = flags.family(CorrelationSettings),
+    settings: CorrelationSettings = flags.family(CorrelationSettings, group="Statistics"),
     rel: float | None = flags.rel(),
     judging: Judging = judging_options,
     data: DataOptions = data_options,
@@ -49,8 +49,8 @@ def command(
 
     \b
     cranfield correlate qrels.txt *.run -m nDCG@10 -m AP -m RR@10
-    cranfield correlate qrels.txt *.run -m nDCG@10 --qrels other.txt --qrels third.txt
-    cranfield correlate qrels.txt *.run -m nDCG@10 -m P@10 --reference nDCG@10 --discrimination
+    cranfield correlate qrels.txt *.run -m nDCG@10 --qrels b.txt --qrels c.txt
+    cranfield correlate qrels.txt *.run -m P@10 -m P@20 --reference P@10
     cranfield correlate --saved old.txt new.txt other.txt -m map -m recip_rank
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)

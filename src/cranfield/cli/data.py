@@ -95,11 +95,13 @@ class DataOptions(Options):
 
 
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in ("qrels_columns", "run_columns")}
-data_options = flags.family(DataOptions, **_SHOWN)
-lenient_data_options = flags.family(DataOptions, without=("errors",), **_SHOWN)
+data_options = flags.family(DataOptions, group="Reading files", **_SHOWN)
+lenient_data_options = flags.family(
+    DataOptions, without=("errors",), group="Reading files", **_SHOWN
+)
 # Where queries are those that all systems have, or the one that is named.
-judging_options = flags.family(Judging, without=("queries",))
-all_judging_options = flags.family(Judging)
+judging_options = flags.family(Judging, without=("queries",), group="Ranking")
+all_judging_options = flags.family(Judging, group="Ranking")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,11 @@ class GradesOptions(Options):
 # Arguments QRELS and RUN may be missing then: `read_inputs` sees to them.
 _LISTS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family(
-    GradesOptions, grades=_LISTS, collection=_LISTS, top_grade={"metavar": "GRADE"}
+    GradesOptions,
+    group="Reading files",
+    grades=_LISTS,
+    collection=_LISTS,
+    top_grade={"metavar": "GRADE"},
 )
 
 # What says how files are read, and how a run is judged.

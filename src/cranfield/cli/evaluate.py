@@ -37,6 +37,7 @@ def command(
         help="Show the lowest and highest value over every way to grade the unjudged documents "
         "that were retrieved.",
     ),
+    slices: str | None = flags.slices("average over those of each label, too"),
     listed: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
@@ -52,8 +53,9 @@ def command(
     \b
     cranfield evaluate qrels.txt bm25.run
     cranfield evaluate qrels.tsv *.parquet -m nDCG@10 -m AP -m 'P(rel=2)@5'
-    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item,score=pred
+    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
+    cranfield evaluate qrels.txt new.run -m R@5 --slices types.csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
@@ -61,8 +63,10 @@ def command(
     measures = flags.measures_of(names, DEFAULT_MEASURES, rel)
     judgments, named = read_inputs(qrels, runs, data, listed)
     with Reading(size_of(named)) as progress:
-        options = judging.unusual()
-        systems = evaluate(judgments, named, measures, bounds=bounds, progress=progress, **options)
+        options = {**judging.unusual(), "bounds": bounds, "slices": slices}
+        # Scores that are saved with every query may be compared with others one day.
+        options["fingerprints"] = per_query and "json" in form.names
+        systems = evaluate(judgments, named, measures, progress=progress, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")

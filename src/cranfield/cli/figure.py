@@ -61,14 +61,16 @@ def _rank_weights(
     depth: int = _depth_option,
     output: str = _output_option,
 ) -> None:
-    """Draw what a relevant document is worth at each rank, compared with rank 1.
+    """Draw what each rank is worth.
+
+    That is what a relevant document is worth there, compared with rank 1.
 
     For every rank, each measure scores a ranking whose only relevant document, of grade 1, stands
     there; what it gives is divided by what it gives at rank 1.
 
     \b
     cranfield figure rank-weights -o weights.svg
-    cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" --depth 50 -o weights.png
+    cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
     _write(rank_weights(flags.measures_of(names, WEIGHTED, None), depth), output)
 

@@ -10,7 +10,8 @@ together, as those of a family, are one parameter.
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
@@ -21,12 +22,54 @@ from cranfield.measures import Measure, parse_all
 from cranfield.options import Check, Option, Options, options_of
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Group = Literal["Options", "Reading files", "Ranking", "Statistics", "Output"]  # in this order
+_LONGEST = 50  # characters of the choices that stand beside an option's name
+
+
+class GroupedOption(click.Option):
+    """An option that `--help` lists under the name of its group."""
+
+    def __init__(self, *declared: Any, group: Group = "Options", **how: Any) -> None:
+        super().__init__(*declared, **how)
+        self.group = group
+
+
+class Command(click.Command):
+    """A command whose `--help` lists the options by groups.
+
+    `meant` has what an option that it has not is likely to mean: {"--min": "--at-least"}.
+    """
+
+    def __init__(self, *of: Any, meant: Mapping[str, str] = MappingProxyType({}), **how: Any):
+        super().__init__(*of, **how)
+        self._meant = meant
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group after group."""
+        for group in get_args(Group):
+            every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+            own = [one for one in every if getattr(one, "group", "Options") == group]
+            records = [found for one in own if (found := one.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl(records)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what was typed; an option that there is not is refused with what it may mean."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.partition("=")[0]
+            if name not in self._meant:
+                raise
+            said = f"No such option {name!r}. Did you mean {self._meant[name]!r}?"
+            raise click.UsageError(said, ctx) from None
 
 
 def command(
     name: str,
     group: click.Group | None = None,
-    cls: type[click.Command] = click.Command,
+    cls: type[click.Command] = Command,
     **how: Any,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function a command, of a group or alone, with the parameters of its signature."""
@@ -49,9 +92,17 @@ def argument(**how: Any) -> Any:
     return lambda name: click.argument(name, **how)
 
 
-def option(*names: str, **how: Any) -> Any:
-    """Declare an option; without names it is called as the parameter is."""
-    return lambda name: click.option(*(names or (f"--{name.replace('_', '-')}",)), name, **how)
+def option(*names: str, group: Group = "Options", **how: Any) -> Any:
+    """Declare an option of a group; without names it is called as the parameter is."""
+    choices = how["type"].choices if isinstance(how.get("type"), click.Choice) else ()
+    if len("|".join(choices)) > _LONGEST:
+        how = {"metavar": "NAME", **how, "help": f"{how['help']} One of {', '.join(choices)}."}
+
+    def declared(name: str) -> Decorator:
+        called = names or (f"--{name.replace('_', '-')}",)
+        return click.option(*called, name, cls=GroupedOption, group=group, **how)
+
+    return declared
 
 
 def checked(check: Check, *names: str, **how: Any) -> Any:
@@ -83,14 +134,23 @@ def gathered(kind: Callable[..., Any], parts: Mapping[str, Any]) -> Any:
     return declared
 
 
-def family(kind: type[Options], *, without: Collection[str] = (), **more: dict[str, Any]) -> Any:
-    """Declare one parameter, a value of a family of options.
+def family(
+    kind: type[Options],
+    *,
+    without: Collection[str] = (),
+    group: Group = "Options",
+    **more: dict[str, Any],
+) -> Any:
+    """Declare one parameter, a value of a family of options, which are a group of `--help`.
 
     Those in `without` are left out. `more` has what click is told of an option beside: `help`,
     `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
     """
     found = [one for one in options_of(kind) if one.name not in without]
-    return gathered(kind, {one.name: _one_of(one, **more.get(one.name, {})) for one in found})
+    declared = {
+        one.name: _one_of(one, **{"group": group, **more.get(one.name, {})}) for one in found
+    }
+    return gathered(kind, declared)
 
 
 def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
@@ -122,9 +182,15 @@ def rel(what: str = "for measures that state none", default: float | None = None
     )
 
 
+def slices(what: str) -> Any:
+    """Declare the option that names a file of labels of queries."""
+    sentence = f"Labels of queries (a column of query ids, one or more of labels): {what}."
+    return option(metavar="FILE", help=sentence)
+
+
 def per_query(sentence: str = "Show every query, too.") -> Any:
     """Declare the option that shows every query."""
-    return option("-q", "--per-query", is_flag=True, help=sentence)
+    return option("-q", "--per-query", group="Output", is_flag=True, help=sentence)
 
 
 def measures_of(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:

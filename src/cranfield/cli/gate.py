@@ -1,6 +1,6 @@
-"""`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`."""
+"""`cranfield gate QRELS RUN... --baseline RUN --margin NUMBER`, or `--at-least R@5=0.8`."""
 
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -13,13 +13,33 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.cli.several import Several, place_of, saved_option
-from cranfield.cli.terminal import Format, format_option, query_texts_option, show
+from cranfield.cli.terminal import Format, format_options, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
+from cranfield.comparison.thresholds import by_measure
+from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
+_MEANT = ("--min", "--minimum", "--threshold", "--atleast")
+
+
+_AT_LEAST = {
+    "group": "Options",
+    "multiple": True,
+    "metavar": "MEASURE=NUMBER",
+    "help": "The mean of each run must reach this number, as in --at-least recall@5=0.8. It needs "
+    "neither a baseline nor a margin; with these, both must hold. May be repeated.",
+}
+_LIMIT = {
+    "group": "Options",
+    "help": "With --at-least: not only the mean must reach it, but its lower limit by the test.",
+}
+_UNDECIDED = {
+    "group": "Options",
+    "help": "Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",
+}
 
 
 def _ends(value: str) -> tuple[float, float]:
@@ -31,85 +51,90 @@ def _ends(value: str) -> tuple[float, float]:
     return low, high
 
 
-@flags.command("gate")
+@flags.command("gate", meant=dict.fromkeys(_MEANT, "--at-least"))
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    baseline: str = flags.option(
-        required=True,
+    baseline: str | None = flags.option(
         metavar="FILE|NAME",
         help="The run to hold the others to: a file, or the name of one of these; among these, it "
         "is left out, unless it is the only one. With --saved, its scores, or the name of a system "
         "in the other files.",
     ),
-    margin: str = flags.option(
-        required=True,
+    margin: str | None = flags.option(
         metavar="NUMBER",
         help="By how much a run may be worse: a number in the unit of the measures, as 0.01, or a "
         "share of the baseline's mean, as 2%.",
     ),
     names: tuple[str, ...] = flags.measures(
-        "What to judge by; every one must pass", f"{DEFAULT_MEASURES}, or all that were saved"
+        "What to judge by the margin; every one must pass",
+        f"{DEFAULT_MEASURES}, or all that were saved",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment),
+    alignment: Alignment = flags.family(Alignment, group="Reading files"),
     settings: GateSettings = flags.family(
-        GateSettings, without=("range",), changes={"metavar": "N"}
+        GateSettings,
+        without=("range",),
+        group="Statistics",
+        changes={"metavar": "N"},
+        at_least=_AT_LEAST,
+        limit=_LIMIT,
+        undecided=_UNDECIDED,
     ),
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
         _ends,
+        group="Statistics",
         type=str,
         metavar="LOW,HIGH",
         help="The least and the greatest score that a query may have.  "
         "[default: the measure's own]",
     ),
     rel: float | None = flags.rel(),
-    undecided: Literal["pass", "fail"] | None = flags.option(
-        type=click.Choice(["pass", "fail"]),
-        help="Let UNDECIDED exit with the status of a pass or a fail.  [default: 3]",
-    ),
     query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,
     data: DataOptions = data_options,
-    form: Format = format_option,
+    form: Format = format_options("table", Gate.forms),
 ) -> None:
-    """Fail if a run is worse than the baseline by a margin.
+    """Fail if a run is worse than the baseline by a margin, or not good enough.
 
     A run passes if its mean difference from the baseline is shown to be above -margin, fails if it
     is shown to be worse than the baseline and not within the margin, and is undecided otherwise. If
     fewer than 10 queries differ, a run with a lower mean is undecided at best; if none does, it
-    passes, and the report says so.
+    passes, and the report says so. With --at-least, its mean must reach a number, whatever a
+    baseline has.
 
     The exit status is that of the worst run: 0 passed, 1 failed, 3 undecided; 2 is a wrong usage,
     or input that cannot be scored.
 
     \b
     cranfield gate qrels.txt new.run --baseline old.run --margin 0.01
-    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10 -m R@100
+    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10
+    cranfield gate qrels.txt new.run --at-least recall@5=0.8
     cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     files = several.files
-    named = place_of(baseline, files) is None and not is_file(baseline)
+    named = baseline is not None and place_of(baseline, files) is None and not is_file(baseline)
     if named and not saved:
         known = [run.name for run in data.read_runs(files)]  # opened, and not read yet
         if baseline in known:
             baseline, named = files[known.index(baseline)], False
-    if not named:
+    if baseline is not None and not named:
         files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
         if len(files) == 1:  # a run beside itself: whether the gate works at all
             files = [baseline, baseline]
         # Saved scores of the baseline are read for its name, too.
         refuse_two_inputs(*files, baseline if saved else qrels)
-    measures = several.measures(DEFAULT_MEASURES)
-    judgments, opened = several.read(files)
-    if opened is not None and not named:
-        baseline = opened[0].name
-    elif not named:
-        baseline = several.saved_name(baseline)
     chosen: Any = {**settings.unusual(), **several.options, "range": range}
+    margins = names or baseline is not None  # else at_least names the measures
+    measures = several.measures(DEFAULT_MEASURES) if margins else None
+    if settings.at_least is not None and not saved:  # --rel is for these measures, too
+        chosen["at_least"] = by_measure(
+            settings.at_least, lambda text: flags.measures_of([text], DEFAULT_MEASURES, rel)
+        )
+    judgments, opened = several.read(files)
+    if baseline is not None and not named:
+        baseline = several.saved_name(baseline) if opened is None else opened[0].name
     found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
     show(found, form, query_texts=query_texts)
-    outcome = found.outcome
-    status = _STATUS[undecided.upper() if undecided and outcome == "UNDECIDED" else outcome]
-    click.get_current_context().exit(status)
+    click.get_current_context().exit(_STATUS[found.takes(found.outcome)])

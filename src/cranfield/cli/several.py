@@ -36,7 +36,7 @@ class Several:
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        flags.refuse_options({"layout"}, "applies to saved scores only: add --saved")
+        flags.refuse_options({"layout", "differing"}, "applies to saved scores only: add --saved")
         if not self.runs:
             raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
 
@@ -83,6 +83,7 @@ class Several:
 
 
 saved_option = flags.option(
+    group="Reading files",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )

@@ -57,7 +57,7 @@ def show(
 
         found = with_texts(found, query_texts=query_texts, doc_texts=doc_texts, **how)
     for path in form.outputs:
-        content = found.in_form(form_of(path), form.formulas, of_tables, **how)
+        content = found.in_form(form_of(path, found.forms), form.formulas, of_tables, **how)
         try:
             with written(path) as stream:
                 stream.write(content.encode("utf-8", "surrogateescape"))
@@ -117,23 +117,22 @@ class Format:
     formulas: Formulas = "plain"
     outputs: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """All forms that it goes out in, of those that every result has."""
+        return {self.name, *(form_of(path, FORMS) for path in self.outputs)}
 
-def form_of(path: str) -> str:
+
+def form_of(path: str, forms: Mapping[str, str]) -> str:
     """Return the form that the suffix of a file's name asks for; OptionError if there is none."""
     suffix = Source(path).suffix
-    for name, one in FORMS.items():
+    for name, one in forms.items():
         if suffix == one:
             return name
     raise OptionError(
         f"-o {printable(path)}: the suffix says how a result is written; choose one of "
-        f"{', '.join(FORMS.values())}"
+        f"{', '.join(forms.values())}"
     )
-
-
-def _checked(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
-    for path in paths:
-        form_of(path)  # which says so before anything is read
-    return paths
 
 
 def _refuse_inputs(outputs: Sequence[str]) -> None:
@@ -146,15 +145,23 @@ def _refuse_inputs(outputs: Sequence[str]) -> None:
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
 
 
-def format_options(default: str | None) -> Any:
+def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any:
     """Declare `--format`, `--formulas` and `-o` as one parameter, a Format.
 
-    Without a default, it is a table on a terminal, else tsv.
+    Without a default, it is a table on a terminal, else tsv. `forms` are those of the result.
     """
+
+    def checked(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            form_of(path, forms)  # which says so before anything is read
+        return paths
 
     def made(form: str | None, formulas: Formulas | None, outputs: tuple[str, ...]) -> Format:
         name = form or default or ("table" if is_terminal() else "tsv")
-        if formulas is not None and not {"csv", "tsv"} & {name, *map(form_of, outputs)}:
+        if formulas is not None and not {"csv", "tsv"} & {
+            name,
+            *(form_of(path, forms) for path in outputs),
+        }:
             raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
         _refuse_inputs(outputs)
         return Format(name, formulas or "plain", outputs)
@@ -162,7 +169,8 @@ def format_options(default: str | None) -> Any:
     options = {
         "form": flags.option(
             "--format",
-            type=click.Choice(list(FORMS)),
+            group="Output",
+            type=click.Choice(list(forms)),
             default=default,
             show_default=default is not None,
             help="How to print. csv, tsv and jsonl are rows for programs, with notes on the "
@@ -170,6 +178,7 @@ def format_options(default: str | None) -> Any:
             + ("" if default else "  [default: table on a terminal, else tsv]"),
         ),
         "formulas": flags.option(
+            group="Output",
             type=click.Choice(get_args(Formulas)),
             help="In csv and tsv, cells that a spreadsheet may take for a formula, as an id =1+1: "
             "plain, as they are; or quoted, with an apostrophe before them.  [default: plain]",
@@ -177,11 +186,12 @@ def format_options(default: str | None) -> Any:
         "outputs": flags.option(
             "-o",
             "--output",
+            group="Output",
             multiple=True,
             metavar="FILE",
-            callback=_checked,
+            callback=checked,
             help="Write it to this file, too, as its suffix says: "
-            f"{', '.join(FORMS.values())}. May be repeated.",
+            f"{', '.join(forms.values())}. May be repeated.",
         ),
     }
     return flags.gathered(made, options)

@@ -136,12 +136,12 @@ def align(
     if given := judging.unusual():
         raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
     try:
-        found, notes, recipe = given_columns(qrels, alignment.layout)
+        found, notes, recipe = given_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.because("Scores are expected, since no runs are given.") from None
-    names = None if measures is None else _texts_of(measures)
+    names = None if measures is None else named_texts(measures)
     return _aligned(found, names, missing or "error", notes, recipe)
 
 
@@ -182,7 +182,8 @@ def _evaluated(
     return replace(found, measures=found.measures[:n], values=found.values[:n], source=source)
 
 
-def _texts_of(measures: MeasuresLike) -> list[str]:
+def named_texts(measures: MeasuresLike) -> list[str]:
+    """Return the canonical texts of measures; of a name that is none, the name."""
     if isinstance(measures, Measure):
         return [str(measures)]
     several = [measures] if isinstance(measures, str) else measures

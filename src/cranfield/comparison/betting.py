@@ -27,7 +27,8 @@ _NEAR = 1e-12  # times the range: how near a limit is found
 class Reach:
     """How far a query's difference may lie from a bound that it is held against.
 
-    Scores are from `low` to `high`. Differences are the system's score minus the baseline's; turned
+    Scores are from `low` to `high`. If `against` is stated, every score is compared with that
+    number. Otherwise, differences are the system's score minus the baseline's; turned
     where less is better (`rising` is False). If `whole` is None, a bound is the same for every
     query. Otherwise it is a share of the baseline's score, of which `whole`, above 0, is the mean;
     scores are then 0 at least.
@@ -37,9 +38,12 @@ class Reach:
     high: float
     rising: bool = True
     whole: float | None = None
+    against: float | None = None
 
     def ends(self, bound: float) -> tuple[float, float]:
         """Return the least and the greatest value that a difference less the bound may have."""
+        if self.against is not None:
+            return self.low - self.against - bound, self.high - self.against - bound
         if self.whole is None:
             size = self.high - self.low
             return -size - bound, size - bound

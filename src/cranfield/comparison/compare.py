@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, result_of
@@ -18,13 +18,11 @@ from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.errors import InputError
 from cranfield.formats.small.labels import label_rows
-from cranfield.notes import Note, warn_of
+from cranfield.notes import warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.evaluate import MeasuresLike
-
-_Slice = tuple[str | None, str | None, Bools]  # what is labelled, label, which queries have it
+from cranfield.scoring.slices import Slice, slices_of
 
 
 class CompareOptions(SettingsOptions, AlignmentOptions, JudgingOptions, total=False):
@@ -89,9 +87,11 @@ def compare(
         settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
-    slicing, notes = _sliced(slices, aligned.query_ids)
+    given = None if slices is None else label_rows(slices)
+    slicing, notes = slices_of(given, aligned.query_ids)
+    every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
     results = []
-    for one in slicing:
+    for one in (every, *slicing):
         cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
         families = [cells] if settings.family == "all" else [[cell] for cell in cells]
         corrected = [found for family in families for found in _corrected(family)]
@@ -110,28 +110,6 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     base = names.index(baseline)
     others = np.delete(np.arange(len(names)), base)
     return others, np.full(len(others), base)
-
-
-def _sliced(slices: Any, query_ids: Sequence[str]) -> tuple[list[_Slice], list[Note]]:
-    """Return all queries, and those of each label; and what to know of the labels."""
-    found: list[_Slice] = [(None, None, np.ones(len(query_ids), np.bool_))]
-    if slices is None:
-        return found, []
-    given = label_rows(slices)
-    said = [*given.notes]
-    for label, of_query in given.labels.items():
-        every = [of_query.get(query) for query in query_ids]
-        for name in dict.fromkeys(of_query.values()):
-            rows = np.array([one == name for one in every])
-            if rows.any():
-                found.append((label, name, rows))
-        without = every.count(None)
-        if without == len(every):
-            raise InputError(f"{label}: no query that is compared has a label")
-        if without:
-            text = f"{label}: {without:,} of {len(every):,} queries have no label."
-            said.append(Note("without-label", "info", text, without))
-    return found, said
 
 
 def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:

@@ -1,4 +1,4 @@
-"""Gate: whether systems are not worse than the baseline by more than a margin.
+"""Gate: whether systems are not worse than the baseline by more than a margin, or good enough.
 
 A test that finds no difference has not shown that there is none. Here the margin is stated first,
 and a system passes if its mean difference is shown to lie above -margin (non-inferiority) or
@@ -10,6 +10,8 @@ baseline's score: that a system keeps 98 % of the mean is to say that the mean o
 is above 0. So the baseline's mean is not taken as known. Limits are those of the ratio of the two
 means (Fieller, JRSS-B 16, 1954), in the unit of the difference; the t test, where these do not
 exist, takes those of new - 0.98 * old.
+
+What a mean has to reach, whatever the baseline, is a threshold.
 """
 
 import math
@@ -18,7 +20,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import align, hash_of
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import Paired
@@ -39,9 +41,10 @@ from cranfield.comparison.settings import (
     GateSettingsOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
+from cranfield.comparison.thresholds import by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.errors import InputError
+from cranfield.errors import InputError, OptionError
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
@@ -60,11 +63,14 @@ def gate(
     runs: Any = None,
     measures: MeasuresLike | None = None,
     *,
-    baseline: str,
-    margin: float | str,
+    baseline: str | None = None,
+    margin: float | str | None = None,
     **options: Unpack[GateOptions],
 ) -> Gate:
-    """Judge whether systems are not worse than the baseline by more than a margin.
+    """Judge whether systems are not worse than a baseline by more than a margin, or good enough.
+
+    With `at_least`, the mean of each system must reach a number, or, with `limit`, its lower limit;
+    with a baseline and a margin, its difference is judged; with both, both must hold.
 
     For each system and measure: PASS if the lower limit of the mean difference is above -margin;
     FAIL if not, and the upper limit is below 0: it is significantly worse; else UNDECIDED. With
@@ -84,7 +90,8 @@ def gate(
         qrels: judgments, as `evaluate` takes them; or, without runs, scores of several systems, as
             `compare` takes them.
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
-        measures: which to judge by. [default: all scores that there are; nDCG@10 of runs]
+        measures: which to judge by the margin. [default: all scores that there are; nDCG@10 of
+            runs]
         baseline: the name of the system that the others are held against.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
@@ -102,39 +109,59 @@ def gate(
     Raises:
         InputError: scores that are missing, or out of the range; no such baseline, or no system
             but it.
-        OptionError: a margin of no size, or larger than anything that can be lost; an option with
-            a value out of its range; the test "bounded" of a measure whose range is not known.
+        OptionError: nothing to judge by; a margin of no size, or larger than anything that can be
+            lost; an option with a value out of its range; the test "bounded" of a measure whose
+            range is not known; a number in `at_least` that no system can reach, or that every one
+            does.
 
     >>> old = {f"q{i}": 0.5 for i in range(15)}
     >>> new = {f"q{i}": 0.5 + 0.01 * (i % 3) for i in range(15)}
     >>> found = gate({"old": old, "new": new}, baseline="old", margin=0.01)
     >>> str(found.verdicts[0]), found.verdicts[0].changed, found.verdicts[0].p == 2**-15
     ('PASS, better', 10, True)
+    >>> gate({"new": new}, at_least={"score": 0.5}).passed
+    True
 
     """
     refuse_others(gate, options)
-    settings, stated = GateSettings.of(options), Margin.of(margin)
-    aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
-    baseline = aligned.baseline(baseline)
-    others = [name for name in aligned.names if name != baseline]
-    if not others:
-        raise InputError(f"there is no system but the baseline, {baseline}")
-    contrasts = [
-        contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
-        for measure in aligned.measures
-    ]
-    tested = [hold(one, settings) for one in contrasts]
-    verdicts = [
-        _verdict(of_measure, contrast, i, system, settings, aligned.query_ids)
-        for i, system in enumerate(others)
-        for of_measure, contrast in zip(tested, contrasts, strict=True)
-    ]
-    notes = (*_notes(verdicts, baseline, contrasts, settings), *aligned.notes)
+    settings = GateSettings.of(options)
+    stated = _stated(baseline, margin, measures, settings)
+    least = by_measure(settings.at_least)
+    of_margin = None  # all that were saved
+    if runs is not None or measures is not None:
+        of_margin = named_texts(DEFAULT_MEASURES if measures is None else measures)
+    of_margin = of_margin if stated is not None else []
+    asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
+    aligned = align(qrels, runs, asked, Alignment.of(options), Judging.of(options))
+    others = list(aligned.names)
+    notes: list[Note] = []
+    contrasts: list[Contrast] = []
+    verdicts: list[Verdict] = []
+    if stated is not None:
+        baseline = aligned.baseline(str(baseline))
+        others.remove(baseline)
+        if not others:
+            raise InputError(f"there is no system but the baseline, {baseline}")
+        contrasts = [
+            contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
+            for measure in (aligned.measures if of_margin is None else of_margin)
+        ]
+        tested = [hold(one, settings) for one in contrasts]
+        verdicts = [
+            _verdict(of_measure, contrast, i, system, settings, aligned.query_ids)
+            for i, system in enumerate(others)
+            for of_measure, contrast in zip(tested, contrasts, strict=True)
+        ]
+        notes += _notes(verdicts, baseline, contrasts, settings)
+    thresholds, said = thresholds_of(aligned, least, others, settings)
+    notes += [*(one for one in said if one not in notes), *aligned.notes]
     warn_of(notes)
     ids = aligned.query_ids
     drawn = settings.drawn(len(ids))
     recipe = {
         "margin": margin,
+        "at_least": least,
+        "limit": settings.limit,
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
@@ -147,7 +174,30 @@ def gate(
         "queries_sha256": hash_of(ids),
         **aligned.recipe,
     }
-    return Gate(tuple(verdicts), baseline, settings, notes, recipe)
+    return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+
+
+def _stated(
+    baseline: str | None, margin: object, measures: object, settings: GateSettings
+) -> Margin | None:
+    """Return the margin, None if there is none and no baseline; OptionError for half of it."""
+    if baseline is not None:
+        return Margin.of(margin)
+    if margin is not None:
+        raise OptionError(
+            f"margin={margin!r:.40}: worse than which system? State the baseline (--baseline), too"
+        )
+    if settings.at_least is None:
+        raise OptionError(
+            "nothing to judge by: state a baseline and a margin, or what the means must reach, "
+            "at_least={'R@5': 0.8} (--at-least R@5=0.8)"
+        )
+    if measures is not None:
+        raise OptionError(
+            "without a baseline, at_least names the measures: leave the others out, or state a "
+            "baseline and a margin"
+        )
+    return None
 
 
 def _verdict(

@@ -121,7 +121,7 @@ def contrast_of(
     at = aligned.names.index(baseline)
     values, known = aligned.column(measure), aligned.known(measure)
     rising = aligned.rising(measure)
-    ends = _ends(aligned, measure, stated, test)
+    ends = scores_range(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
     base, others = values[:, at], np.delete(values, at, axis=1)
@@ -169,7 +169,7 @@ def _size(
     return margin.size * abs(whole), weights
 
 
-def _ends(
+def scores_range(
     aligned: Aligned, measure: str, stated: tuple[float, float] | None, test: GateTest
 ) -> tuple[float, float] | None:
     """Return the least and the greatest score of a query; None if that is not known."""

@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
+from cranfield.comparison.origin import Origin, alike
+from cranfield.comparison.settings import Alignment
 from cranfield.data.run import numbering
 from cranfield.errors import DuplicateError, InputError, MeasureError
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.score_files import (
-    Layout,
-    ScoreRows,
-    file_name_of,
-    score_rows,
-    system_rows,
-)
+from cranfield.formats.small.score_files import ScoreRows, file_name_of, score_rows, system_rows
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
 from cranfield.scoring.scores import Scores, Systems
@@ -30,7 +26,7 @@ Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 Given = tuple[Columns, list[Note], dict[str, Any]]
 
 
-def given_columns(data: Any, layout: Layout) -> Given:
+def given_columns(data: Any, alignment: Alignment) -> Given:
     """Return the columns of scores that are given, what to know of them, and where from."""
     if isinstance(data, Scores | Systems | str | os.PathLike):
         data = [data]
@@ -39,13 +35,13 @@ def given_columns(data: Any, layout: Layout) -> Given:
         if all(isinstance(one, Scores) for one in values):
             return _made([replace(one, name=str(name)) for name, one in data.items()])
         if all(isinstance(one, str | os.PathLike) for one in values):
-            return _saved(list(map(str, data)), values, layout)
+            return _saved(list(map(str, data)), values, alignment)
         return _of_dicts(data)
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
         return _made(data)
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
-        return _saved([None] * len(data), data, layout)
-    return _saved([None], [data], layout)
+        return _saved([None] * len(data), data, alignment)
+    return _saved([None], [data], alignment)
 
 
 def _made(results: Iterable[Any]) -> Given:
@@ -57,6 +53,7 @@ def _made(results: Iterable[Any]) -> Given:
         found = one.values() if isinstance(one, Systems) else [one]
         several += [replace(scores, name=numbered(scores.name)) for scores in found]
     recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
+    recipe.pop("retrieved", None)  # of one run
     systems = Systems(several)
     return columns_of(systems), without_number(systems.notes), recipe
 
@@ -79,15 +76,22 @@ def without_number(notes: Iterable[Note]) -> list[Note]:
     return [one for one in notes if one.code != "queries"]
 
 
-def _saved(names: Sequence[str | None], files: Sequence[Any], layout: Layout) -> Given:
+def _saved(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> Given:
     """Return the columns of saved scores; a system is named by its file if that names none."""
     read = []
     known = cache(is_measure)  # the same queries are tried in every file
     for name, file in zip(names, files, strict=True):
         is_path = isinstance(file, str | os.PathLike)
         source = name or (file_name_of(file) if is_path else "scores")
-        read.append((source, name is not None, score_rows(file, known, layout)))
-    return *_of_rows(read), {"scores": [str(one) for one in files if not is_table(one)]}
+        read.append((source, name is not None, score_rows(file, known, alignment.layout)))
+    columns, notes = _of_rows(read)
+    origins = [
+        Origin.of(str(file), rows)
+        for file, (*_, rows) in zip(files, read, strict=True)
+        if isinstance(file, str | os.PathLike)
+    ]
+    notes += alike(origins, alignment)
+    return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}
 
 
 def _of_dicts(data: Mapping[Any, Any]) -> Given:

@@ -1,6 +1,6 @@
 """The options of the statistics: each with its default, its check and one sentence, said once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -9,6 +9,7 @@ from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
+from cranfield.measures import Measure
 from cranfield.options import Check, Options, is_whole, number, option, share, whole
 from cranfield.version import __version__
 
@@ -16,6 +17,8 @@ Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 GateTest = Literal["randomization", "t", "bounded"]
+Undecided = Literal["pass", "fail"]
+Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
 
 SPLITS = 1_000
@@ -40,6 +43,26 @@ def rising(value: Any) -> tuple[float, ...]:
     if not found or list(found) != sorted(set(found)) or not found[0] > 0:
         raise ValueError("rising numbers above 0")
     return found
+
+
+def numbers_by_measure(value: Any) -> dict[str, float] | None:
+    """Check for a number for each of some measures: {measure: number}, or texts as R@5=0.8.
+
+    None for no measure at all.
+    """
+    pairs = value.items() if isinstance(value, Mapping) else None
+    found: dict[str, float] = {}
+    try:
+        for text, least in pairs or (one.rsplit("=", 1) for one in value):
+            if not isinstance(text, str | Measure) or not str(text).strip():
+                raise TypeError
+            one = number()(float(least) if pairs is None else least)
+            if found.setdefault(str(text).strip(), one) != one:
+                raise ValueError
+    except (AttributeError, TypeError, ValueError):
+        expected = "one number for each measure, in its unit, as {'R@5': 0.8}, R@5=0.8"
+        raise ValueError(expected) from None
+    return found or None
 
 
 def ends(value: Any) -> tuple[float, float]:
@@ -83,6 +106,11 @@ class Alignment(Options):
     )
     layout: Layout = option(
         "measures", "What the columns of a table of saved scores are: measures, or systems."
+    )
+    differing: Differing = option(
+        "error",
+        "What to do with saved scores that were made with other options or judgments than the "
+        'first: "error" refuses them, "allow" takes them, and says so.',
     )
 
 
@@ -212,6 +240,24 @@ class GateSettings(Options):
         count_from(0),
     )
 
+    at_least: Mapping[str, float] | None = option(
+        None,
+        "Numbers that the means must reach, by measure, as {'R@5': 0.8}; neither a baseline nor a "
+        "margin is then needed. With these, both must hold.",
+        numbers_by_measure,
+    )
+    limit: bool = option(
+        False, "Not only the mean must be at least so high, but its lower limit by the test."
+    )
+    undecided: Undecided | None = option(
+        None, "Take what is UNDECIDED for a pass, or for a fail. [default: it is neither]"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limit and self.at_least is None:
+            raise OptionError("limit=True applies to at_least: state what is to be reached, too")
+
     def drawn(self, n_queries: int) -> Flips | None:
         """Return the flips of so many queries' signs; None of a test without any."""
         if self.test != "randomization":
@@ -325,6 +371,7 @@ class AlignmentOptions(TypedDict, total=False):
 
     missing: Missing | None
     layout: Layout
+    differing: Differing
 
 
 class SignFlipsOptions(TypedDict, total=False):
@@ -361,6 +408,9 @@ class GateSettingsOptions(TypedDict, total=False):
     seed: int
     range: tuple[float, float] | None
     changes: int | None
+    at_least: Mapping[str, float] | None
+    limit: bool
+    undecided: Undecided | None
 
 
 class CorrelationSettingsOptions(TypedDict, total=False):

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from cranfield.comparison.effects import FEW
 from cranfield.comparison.noninferiority import Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
+from cranfield.comparison.thresholds import Threshold, table_of
 from cranfield.notes import Note, around
+from cranfield.render.junit import Case, Ended, to_junit
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
-from cranfield.render.shown import Shown
+from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
 from cranfield.scoring.scores import how_to_explain
 
@@ -100,7 +102,7 @@ class Verdict:
 class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
-    In a test, `assert found.outcome == "PASS", str(found)` says all of it where it fails.
+    In a test, `assert found.passed, str(found)` says all of it where it fails.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
@@ -109,19 +111,25 @@ class Gate(Shown):
     ('FAIL', {'dense': 'PASS', 'tfidf': 'FAIL'})
     """
 
-    header = tuple(one.name for one in fields(Verdict) if one.name != "changes")
+    forms: ClassVar[Mapping[str, str]] = {**FORMS, "junit": ".xml"}
+    header = (*(one.name for one in fields(Verdict) if one.name != "changes"), "at_least")
 
     verdicts: tuple[Verdict, ...]
-    baseline: str
+    baseline: str | None  # None: there is none, only thresholds
     settings: GateSettings
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
+    thresholds: tuple[Threshold, ...] = ()
+
+    @property
+    def _every(self) -> "tuple[Verdict | Threshold, ...]":
+        return (*self.verdicts, *self.thresholds)
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
         """Return {system: outcome}: the worst of its measures (FAIL, UNDECIDED, PASS)."""
         found: dict[str, Outcome] = {}
-        for one in self.verdicts:
+        for one in self._every:
             found[one.system] = _worst(found.get(one.system, "PASS"), one.outcome)
         return found
 
@@ -129,6 +137,17 @@ class Gate(Shown):
     def outcome(self) -> Outcome:
         """The worst outcome of all systems."""
         return _worst(*self.outcomes.values())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every system passes; UNDECIDED counts as the option `undecided` says."""
+        return self.takes(self.outcome) == "PASS"
+
+    def takes(self, outcome: Outcome) -> Outcome:
+        """Return what an outcome is taken for, as `undecided` says."""
+        if outcome != "UNDECIDED" or self.settings.undecided is None:
+            return outcome
+        return "PASS" if self.settings.undecided == "pass" else "FAIL"
 
     def __getitem__(self, key: tuple[str, str]) -> Verdict:
         for one in self.verdicts:
@@ -138,13 +157,34 @@ class Gate(Shown):
         raise KeyError(f"{key} was not judged; these were: {known}")
 
     def tables(self) -> list[Table]:
-        """Return a row for each system and measure; then the queries that changed, if kept."""
+        """Return a row for each system and measure; then the queries that changed, if kept.
+
+        Thresholds have a table of their own, before these queries.
+        """
+        several = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
+        outcomes = self.outcomes if several else {}
+        found = [_verdicts_table(self)] if self.verdicts else []
+        if self.thresholds:
+            how, notes = ", ".join(_how(self)), () if found else self.notes
+            found.append(table_of(self.thresholds, self.settings, how, outcomes, notes))
         changes = _changes_table(self)
-        return [_verdicts_table(self), *([changes] if changes.rows else [])]
+        return [*found, *([changes] if changes.rows else [])]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each system and measure: all of its Verdict but the queries."""
-        return self._dicts([getattr(one, name) for name in self.header] for one in self.verdicts)
+        """Return a row for each system and measure: all of its Verdict but the queries.
+
+        The row of a threshold has `at_least`, and of a Verdict what a Threshold has, too.
+        """
+        return self._dicts(
+            [getattr(one, name, None) for name in self.header] for one in self._every
+        )
+
+    def to_junit(self) -> str:
+        """Return a JUnit report: a test case for each verdict and threshold of each system.
+
+        UNDECIDED is a failure, or, with undecided="pass", skipped.
+        """
+        return to_junit("cranfield gate", _cases(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with everything that is needed to repeat it."""
@@ -153,6 +193,7 @@ class Gate(Shown):
             "outcomes": self.outcomes,
             "baseline": self.baseline,
             "verdicts": [asdict(one) for one in self.verdicts],
+            "thresholds": [asdict(one) for one in self.thresholds],
             "notes": [one.to_dict() for one in self.notes],
             "recipe": dict(self.recipe),
         }
@@ -162,12 +203,30 @@ def _worst(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
+def _cases(found: Gate) -> Iterator[Case]:
+    """Yield a test case for each verdict and threshold; one that fails shows its table."""
+    for one in found._every:
+        if isinstance(one, Verdict):
+            name, said = one.measure, f"{one}: {one.measure} {number(one.mean)}, difference "
+            said += f"{_shown(one, one.difference)} from {found.baseline}, lower limit "
+            said += f"{_shown(one, one.lower)}, margin {found.recipe['margin']}"
+            alone = replace(found, verdicts=(one,), thresholds=())
+        else:
+            name, said = one.stated, one.reason
+            alone = replace(found, verdicts=(), thresholds=(one,))
+        passes = found.takes(one.outcome) == "PASS"
+        outcome: Ended = "passed" if passes else "failed"
+        if passes and one.outcome == "UNDECIDED":
+            outcome = "skipped"
+        yield Case(one.system, name, outcome, said, str(alone))
+
+
 # ---- tables -------------------------------------------------------------------------------------
 
 
 def _verdicts_table(found: Gate) -> Table:
     """Return a row for each system and measure; of several measures, one for all of them."""
-    several = len(found.verdicts) > len(found.outcomes)
+    several = len(found.verdicts) > len(found.outcomes) and not found.thresholds
     columns = wanted(_columns(found))
     rows: list[list[str]] = []
     rules = set()
@@ -250,7 +309,7 @@ def _changes_table(found: Gate) -> Table:
         for one, change in changes
     ]
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
-    header = ["system", "measure", "query_id", found.baseline, "score", "difference"]
+    header = ["system", "measure", "query_id", str(found.baseline), "score", "difference"]
     title = ["The queries that changed, the worst first"]
     notes = [how_to_explain(one.measure, change.query_id) for one, change in changes[:1]]
     return Table(header, rows, notes, 3, rules=rules, title=title)
@@ -272,7 +331,7 @@ def _rules(found: Gate) -> tuple[str, str]:
         )
     return (
         f"PASS: lower > {least}: a loss of the margin is ruled out."
-        f"\nFAIL: not so, and upper < {none}: significantly worse. UNDECIDED: neither.",
+        f"\nFAIL: it is not, and upper < {none}: significantly worse. UNDECIDED: neither.",
         f"p: how likely so good a result is at most, if the true {true} is {least} or less.",
     )
 
@@ -297,11 +356,7 @@ def _no_limit(found: Gate) -> str:
 def _title(found: Gate) -> list[str]:
     """Return what to say above the table: what is compared with what, and how."""
     recipe, settings = found.recipe, found.settings
-    how = {"t": "paired t test", "bounded": "bounded test"}.get(settings.test, "")
-    if settings.test == "randomization":
-        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
-        how = f"randomization test, {'all flips' if recipe['exact'] else drawn}"
-    level = f"one-sided {percent(1 - settings.alpha)} limits"
+    level, how = _how(found)
     margin = str(recipe["margin"]).strip()
     share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
@@ -317,6 +372,18 @@ def _title(found: Gate) -> list[str]:
         f"Differences from {found.baseline}, {queries_of(recipe['n_queries'])}, {level}, {how}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
+
+
+def _how(found: Gate) -> tuple[str, str]:
+    """Return at which level limits are, and by which test."""
+    settings = found.settings
+    how = {"t": "t test", "bounded": "bounded test"}.get(settings.test, "")
+    if settings.test == "t" and found.verdicts:
+        how = "paired t test"
+    if settings.test == "randomization":
+        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
+        how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"
+    return f"one-sided {percent(1 - settings.alpha)} limits", how
 
 
 def _shown(one: Verdict, difference: float | None) -> str:

@@ -90,6 +90,18 @@ class Meeting:
             tied=match.placed.n_tied,
         )
 
+    def counts_of(self, rows: Bools) -> Counts:
+        """Return the number of some of the queries, and of those without results or relevance."""
+        n_retrieved, n_queries = self.match.n_retrieved, int(np.count_nonzero(rows))
+        if len(n_retrieved) > len(rows):
+            n_retrieved = n_retrieved[self.match.in_run]
+        return Counts(
+            queries=n_queries,
+            without_results=int(np.count_nonzero(n_retrieved[rows] == 0)),
+            without_relevant=int(np.count_nonzero(self.judged.n_relevant()[rows] == 0)),
+            without_judgments=0,
+        )
+
 
 def judge(
     qrels: Qrels,

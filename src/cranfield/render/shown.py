@@ -4,7 +4,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 from cranfield.errors import need, one_of
 from cranfield.notes import Note
@@ -57,6 +57,8 @@ class Shown(ABC):
     >>> found.to_csv().splitlines()[1].startswith("score,,,1,new,old,2,0.625,0.375,difference,0.25")
     True
     """
+
+    forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
     if TYPE_CHECKING:  # each result has them, as a field or a property
 
@@ -208,12 +210,13 @@ class Shown(ABC):
         of_tables: Mapping[str, Any] | None = None,
         **how: Any,
     ) -> str:
-        """Return the result in one of FORMS; `how` is for tables and rows, `of_tables` for tables.
+        """Return the result in one of its forms.
 
-        HTML is a whole document here; `formulas` applies to csv and tsv. Raises OptionError for a
-        form, or `formulas`, that there is not.
+        `how` is for tables and rows, `of_tables` for tables. HTML is a whole document here;
+        `formulas` applies to csv and tsv. Raises OptionError for a form, or `formulas`, that there
+        is not.
         """
-        one_of("form", form, FORMS)
+        one_of("form", form, self.forms)
         one_of("formulas", formulas, get_args(Formulas))
         if form in ("csv", "tsv"):
             how["formulas"] = formulas

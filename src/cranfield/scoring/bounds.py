@@ -33,7 +33,7 @@ collections (tests/test_bounds.py).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,6 +71,10 @@ class Bounds:
     top_grade: float  # the highest grade that was given to an unjudged document
     n_retrieved: int  # documents, of all queries
     n_judged: int  # of these
+
+    def of(self, rows: Bools) -> "Bounds":
+        """Return the bounds of some queries; what was retrieved stays that of all."""
+        return replace(self, low=self.low[rows], high=self.high[rows], proved=self.proved[rows])
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
         """Return what to know of the bounds of these measures, which are its columns."""

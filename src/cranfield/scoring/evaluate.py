@@ -1,7 +1,8 @@
 """evaluate: judgments, a run and measures to scores."""
 
 from collections.abc import Iterable, Mapping
-from typing import Unpack, cast, get_args, overload
+from dataclasses import replace
+from typing import Any, Unpack, cast, get_args, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
@@ -9,12 +10,14 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
 from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Progress
+from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
 from cranfield.scoring.arguments import check_judged
 from cranfield.scoring.scores import Scores, Systems
+from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -26,6 +29,8 @@ class EvaluateOptions(JudgingOptions, total=False):
     """The options of `evaluate`, for its two forms."""
 
     bounds: bool
+    slices: Any
+    fingerprints: bool
     errors: Errors
     progress: Progress | None
 
@@ -51,6 +56,8 @@ def evaluate(
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
     bounds: bool = False,
+    slices: Any = None,
+    fingerprints: bool = False,
     errors: Errors = "strict",
     progress: Progress | None = None,
     **judging: Unpack[JudgingOptions],
@@ -69,6 +76,12 @@ def evaluate(
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
+        slices: labels of queries, to average over those of each label, too: a dict
+            `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
+            query ids and one or more of labels. `scores.slice("how to")` has those of one.
+        fingerprints: also keep, in the recipe, a hash of the judgments and a sketch of the ids that
+            were retrieved, for scores that are to be saved: `compare` and `gate` see by them
+            whether two are of the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
@@ -97,16 +110,30 @@ def evaluate(
     checked("progress", progress, function_or_none)
     check_judged(qrels, runs, evaluate)
     wanted = measures_of(measures)
+    given = None if slices is None else label_rows(slices)
     judgments = as_qrels(qrels, errors)
     several = several_runs(runs, errors)
     one = None if several is not None else as_run(cast(RunLike, runs), errors)
-    named = several if one is None else {one.name: one}
+    named = (several or {}) if one is None else {one.name: one}
+    how = Judging.of(judging)
     systems = score_runs(
-        judgments, named or {}, wanted, Judging.of(judging), bounds=bounds, progress=progress
+        judgments, named, wanted, how, bounds=bounds, slices=given, progress=progress
     )
+    if checked("fingerprints", fingerprints, flag):
+        systems = _with_fingerprints(systems, judgments, named)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
+
+
+def _with_fingerprints(systems: Systems, qrels: Qrels, runs: Mapping[str, Run]) -> Systems:
+    from cranfield.data.fingerprint import hash_of_judgments, sketch_of
+
+    known = {"judgments_sha256": hash_of_judgments(qrels)}
+    return Systems(
+        replace(one, recipe={**one.recipe, **known, "retrieved": sketch_of(runs[name])})
+        for name, one in systems.items()
+    )
 
 
 def score_runs(
@@ -116,6 +143,7 @@ def score_runs(
     judging: Judging = Judging(),
     *,
     bounds: bool = False,
+    slices: LabelRows | None = None,
     progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
@@ -142,7 +170,16 @@ def score_runs(
             notes += found.notes(wanted)
         notes += options
         ids, counts = meeting.query_ids, meeting.counts
-        every.append(Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found))
+        parts, said = slices_of(slices, ids)
+        notes += said
+        whole = Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found)
+        if parts:
+            sliced = [
+                (str(label), str(name), whole.of(rows, meeting.counts_of(rows)))
+                for label, name, rows in parts
+            ]
+            whole = replace(whole, slices=tuple(sliced))
+        every.append(whole)
     return Systems(every)
 
 

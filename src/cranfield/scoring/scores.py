@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.data.judge import Counts
 from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
@@ -30,19 +31,33 @@ Direction = Literal["worse", "better", "same"]  # what a query became
 class _Table(Shown):
     """The scores of runs as one table: of one run or of several."""
 
-    header = ("run", "measure", "query_id", "value")
-
     measures: tuple[Measure, ...]
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The names of the columns of `rows`; with slices, what is labelled and the label, too."""
+        sliced = ("label", "slice", "queries") if self._slices else ()
+        return ("run", "measure", *sliced, "query_id", "value")
 
     @property
     @abstractmethod
     def _runs(self) -> "Sequence[Scores]":
         """The scores of each run."""
 
+    @property
+    def _slices(self) -> "dict[tuple[str, str], list[Scores]]":
+        """The scores of each run that has such queries, by what is labelled and the label."""
+        found: dict[tuple[str, str], list[Scores]] = {}
+        for run in self._runs:
+            for label, name, one in run.slices:
+                found.setdefault((label, name), []).append(one)
+        return found
+
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; runs are its rows.
 
-        `per_query` adds a row for each query. The best of several runs is strong.
+        `per_query` adds a row for each query. The best of several runs is strong. Slices have a
+        table for each kind of label.
         """
         rows: list[list[str]] = []
         rules = set()
@@ -55,39 +70,51 @@ class _Table(Shown):
             rows.append([one.name, *(["all"] if per_query else []), *over_all])
         labels = ["run", "query_id"] if per_query else ["run"]
         header = [*labels, *map(str, self.measures)]
-        strong = frozenset() if per_query else self._best()
+        strong = frozenset() if per_query else _best(self._runs, 0, 1)
         notes = lines_of(self.notes)
-        return [Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))]
+        whole = Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))
+        kinds = dict.fromkeys(label for label, _ in self._slices)
+        return [whole, *map(self._table_of_slices, kinds)]
 
     @property
     def _page_title(self) -> str:
         names = [one.name for one in self._runs]
         return f"Scores of {', '.join(names) if len(names) <= 3 else number_of(len(names), 'run')}"
 
-    def _best(self) -> frozenset[tuple[int, int]]:
-        strong = set()
-        for column, measure in enumerate(self.measures, 1):
-            if measure.definition.is_text or not measure.definition.higher_is_better:
+    def _table_of_slices(self, label: str) -> Table:
+        """Return the table of one kind of label: rows for each label, the runs."""
+        rows: list[list[str]] = []
+        strong: set[tuple[int, int]] = set()
+        rules = set()
+        for (of, name), runs in self._slices.items():
+            if of != label:
                 continue
-            values = [one[measure] for one in self._runs]
-            if min(values) < max(values):
-                strong |= {(row, column) for row, one in enumerate(values) if one == max(values)}
-        return frozenset(strong)
+            rules.add(len(rows))
+            strong |= _best(runs, len(rows), 3)
+            rows += [[name, f"{len(one.query_ids):,}", one.name, *one.cells()[-1]] for one in runs]
+        header = [label, "queries", "run", *map(str, self.measures)]
+        title = [f"By {label}"]
+        rules = rules - {0} if len(self._runs) > 1 else set()
+        return Table(header, rows, [], 3, frozenset(strong), frozenset(rules), title=title)
 
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each run and measure, the query_id of which is "all".
 
-        `per_query` adds rows for each query, before those of the run's "all".
+        `per_query` adds rows for each query, before those of the run's "all". Rows of a slice have
+        what is labelled, as "type", the label and "all"; `queries` is how many were averaged.
         """
-        return self._dicts(
-            (one.name, name, query, value)
-            for one in self._runs
-            for query, values in [
-                *(one.to_dict().items() if per_query else ()),
-                ("all", one.means()),
-            ]
-            for name, value in one.plain(values).items()
-        )
+        found = []
+        for run in self._runs:
+            each = run.to_dict().items() if per_query else ()
+            every: list[tuple[Any, ...]]
+            every = [(None, None, 1, query, values) for query, values in each]
+            for label, name, one in ((None, None, run), *run.slices):
+                every.append((label, name, len(one.query_ids), "all", one.means()))
+            for *place, query, values in every:
+                kept = place if self._slices else []
+                plain = run.plain(values).items()
+                found += [(run.name, name, *kept, query, value) for name, value in plain]
+        return self._dicts(found)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
         runs = []
@@ -99,6 +126,8 @@ class _Table(Shown):
                 "notes": [note.to_dict() for note in one.notes],
                 "all": one.plain(one.means()),
             }
+            if "retrieved" in one.recipe:
+                run["retrieved"] = one.recipe["retrieved"]
             if one.bounds is not None:
                 proved = one.bounds.proved.T.tolist()
                 run["bounds"] = {
@@ -107,12 +136,26 @@ class _Table(Shown):
                     "judged": one.bounds.n_judged,
                     "proved": dict(zip(map(str, one.measures), map(all, proved), strict=True)),
                 }
+            if one.slices:
+                run["slices"] = [
+                    {
+                        "label": label,
+                        "slice": of,
+                        "counts": {
+                            name: getattr(part.counts, name)
+                            for name in ("queries", "without_results", "without_relevant")
+                        },
+                        "all": part.plain(part.means()),
+                    }
+                    for label, of, part in one.slices
+                ]
             if per_query:
                 each = one.to_dict()
                 run["queries"] = {query: one.plain(values) for query, values in each.items()}
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
-        del recipe["run"]  # each run has its own
+        for of_run in ("run", "retrieved"):  # each run has its own
+            recipe.pop(of_run, None)
         return {"recipe": recipe, "runs": runs}
 
     def to_arrow(self) -> "pa.Table":
@@ -159,10 +202,37 @@ class Scores(_Table):
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
     bounds: "Bounds | None" = None  # if they were asked for
+    # What is labelled, a label, and the scores of its queries; see `slice`.
+    slices: "tuple[tuple[str, str, Scores], ...]" = ()
 
     @property
     def _runs(self) -> "Sequence[Scores]":
         return [self]
+
+    def slice(self, name: str, label: str | None = None) -> "Scores":
+        """Return the scores of the queries that have one label, of a kind if that is stated.
+
+        >>> from cranfield import evaluate
+        >>> judgments, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d3"]}
+        >>> scores = evaluate(judgments, run, "P@1", slices={"q1": "how to", "q2": "fact"})
+        >>> scores["P@1"], scores.slice("how to")["P@1"], scores.slice("fact")["P@1"]
+        (0.5, 1.0, 0.0)
+        """
+        for of, one, scores in self.slices:
+            if one == name and label in (None, of):
+                return scores
+        raise KeyError(f"{name}: there are {', '.join(one for _, one, _ in self.slices)}")
+
+    def of(self, rows: Bools, counts: Counts) -> "Scores":
+        """Return the scores of some queries, of which there are so many."""
+        return replace(
+            self,
+            query_ids=[*compress(self.query_ids, rows.tolist())],
+            values=self.values[rows],
+            counts=counts,
+            notes=tuple(counts.notes()),
+            bounds=None if self.bounds is None else self.bounds.of(rows),
+        )
 
     @cached_property
     def columns(self) -> dict[str, tuple[Measure, Floats]]:
@@ -280,6 +350,10 @@ class Systems(_Table, Mapping[str, Scores]):
         """What was evaluated, the same for every run."""
         return self._runs[0].measures
 
+    def slice(self, name: str, label: str | None = None) -> "Systems":
+        """Return the scores of the queries that have one label: see `Scores.slice`."""
+        return Systems(one.slice(name, label) for one in self._runs)
+
     def means(self) -> dict[str, dict[str, float]]:
         """Return {run: {measure: value over all queries}}."""
         return {name: one.means() for name, one in self.items()}
@@ -303,6 +377,18 @@ class Systems(_Table, Mapping[str, Scores]):
 
     def __repr__(self) -> str:
         return f"Systems({', '.join(map(repr, self))})"
+
+
+def _best(runs: Sequence[Scores], row: int, n_labels: int) -> frozenset[tuple[int, int]]:
+    """Return the cells of the best values among runs, the first of which is in this row."""
+    strong = set()
+    for column, measure in enumerate(runs[0].measures, n_labels):
+        if measure.definition.is_text or not measure.definition.higher_is_better:
+            continue
+        values = [one[measure] for one in runs]
+        if min(values) < max(values):
+            strong |= {(row + i, column) for i, one in enumerate(values) if one == max(values)}
+    return frozenset(strong)
 
 
 def shown(measure: Measure, value: float | str) -> str:

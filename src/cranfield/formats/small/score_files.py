@@ -9,7 +9,7 @@ gdeval), or for each system. Nested dicts are {query: {measure: value}} (pytrec_
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cranfield.errors import DuplicateError, InputError
@@ -58,13 +58,16 @@ class ScoreRows:
     `scores` is {(system, measure): {query: value}}; the system is None where nothing names it, the
     measure where the columns are systems. `summaries` counts the values over all queries, by what
     is written for the query; `texts` those that are no numbers, by measure. `missing` counts the
-    empty cells.
+    empty cells. `recipe` is how the scores were made, and `retrieved` a sketch of the documents
+    that each system retrieved, where a file says so.
     """
 
     scores: Mapping[tuple[System, Measure], Mapping[str, float]]
     summaries: Mapping[str, int]
     texts: Mapping[str, int]
     missing: int = 0
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    retrieved: Mapping[System, str] = field(default_factory=dict)
 
     def notes(self) -> list[Note]:
         """Return what was left out, in words."""
@@ -102,7 +105,16 @@ def score_rows(
         rows = _bare(found, is_measure) if found.bare else _named(found, layout)
         return _gather(rows, found)
     if isinstance(found.value.get("runs"), list):  # `cranfield evaluate --format json`
-        return _gather(_document(found.value["runs"], found), found, frozenset())
+        scores = _gather(_document(found.value["runs"], found), found, frozenset())
+        recipe = found.value.get("recipe")
+        if not isinstance(recipe, Mapping):
+            return scores
+        sketches: dict[System, str] = {
+            found.id_of(None, run.get("run")): run["retrieved"]
+            for run in found.value["runs"]
+            if isinstance(run.get("retrieved"), str)
+        }
+        return replace(scores, recipe=recipe, retrieved=sketches)
     return _gather(_nested(found, is_measure, layout), found)
 
 

@@ -1,0 +1,99 @@
+"""Origin: how saved scores were made, and whether those of several files were made alike."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from cranfield.comparison.settings import Alignment
+from cranfield.data.fingerprint import in_common
+from cranfield.errors import InputError
+from cranfield.formats.small.score_files import ScoreRows
+from cranfield.notes import Note
+from cranfield.render.numbers import percent, some
+
+_HASH = "judgments_sha256"
+_NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
+_HARDLY = 0.02  # of the documents of two runs: if they have fewer in common, it is said
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file of scores says of how they were made; nothing, but for this library's JSON."""
+
+    path: str
+    recipe: Mapping[str, Any]
+    retrieved: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
+
+    @classmethod
+    def of(cls, path: str, rows: ScoreRows) -> "Origin":
+        """Return the origin of the scores of a file."""
+        return cls(path, rows.recipe, rows.retrieved)
+
+    def shared(self, other: "Origin") -> float | None:
+        """Return the greatest share of documents that a run of each have in common.
+
+        None if neither or only one says what it retrieved.
+        """
+        pairs = product(self.retrieved.values(), other.retrieved.values())
+        return max((in_common(*pair) for pair in pairs), default=None)
+
+
+def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
+    """Yield what to know of how the scores of several files were made.
+
+    Raises InputError for a file whose scores were made with other options or judgments than those
+    of the first, unless `alignment` allows that. Where a file does not say, nobody can know.
+    """
+    if len(origins) < 2:
+        return
+    first = next((one for one in origins if one.recipe), origins[0])
+    for one in origins:
+        differences = _differences(first, one)
+        if differences and alignment.differing == "error":
+            raise InputError(
+                f"made otherwise than {first.path}: {'; '.join(differences)}",
+                source=one.path,
+                hint=f"{_hint(first, one)}differing='allow' (--differing allow) takes them as they "
+                "are.",
+            )
+        if differences:
+            said = f"made otherwise than {first.path}: {'; '.join(differences)}."
+            yield Note("made-otherwise", "warning", said, source=one.path)
+        shared = first.shared(one) if one is not first else None
+        if shared is not None and shared < _HARDLY:
+            said = (
+                f"of the documents retrieved there and in {first.path}, less than "
+                f"{percent(_HARDLY)} are the same: were they cut, or named, anew?"
+            )
+            yield Note("other-documents", "warning", said, source=one.path)
+    silent = [one.path for one in origins if _HASH not in one.recipe]
+    if silent:
+        said = (
+            "by which judgments these scores were made is not known: they may be others. (JSON has "
+            "it, as `cranfield evaluate -q -o scores.json` writes it.)"
+        )
+        yield Note("judgments-unknown", "info", said, source=some(silent))
+
+
+def _differences(first: Origin, other: Origin) -> list[str]:
+    """Return by what two files were made otherwise, of all that both say."""
+    both = [name for name in first.recipe if name in other.recipe]
+    found = [
+        f"{name}={other.recipe[name]}, not {first.recipe[name]}"
+        for name in both
+        if name not in _NO_OPTIONS and other.recipe[name] != first.recipe[name]
+    ]
+    if _HASH in both and other.recipe[_HASH] != first.recipe[_HASH]:
+        found.append("other judgments")
+    return found
+
+
+def _hint(first: Origin, other: Origin) -> str:
+    shared = first.shared(other)
+    if shared is not None and shared < _HARDLY:
+        return (
+            "Their runs have hardly a document in common: if the documents were cut or named anew, "
+            "evaluate both by ids that stayed the same. "
+        )
+    return "Evaluate both runs anew, with the same judgments and options. "

@@ -1,0 +1,96 @@
+"""Fingerprints: what saved scores carry of the judgments and of what was retrieved.
+
+A hash tells whether two judgments are the same. Of the documents that a run retrieved, the least
+hashes are a sketch, by which two runs can be seen to have hardly a document in common: as if the
+documents had been cut, or named, anew in between (a bottom-k sketch: Cohen & Kaplan, PODC 2007).
+"""
+
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.byte_strings import FIXED, Words, mixed
+from cranfield.arrays.ranked import Numbers
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+
+SIZE = 64  # hashes in a sketch
+_DIGITS = 16  # of a hash
+
+
+def hash_of_judgments(qrels: Qrels) -> str:
+    """Return a hash (SHA-256) of judgments: of each query, its documents and their grades.
+
+    Neither the order of the rows nor the format matters, but everything that measures may see: the
+    highest grade of the collection, how documents were sampled, the groups.
+
+    >>> one = Qrels({"q1": {"a": 1, "b": 0}, "q2": {"a": 2}})
+    >>> other = Qrels([("q2", "a", 2), ("q1", "b", 0), ("q1", "a", 1)])
+    >>> hash_of_judgments(one) == hash_of_judgments(other)
+    True
+    """
+    begins, columns = _rows(qrels)
+    found = sha256(repr((int(qrels.top_grade), len(columns))).encode())
+    for query, begin, end in zip(qrels.query_ids, begins, begins[1:], strict=False):
+        rows = sorted(zip(*(column[begin:end] for column in columns), strict=True))
+        found.update(repr((query, rows)).encode())
+    return found.hexdigest()
+
+
+def _rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
+    """Return where each query's rows begin, and the columns of the rows, of which some are ids."""
+    docs = qrels.docs.to_list()
+    levels = qrels.by_group
+    if levels is None:
+        sampled = [qrels.columns[role] for role in sorted(qrels.columns)]
+        return qrels.starts.tolist(), [docs, *map(_numbers, (qrels.grade, *sampled))]
+    ends = np.searchsorted(levels.query[levels.group], np.arange(len(qrels.query_ids) + 1))
+    columns = [[levels.names[i] for i in levels.group.tolist()], levels.subgroup.tolist()]
+    columns += [[docs[row] for row in levels.row.tolist()], _numbers(levels.level)]
+    if levels.weight is not None:
+        columns.append(_numbers(levels.weight[levels.group]))
+    return ends.tolist(), columns
+
+
+def _numbers(column: Numbers) -> list[Any]:
+    """Return numbers, of which a whole one is the same whatever its type."""
+    found: list[Any] = column.tolist()
+    if column.dtype.kind == "f":
+        found = [int(one) if one.is_integer() else one for one in found]
+    return found
+
+
+def sketch_of(run: Run) -> str:
+    """Return the least 64 hashes of the documents that a run retrieved, each once, as hex digits.
+
+    It reads the run once more.
+
+    >>> sketch_of(Run({"q1": ["a", "b"], "q2": ["a"]})) == sketch_of(Run({"q": ["b", "a"]}))
+    True
+    """
+    least: Words = np.zeros(0, np.uint64)
+    for load in run.every_row(()):
+        hashes = mixed(load().doc.hash(FIXED))
+        if len(least) == SIZE:
+            hashes = hashes[hashes < least[-1]]
+        least = np.unique(np.concatenate((least, hashes)))[:SIZE]
+    return "".join(f"{one:0{_DIGITS}x}" for one in least.tolist())
+
+
+def in_common(one: str, other: str) -> float:
+    """Return about how large a share of the documents of both are of each, by their sketches.
+
+    As far as 64 hashes tell; exact where there are no more documents.
+
+    >>> a, b = sketch_of(Run({"q": ["a", "b", "c"]})), sketch_of(Run({"q": ["b", "c", "d"]}))
+    >>> in_common(a, b) == 2 / 4
+    True
+    """
+    first, second = _hashes(one), _hashes(other)
+    least = sorted(first | second)[:SIZE]
+    return len(first.intersection(second, least)) / len(least) if least else 1.0
+
+
+def _hashes(sketch: str) -> set[str]:
+    return {sketch[at : at + _DIGITS] for at in range(0, len(sketch), _DIGITS)}

@@ -1,0 +1,66 @@
+"""JUnit: test cases as XML, as continuous integration shows them."""
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from cranfield.errors import printable
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+Ended = Literal["passed", "failed", "skipped"]
+
+
+class Case(NamedTuple):
+    """A test case: of what, its name, how it ended; why in one line, and all there is to see."""
+
+    of: str
+    name: str
+    outcome: Ended
+    reason: str
+    details: str = ""
+
+
+def to_junit(suite: str, cases: Iterable[Case]) -> str:
+    r"""Return test cases as a JUnit report of one suite.
+
+    Elements and attributes are those that Jenkins, GitLab, Azure and GitHub's actions read:
+    `testsuites`, `testsuite`, `testcase`, and in a case `failure` or `skipped`. What is no visible
+    character is shown escaped, so that no id commands a terminal or breaks the XML.
+
+    >>> print(to_junit("gate", [Case("new", "R@5 < 1\x1b", "failed", "0.4 of 1", "a\nb")]))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites tests="1" failures="1" errors="0">
+      <testsuite name="gate" tests="1" failures="1" errors="0" skipped="0">
+        <testcase classname="new" name="R@5 &lt; 1\x1b">
+          <failure message="0.4 of 1" type="failed">a
+    b</failure>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    <BLANKLINE>
+    """
+    from xml.etree import ElementTree
+
+    cases = list(cases)
+    ended = [one.outcome for one in cases]
+    counts = {"tests": len(ended), "failures": ended.count("failed"), "errors": 0}
+    given = {name: str(n) for name, n in counts.items()}
+    skipped = {"skipped": str(ended.count("skipped"))}  # which some schemas know of a suite alone
+    root = ElementTree.Element("testsuites", given)
+    parent = ElementTree.SubElement(root, "testsuite", {"name": _line(suite), **given, **skipped})
+    for one in cases:
+        named = {"classname": _line(one.of), "name": _line(one.name)}
+        case = ElementTree.SubElement(parent, "testcase", named)
+        if one.outcome == "failed":
+            why = {"message": _line(one.reason), "type": one.outcome}
+            details = "\n".join(map(_line, one.details.split("\n")))
+            ElementTree.SubElement(case, "failure", why).text = details
+        elif one.outcome == "skipped":
+            ElementTree.SubElement(case, "skipped", {"message": _line(one.reason)})
+    ElementTree.indent(root)
+    body = ElementTree.tostring(root, "unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _line(content: str) -> str:
+    return _NO_XML.sub("", printable(content))

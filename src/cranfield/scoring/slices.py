@@ -1,0 +1,47 @@
+"""Slices: the queries that share a label, as scores and comparisons are sliced by them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools
+from cranfield.errors import InputError
+from cranfield.formats.small.labels import LabelRows
+from cranfield.notes import Note
+
+
+class Slice(NamedTuple):
+    """Some queries: those that have a label, such as the type "how to"."""
+
+    label: str | None  # what is labelled, such as "type"; None: these are all queries
+    name: str | None  # the label
+    rows: Bools  # (n_queries,) which of the queries have it
+
+
+def slices_of(given: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[Slice], list[Note]]:
+    """Return the slices of some queries, kind after kind, and how many queries have no label.
+
+    Raises InputError for a kind of label that none of them has.
+    """
+    if given is None:
+        return [], []
+    found: list[Slice] = []
+    said = [*given.notes]
+    for label, of_query in given.labels.items():
+        every = [of_query.get(query) for query in query_ids]
+        for name in dict.fromkeys(of_query.values()):
+            rows = np.array([one == name for one in every])
+            if rows.any():
+                found.append(Slice(label, name, rows))
+        without = every.count(None)
+        if without == len(every):
+            raise InputError(
+                f"{label}: none of the {len(every):,} queries here has a label",
+                hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
+                f"{next(iter(of_query))!r:.80}.",
+            )
+        if without:
+            text = f"{label}: {without:,} of {len(every):,} queries have no label."
+            said.append(Note("without-label", "info", text, without))
+    return found, said
