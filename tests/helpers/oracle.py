@@ -84,8 +84,19 @@ def precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
     return added([n / rank for n, rank in enumerate(ranks_of(ranking, rel, k), 1)])
 
 
-def ap(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    return divide(precisions(ranking, rel, k), n_relevant(grades, rel))
+def ap(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    rel: int = 1,
+    over: str = "judged",
+) -> float:
+    several = n_relevant(grades, rel)
+    if over == "reachable" and k is not None:
+        several = min(k, several)
+    if over == "retrieved":
+        several = sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
+    return divide(precisions(ranking, rel, k), several)
 
 
 def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:

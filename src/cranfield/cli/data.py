@@ -108,6 +108,14 @@ class GradesOptions(Options):
         "With --grades, written in the same way: the grades of all documents judged for the "
         "query, retrieved or not, of which the ideal ranking is then made.",
     )
+    n_relevant: int | None = option(
+        None,
+        "With --grades: how many documents are relevant to the query, retrieved or not, where that "
+        "is all one knows.",
+    )
+    systems: bool = option(
+        False, "With --grades: the names are those of systems, as in 'A: 5 2 4', not of queries."
+    )
     top_grade: int | None = option(
         None, "With --grades: the highest grade of the scale, if no document has it."
     )
@@ -116,7 +124,11 @@ class GradesOptions(Options):
 # Arguments QRELS and RUN may be missing then: `read_inputs` sees to them.
 _LISTS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family(
-    GradesOptions, grades=_LISTS, collection=_LISTS, top_grade={"metavar": "GRADE"}
+    GradesOptions,
+    grades=_LISTS,
+    collection=_LISTS,
+    n_relevant={"metavar": "N"},
+    top_grade={"metavar": "GRADE"},
 )
 
 # What says how files are read, and how a run is judged.
@@ -132,9 +144,9 @@ def read_inputs(
     InputError for what cannot be read.
     """
     if not listed.grades:
-        if listed.collection or listed.top_grade is not None:
-            option = "--collection" if listed.collection else "--top-grade"
-            raise click.UsageError(f"{option} is said of lists of grades: add --grades.")
+        stated = [f"--{name.replace('_', '-')}" for name in listed.unusual()]
+        if stated:
+            raise click.UsageError(f"{stated[0]} is said of lists of grades: add --grades.")
         if qrels is None or not runs:
             missing = "QRELS" if qrels is None else "RUN..."
             raise click.UsageError(
@@ -158,7 +170,11 @@ def read_inputs(
 
     lists = grade_lists(listed.grades, "--grades")
     collection = grade_lists(listed.collection, "--collection", [*lists])
-    judgments, run = grades(lists, collection=collection or None, top=listed.top_grade)
+    stated: dict[str, Any] = {"collection": collection or None, "n_relevant": listed.n_relevant}
+    if listed.systems:
+        named = grades(lists, systems=True, top=listed.top_grade, **stated)
+        return named.qrels, [*named.runs.values()]
+    judgments, run = grades(lists, top=listed.top_grade, **stated)
     return judgments, [run]
 
 

@@ -59,20 +59,8 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
         with formatter.indentation():
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
-    facts = [
-        ("Formula", definition.formula),
-        ("Range", definition.shown_range),
-        ("Over queries", definition.over_queries),
-        ("Example", _example(definition)),
-        ("Source", definition.source),
-        ("Other names", ", ".join(definition.aliases) or "-"),
-    ]
-    formatter.write_dl(facts)
+    *facts, source, names = definition.facts
+    formatter.write_dl([*facts, ("Example", _example(definition)), source, names])
     if definition.parameters:
         with formatter.section("Parameters"):
-            formatter.write_dl(
-                [
-                    (f"{name}={definition.defaults[name]!r}", parameter.meaning)
-                    for name, parameter in definition.parameters.items()
-                ]
-            )
+            formatter.write_dl(definition.meanings)
