@@ -117,9 +117,18 @@ class _Commands(click.Group):
         return text
 
 
+def _usual_name(option: str) -> str:
+    """Return the name of an option that is known by others, too."""
+    return "measure" if option in ("measures", "metric", "metrics") else option
+
+
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": _usual_name,
+    },
 )
 @click.version_option(__version__, "--version", prog_name="cranfield")
 def cli() -> None:

@@ -14,11 +14,12 @@ from cranfield.cli.terminal import Reading
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.errors import InputError
+from cranfield.errors import InputError, MeasureError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
+from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, option, options_of
 
 
@@ -63,6 +64,7 @@ class DataOptions(Options):
 
     def read_qrels(self, path: str) -> Qrels:
         """Read judgments, showing how far that is."""
+        _refuse_measures(path)
         with Reading(Source(path).size, "reading qrels") as progress:
             return read_qrels(
                 path,
@@ -74,6 +76,7 @@ class DataOptions(Options):
 
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
+        _refuse_measures(*paths)
         runs = [
             read_run(path, format=self.run_format, columns=self.run_columns, errors=self.errors)
             for path in paths
@@ -182,6 +185,28 @@ def refuse_two_inputs(*paths: str) -> None:
     """Raise InputError if the standard input is to be read twice."""
     if paths.count("-") > 1:
         raise InputError("the standard input, `-`, can be read only once")
+
+
+def _refuse_measures(*paths: str) -> None:
+    """Raise InputError for a measure where a file is expected, and there is no such file."""
+    found = [path for path in paths if not is_file(path) and is_measure(path)]
+    if found:
+        raise InputError(
+            f"no such file; {found[0]} is a measure", source=found[0], hint=say_measures(found)
+        )
+
+
+def is_measure(text: str) -> bool:
+    """Tell whether a text names a measure, or several, if only for want of a cutoff."""
+    try:
+        return bool(parse_all(text, glued=False))
+    except MeasureError:
+        return known_as(text) is not None
+
+
+def say_measures(names: Sequence[str]) -> str:
+    """Return how measures are typed."""
+    return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
 
 
 def size_of(runs: Sequence[Run]) -> int | None:

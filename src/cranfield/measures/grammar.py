@@ -40,26 +40,27 @@ _GOES_ON = rf"-?{NUMBER}|{_PAIR}|{_RANGE}|[Rr]|min\(.*\)"
 _MOST_WORDS = 5  # of a name, as in normalized discounted cumulative gain
 
 
-def parse(text: str, rel: int | None = None) -> Measure:
+def parse(text: str, rel: int | None = None, *, glued: bool = True) -> Measure:
     """Return the one measure that the text names; see `parse_all`.
 
     >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
     (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
     """
-    found = parse_all(text, rel)
+    found = parse_all(text, rel, glued=glued)
     if len(found) != 1:
         shown = ", ".join(map(str, found))
         raise MeasureError(f"{text!r} stands for several measures: {shown}; name one of them")
     return found[0]
 
 
-def parse_all(text: str, rel: int | None = None) -> list[Measure]:
+def parse_all(text: str, rel: int | None = None, *, glued: bool = True) -> list[Measure]:
     """Return the measures that the text names, separated by blanks or commas.
 
     A comma between cutoffs separates these: `nDCG@5,10`; and one name of trec_eval may stand for
     several measures (`P.5,10`, `ndcg_cut`). `rel` is given to those that know a relevance level
-    and state none. Raises MeasureError for what is not known, with the nearest names, or with what
-    it is elsewhere.
+    and state none. `glued`: `ndcg10` is nDCG@10; not so where a text may be something else, as q1
+    is a query rather than Q@1. Raises MeasureError for what is not known, with the nearest names,
+    or with what it is elsewhere.
 
     >>> parse_all("MAP, P.10,5")
     [AP, P@5, P@10]
@@ -70,7 +71,7 @@ def parse_all(text: str, rel: int | None = None) -> list[Measure]:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
     found = []
     for word in _split(text):
-        for one, parameters in _named(word):
+        for one, parameters in _named(word, glued):
             definition = one.definition
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
@@ -137,7 +138,7 @@ def _in_words(words: list[str]) -> list[str]:
 _Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
 
 
-def _named(word: str) -> _Found:
+def _named(word: str, may_be_glued: bool) -> _Found:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
@@ -149,7 +150,7 @@ def _named(word: str) -> _Found:
     parts = None if found else re.fullmatch(_WITH_VALUES, word)
     if parts:
         found = _with_values(parts["name"], parts["values"])
-    glued = None if found else re.fullmatch(_GLUED, word)
+    glued = re.fullmatch(_GLUED, word) if may_be_glued and not found else None
     if glued:
         found = _glued(glued["name"], glued["cutoffs"])
     if not found:
