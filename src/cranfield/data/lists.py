@@ -144,7 +144,7 @@ def grades(
         said = [("systems", "Judged: the fewest documents from which every list can come.")]
     if collection is not None:
         added = _complete(judged, _by_query(collection, "the collection", queries))
-        text = f", and {number_of(added, 'document')} of grade 0 or less, retrieved" if added else ""
+        text = f", and {number_of(added, 'document')} retrieved, of grade 0" if added else ""
         said = [("collection", f"Judged: the grades stated for the collection{text}.")]
     elif n_relevant is not None:
         for query, n in _counts(n_relevant, queries).items():
