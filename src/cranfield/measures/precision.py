@@ -248,7 +248,6 @@ def average_precision(
     count.
 
     Formula: sum of the precision at each relevant document (of rank <= k) / relevant documents
-        (over='retrieved': those of rank <= k; 'reachable': min(k, relevant documents))
     Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
     """
     if judged.ties != "expected":

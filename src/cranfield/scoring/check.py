@@ -24,7 +24,7 @@ from cranfield.options import checked, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.scan import Scan, is_odd, scan_of
 
 _FEW_RETURNED = 0.05
@@ -151,6 +151,7 @@ def check(
 
     """
     k = checked("k", k, whole(1))
+    qrels, runs = from_lists(qrels, runs)
     check_judged(qrels, runs)
     judgments = as_qrels(qrels, "skip")
     named = _name_of(judgments.sources, "qrels")

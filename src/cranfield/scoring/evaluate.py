@@ -12,7 +12,7 @@ from cranfield.formats.block import Errors, Progress
 from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.version import __version__
 
@@ -93,6 +93,7 @@ def evaluate(
     """
     refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
+    qrels, runs = from_lists(qrels, runs)
     check_judged(qrels, runs)
     wanted = measures_of(measures)
     judgments = as_qrels(qrels, errors)
