@@ -130,11 +130,13 @@ else:
         if name in _HOME:
             return getattr(import_module(f"cranfield.{_HOME[name]}"), name)
         if name.isidentifier() and not name.startswith("_"):
+            from importlib.util import find_spec
+
             from cranfield.measures import known_as
 
             measure = known_as(name)
-            if measure is not None:
-                return measure
+            if measure is not None and find_spec(f"cranfield.{name}") is None:
+                return measure  # and cranfield.compat is a module, no other name of Compat
         raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -92,8 +92,7 @@ _ABSENT = (
         f"{_PLANNED}. Novelty among the documents of one list, by judged subtopics: alpha_nDCG@k.",
     ),
     Absent(
-        "(intralist|categorical|aggregate)?(diversity|similarity)|ild|ils|intralistsimilarity|"
-        "srecall(at)?",
+        "(intralist|categorical|aggregate)?(diversity|similarity)|ild|ils",
         "how unlike each other the items of a list are, by their features; no judgment is needed",
         "By judged subtopics: alpha_nDCG@k, StRecall@k, ERR_IA@k.",
     ),
@@ -136,7 +135,7 @@ _ABSENT = (
         "With everything ranked and judged, and no equal scores, that is 1 - AUC.",
     ),
     Absent(
-        "(precisionrecallcurve|prcurve|recallatfixedprecision)(at.*)?",
+        "(precisionrecallcurve|recallatfixedprecision)(at.*)?",
         "it is a curve, or a point of one, and no number for each query",
         "`P@1..100 R@1..100` is the curve by rank, IPrec@0.1 precision at a recall, and "
         "`cranfield figure precision-recall` draws it.",
