@@ -251,11 +251,11 @@ def test_nothing_retrieved_is_said_once() -> None:
 def test_csv_has_a_row_for_each_document(name: str) -> None:
     shown = one({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
     read = list(csv.DictReader(io.StringIO(shown)))
-    found = {row["document"]: (row["rank"], row["column"], row["value"]) for row in read}
-    assert found["a"] == ("1", "grade", "2")
-    assert found["b"] == ("3", "grade", "1")
-    assert found.get("x", ("2", "grade", "")) == ("2", "grade", "")
-    assert read[-1]["column"] == name
+    found = {row["document"]: (row["rank"], row["grade"]) for row in read}
+    assert found["a"] == ("1", "2")
+    assert found["b"] == ("3", "1")
+    assert found.get("x", ("2", "")) == ("2", "")
+    assert read[-1]["step"] == name
 
 
 def test_a_tie_that_is_cut_is_told() -> None:
@@ -655,17 +655,17 @@ def test_separated_values_read_back() -> None:
         read = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
         assert {row["query_id"] for row in read} == {'q,"1"'}
         assert float(read[-1]["value"]) == found.value
-        assert read[-1]["column"] == "nDCG"
+        assert read[-1]["step"] == "nDCG"
         table = steps(found)[0]
         cells = [row for row in read if row["table"] == table["table"]]
-        gains = [row for row in cells if row["column"] == "gain"]
+        gains = [row for row in cells if row["document"]]
         assert [(int(row["rank"]), row["document"], row["grade"]) for row in gains] == [
             (1, "c\td", "1"),
             (2, "x", ""),
             (3, "a\nb", "3"),
         ]
-        assert [float(row["value"]) for row in gains] == [1, 0, 3]
-        assert [row["column"] for row in cells if not row["document"]] == ["A"]
+        assert [float(row["gain"]) for row in gains] == [1, 0, 3]
+        assert [row["step"] for row in cells if not row["document"]] == ["A"]
     two = pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
     read = list(csv.DictReader(io.StringIO(two.to_csv(), newline="")))
     assert [row["document"] for row in read] == [part.document for part in two.parts]

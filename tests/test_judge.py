@@ -265,7 +265,7 @@ BAD_MEMORY = {
     "null byte": ({"q": {"a": 1}}, {"q": {"a\0": 1}}, "null byte"),
     "empty query": ({"": {"a": 1}}, {"q": {"a": 1}}, "the qrels: the id '' is empty"),
     "list with a duplicate": ({"q": {"a": 1}}, {"q": ["a", "b", "a"]}, "'a' occurs twice"),
-    "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "a list of documents, best first"),
+    "a set is no ranking": ({"q": {"a": 1}}, {"q": {"a", "b"}}, "Give a list, best first"),
     "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
     "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "occurs twice"),
     "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),

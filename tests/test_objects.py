@@ -814,12 +814,13 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
     qrels: Any = [[1, 3, 5], [2, 4, 6], [7, 8, 9]]
     run: Any = [[3, 2, 1], [9, 2, 4], [1, 2, 3]]
     with pytest.raises(InputError) as caught:
-        evaluate(qrels, run, "AP@3")
+        Qrels(qrels)
     assert str(caught.value) == (
         "the qrels: lists of nothing but whole numbers, as [1, 3, 5]: are they rows, or the "
         "documents of one query each?\n"
         "Write lists of ids with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
-        "tuples: (query_id, doc_id, relevance)."
+        "tuples: (query_id, doc_id, relevance). Where qrels and run are both such lists, they are "
+        "read as lists of ids."
     )
     truth, ranking = (dict(zip("123", lists, strict=True)) for lists in (qrels, run))
     with pytest.raises(InputError, match=r"rows are tuples: \(query_id, doc_id, score\)"):

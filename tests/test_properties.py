@@ -21,7 +21,7 @@ PROPERTIES = {  # of how many of the measures each holds, for some of their para
     "range": 72,
     "perfect is 1": 36,
     "best first is best": 75,
-    "cutoff beyond the depth": 23,
+    "cutoff beyond the depth": 24,
     "unjudged documents at the end": 60,
     "0 without relevant documents": 64,
     "0 without results": 67,

@@ -5,7 +5,8 @@
     >>> scores["nDCG@10"]
     1.0
 
-Everything here is imported when it is first used. Every measure is an attribute: `cranfield.P`.
+Everything here is imported when it is first used. Every measure is an attribute, by its name or by
+another one that is usual: `cranfield.P`, `cranfield.MAP`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ _NAMES = {
     "comparison.gate": "gate",
     "comparison.power": "detectable power queries_needed",
     "comparison.verdict": "Gate Verdict",
-    "data.lists": "Graded grades",
+    "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
     "data.run": "Run read_run",
     "errors": "CranfieldError CranfieldWarning InputError LibraryError MeasureError OptionError",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import Verdict as Verdict
     from cranfield.data.lists import Graded as Graded
+    from cranfield.data.lists import GradedSystems as GradedSystems
     from cranfield.data.lists import grades as grades
     from cranfield.data.qrels import Qrels as Qrels
     from cranfield.data.qrels import read_qrels as read_qrels
@@ -128,16 +130,19 @@ else:
     __all__ = sorted(["__version__", *_HOME])
 
     def __getattr__(name: str) -> Any:
-        """Return a public name, or the measure of that name."""
+        """Return a public name, or the measure that is known by that name."""
         from importlib import import_module
 
         if name in _HOME:
             return getattr(import_module(f"cranfield.{_HOME[name]}"), name)
         if name.isidentifier() and not name.startswith("_"):
-            from cranfield.measures import Measure, definitions
+            from importlib.util import find_spec
 
-            if any(definition.name == name for definition in definitions()):
-                return Measure(name)
+            from cranfield.measures import known_as
+
+            measure = known_as(name)
+            if measure is not None and find_spec(f"cranfield.{name}") is None:
+                return measure  # and cranfield.compat is a module, no other name of Compat
         raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
 
     def __dir__() -> list[str]:

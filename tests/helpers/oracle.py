@@ -84,8 +84,19 @@ def precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
     return added([n / rank for n, rank in enumerate(ranks_of(ranking, rel, k), 1)])
 
 
-def ap(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    return divide(precisions(ranking, rel, k), n_relevant(grades, rel))
+def ap(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    rel: int = 1,
+    over: str = "judged",
+) -> float:
+    several = n_relevant(grades, rel)
+    if over == "reachable" and k is not None:
+        several = min(k, several)
+    if over == "retrieved":
+        several = sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
+    return divide(precisions(ranking, rel, k), several)
 
 
 def bpref(ranking: Ranking, grades: Sequence[int], rel: int = 1) -> float:
@@ -174,14 +185,19 @@ def relstring(ranking: Ranking, grades: Sequence[int], k: int | None = None) -> 
 
 
 def rbp(
-    ranking: Ranking, grades: Sequence[int], p: float = 0.8, gain: Any = None, rel: int = 1
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    p: float = 0.8,
+    gain: Any = None,
+    rel: int = 1,
 ) -> float:
     top = max([0, *grades])
     every = [gain_of(level, gain) for level in range(top + 1)]
     every += gain.values() if isinstance(gain, Mapping) else []
     low, high = min(every), max(every)
     total, weight = 0.0, 1.0
-    for grade in ranking:
+    for grade in ranking[:k]:
         if gain is None and grade is not None and grade >= rel:
             total += weight
         elif gain is not None and grade is not None and grade >= 0:

@@ -12,7 +12,7 @@ RUN = {"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}, "q2": {"d2": 0.7, "d1": 0.2}}
 
 def is_measure(name: str) -> bool:
     try:
-        parse(name)
+        parse(name, glued=False)
     except CranfieldError:
         return False
     return True

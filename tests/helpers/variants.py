@@ -40,7 +40,7 @@ def variants(name: str) -> Iterator[Measure]:
         "n": [3],
         "weights": [(2, -1, -0.5, 0.25)],
         "collection": [1000],
-        "over": ["implied", "retrieved"],
+        "over": ["implied", "retrieved", "reachable"],
         "itself": ["weighted"],
         "normalize": [False],
         "depth": [1, 4, 20],

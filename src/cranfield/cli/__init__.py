@@ -140,9 +140,17 @@ class _Commands(click.Group):
         return text
 
 
+def _usual_name(option: str) -> str:
+    """Return the name of an option that is known by others, too."""
+    return "measure" if option in ("measures", "metric", "metrics") else option
+
+
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": _usual_name,
+    },
 )
 @click.version_option(__version__, "-V", "--version", prog_name="cranfield")
 def cli() -> None:

@@ -14,11 +14,12 @@ from cranfield.cli.terminal import Reading
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.errors import InputError
+from cranfield.errors import InputError, MeasureError
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
+from cranfield.measures import known_as, parse_all
 from cranfield.options import Check, Options, level, option, options_of
 
 
@@ -72,6 +73,7 @@ class DataOptions(Options):
 
     def read_qrels(self, path: str) -> Qrels:
         """Read judgments, showing how far that is."""
+        _refuse_measures(path)
         with Reading(Source(path).size, "reading qrels") as progress:
             return read_qrels(
                 path,
@@ -83,6 +85,7 @@ class DataOptions(Options):
 
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
+        _refuse_measures(*paths)
         runs = [
             read_run(path, format=self.run_format, columns=self.run_columns, errors=self.errors)
             for path in paths
@@ -119,6 +122,14 @@ class GradesOptions(Options):
         "With --grades, written in the same way: the grades of all documents judged for the "
         "query, retrieved or not, of which the ideal ranking is then made.",
     )
+    n_relevant: int | None = option(
+        None,
+        "With --grades: how many documents are relevant to the query, retrieved or not, where that "
+        "is all one knows.",
+    )
+    systems: bool = option(
+        False, "With --grades: the names are those of systems, as in 'A: 5 2 4', not of queries."
+    )
     top_grade: float | None = option(
         None, "With --grades: the highest grade of the scale, if no document has it.", level()
     )
@@ -131,6 +142,7 @@ grades_options = flags.family(
     group="Reading files",
     grades=_LISTS,
     collection=_LISTS,
+    n_relevant={"metavar": "N"},
     top_grade={"metavar": "GRADE"},
 )
 
@@ -147,9 +159,9 @@ def read_inputs(
     InputError for what cannot be read.
     """
     if not listed.grades:
-        if listed.collection or listed.top_grade is not None:
-            option = "--collection" if listed.collection else "--top-grade"
-            raise click.UsageError(f"{option} applies to lists of grades: add --grades.")
+        typed = [f"--{name.replace('_', '-')}" for name in listed.unusual()]
+        if typed:
+            raise click.UsageError(f"{typed[0]} applies to lists of grades: add --grades.")
         if qrels is None or not runs:
             missing = "QRELS" if qrels is None else "RUN..."
             raise click.UsageError(
@@ -173,7 +185,11 @@ def read_inputs(
 
     lists = grade_lists(listed.grades, "--grades")
     collection = grade_lists(listed.collection, "--collection", [*lists])
-    judgments, run = grades(lists, collection=collection or None, top=listed.top_grade)
+    stated: dict[str, Any] = {"collection": collection or None, "n_relevant": listed.n_relevant}
+    if listed.systems:
+        named = grades(lists, systems=True, top=listed.top_grade, **stated)
+        return named.qrels, [*named.runs.values()]
+    judgments, run = grades(lists, top=listed.top_grade, **stated)
     return judgments, [run]
 
 
@@ -181,6 +197,28 @@ def refuse_two_inputs(*paths: str) -> None:
     """Raise InputError if the standard input is to be read twice."""
     if paths.count("-") > 1:
         raise InputError("the standard input, `-`, can be read only once")
+
+
+def _refuse_measures(*paths: str) -> None:
+    """Raise InputError for a measure where a file is expected, and there is no such file."""
+    found = [path for path in paths if not is_file(path) and is_measure(path)]
+    if found:
+        raise InputError(
+            f"no such file; {found[0]} is a measure", source=found[0], hint=say_measures(found)
+        )
+
+
+def is_measure(text: str) -> bool:
+    """Tell whether a text names a measure, or several, if only for want of a cutoff."""
+    try:
+        return bool(parse_all(text, glued=False))
+    except MeasureError:
+        return known_as(text) is not None
+
+
+def say_measures(names: Sequence[str]) -> str:
+    """Return how measures are typed."""
+    return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
 
 
 def size_of(runs: Sequence[Run]) -> int | None:

@@ -13,7 +13,9 @@ from cranfield.cli.data import (
     data_options,
     grades_options,
     is_file,
+    is_measure,
     read_inputs,
+    say_measures,
     size_of,
 )
 from cranfield.cli.terminal import (
@@ -99,7 +101,8 @@ def command(
         )
     judgments, named = read_inputs(qrels, runs, data, listed)
     if last is not None and last not in judgments.query_ids:
-        raise InputError("neither a file nor a query of the qrels", source=last)
+        hint = say_measures([last]) if is_measure(last) else None
+        raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")

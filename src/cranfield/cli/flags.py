@@ -165,7 +165,7 @@ def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:
 
 def measures(what: str, default: str) -> Any:
     """Declare the option that names measures."""
-    sentence = f"{what}, as in -m nDCG@10 -m AP. May be repeated.  [default: {default}]"
+    sentence = f"{what}, as in -m nDCG@10 -m AP, or -m 'nDCG@5,10 AP'.  [default: {default}]"
     return option("-m", "--measure", multiple=True, metavar="MEASURE", help=sentence)
 
 

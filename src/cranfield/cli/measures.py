@@ -66,20 +66,9 @@ def explain(definition: Definition, formatter: click.HelpFormatter) -> None:
         with formatter.indentation():
             formatter.write_text(paragraph.replace("\n", " "))
     formatter.write_paragraph()
-    facts = [
-        ("Formula", definition.formula),
-        ("Range", definition.shown_range),
-        ("Over queries", definition.over_queries),
-        ("Example", _example(definition)),
-        ("Source", definition.source),
-        ("Other names", ", ".join(definition.aliases) or "-"),
-    ]
+    *facts, source, names = definition.facts
+    facts = [*facts, ("Example", _example(definition)), source, names]
     formatter.write_dl([(name, said) for name, said in facts if said])
     if definition.parameters:
         with formatter.section("Parameters"):
-            formatter.write_dl(
-                [
-                    (f"{name}={definition.defaults[name]!r}", parameter.meaning)
-                    for name, parameter in definition.parameters.items()
-                ]
-            )
+            formatter.write_dl(definition.meanings)

@@ -30,7 +30,7 @@ from cranfield.errors import InputError, MeasureError, NothingSharedError, Optio
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
-from cranfield.scoring.arguments import check_judged, check_scores
+from cranfield.scoring.arguments import check_judged, check_scores, from_lists
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
@@ -129,6 +129,7 @@ def align(
     missing = alignment.missing
     refuse_mapping(measures)
     if runs is not None:
+        qrels, runs = from_lists(qrels, runs)
         check_judged(qrels, runs)
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(qrels, runs, wanted, missing or "zero", judging)

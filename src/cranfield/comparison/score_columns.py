@@ -170,6 +170,6 @@ def is_measure(text: Any) -> bool:
 def known_measure(text: str) -> Measure | None:
     """Return the measure that a text names; None if it names none."""
     try:
-        return parse(text)
+        return parse(text, glued=False)
     except MeasureError:
         return None

@@ -1,8 +1,8 @@
 """grades: a list of grades alone, as judgments and a run."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, overload
 
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -12,8 +12,8 @@ from cranfield.formats.columns import What
 from cranfield.formats.identifiers import with_text_ids
 from cranfield.formats.objects import NestedRows, documents_of, is_list, listed, nested
 from cranfield.notes import Note
-from cranfield.options import level
-from cranfield.render.numbers import plain
+from cranfield.options import is_whole, level
+from cranfield.render.numbers import number_of, plain
 
 Grades = Iterable[float | None]
 
@@ -34,13 +34,48 @@ class Graded(NamedTuple):
     run: Run
 
 
+class GradedSystems(NamedTuple):
+    """Lists of grades of several systems as judgments and runs: what `evaluate` and others take.
+
+    >>> from cranfield import grades
+    >>> qrels, runs = grades({"A": [2, 0], "B": [0, 2]}, systems=True)
+    >>> qrels.to_dict()
+    {'1': {'grade 2': 2, 'grade 0': 0}}
+    >>> {name: list(run.to_dict()["1"]) for name, run in runs.items()}
+    {'A': ['grade 2', 'grade 0'], 'B': ['grade 0', 'grade 2']}
+    """
+
+    qrels: Qrels
+    runs: dict[str, Run]
+
+
+@overload
 def grades(
     lists: Grades | Iterable[Grades] | Mapping[Any, Grades],
     *,
+    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
+    systems: Literal[False] = ...,
+    top: float | None = ...,
+) -> Graded: ...
+@overload
+def grades(
+    lists: Mapping[Any, Any],
+    *,
+    collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = ...,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = ...,
+    systems: Literal[True],
+    top: float | None = ...,
+) -> GradedSystems: ...
+def grades(
+    lists: Grades | Iterable[Grades] | Mapping[Any, Any],
+    *,
     collection: Grades | Iterable[Grades] | Mapping[Any, Grades] | None = None,
+    n_relevant: int | Iterable[int] | Mapping[Any, int] | None = None,
+    systems: bool = False,
     top: float | None = None,
-) -> Graded:
-    """Turn a list of grades, or several lists, into judgments and a run.
+) -> Graded | GradedSystems:
+    """Turn a list of grades, or several lists, into judgments and a run, or several runs.
 
     The result of `evaluate(*grades([5, 2, 4]), "nDCG")` says what the ideal ranking was: these
     grades, sorted, as if nothing else in the collection were relevant; or those of `collection`.
@@ -52,17 +87,27 @@ def grades(
             dict {query_id: list}. An empty list is a query for which nothing was retrieved.
         collection: the grades of all documents that are judged for the query, retrieved or not,
             in any order; of several lists, a list of lists in the same order, or a dict with the
-            same queries.
+            same queries. Documents of grade 0 that were retrieved may be left out of it.
+        n_relevant: how many documents are relevant, retrieved or not, where that is all one knows:
+            those that were not retrieved have grade 1. One number for every query, or a list or
+            a dict of them.
+        systems: the names in `lists` are those of systems: {system: list}, or of several queries
+            {system: [list, ...]} or {system: {query_id: list}}. The lists of a query hold the same
+            documents as far as their grades allow: the judgments are the fewest from which each
+            list can come.
         top: the highest grade of the scale, if no document here has it; for ERR,
             nDCG(ideal='top') and other measures that depend on it.
 
     Returns:
-        Graded, a pair (qrels, run). `qrels.notes` says what was judged.
+        Graded, a pair (qrels, run); with `systems`, GradedSystems, a pair (qrels, {name: run}).
+        `qrels.notes` says what was judged.
 
     Raises:
         InputError: a grade that is no number, or beyond 2,147,483,647 or the same below 0; a
-            collection that has not the grades that were retrieved, or has other queries.
-        OptionError: a top grade that is none, or below a grade, or above 2,147,483,647.
+            collection that has not the grades that were retrieved, or has other queries; more
+            documents relevant in a list than there are; systems that have not the same queries.
+        OptionError: a top grade that is none, or below a grade, or above 2,147,483,647; a number of
+            relevant documents that is none, or beside a collection.
 
     >>> from cranfield import evaluate
     >>> print(evaluate(*grades([5, 2, 4, 0, 1]), "nDCG@5 P@5"), end="")
@@ -75,31 +120,43 @@ def grades(
     The ideal ranking, where a measure has one: these grades, sorted.
     >>> evaluate(*grades([5, 2, 4, 0, 1], collection=[5, 5, 4, 3, 2, 1, 0]), "nDCG@5")["nDCG@5"]
     0.7077283557012497
+    >>> evaluate(*grades([1, 1, 0], n_relevant=5), "AP")["AP"]
+    0.4
+    >>> both = grades({"A": [5, 2, 4, 0, 1], "B": [2, 0, 5, 1, 4]}, systems=True)
+    >>> {name: round(value["DCG@5"], 2) for name, value in evaluate(*both, "DCG@5").means().items()}
+    {'A': 8.65, 'B': 6.48}
     >>> qrels, run = grades({"q1": [1, 0], "q2": [0, None, 1]})
     >>> evaluate(qrels, run, "RR").per_query("RR")
     {'q1': 1.0, 'q2': 0.3333333333333333}
 
     """
-    named = _by_query(lists, "the grades")
-    if not named:
-        raise InputError("the grades: hold no list")
-    judged, rankings = {}, {}
-    for query, one in named.items():
-        judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
-    whose = "these grades" if len(named) == 1 else "each query's grades"
+    if collection is not None and n_relevant is not None:
+        raise OptionError("n_relevant (--n-relevant) has no effect beside a collection of grades")
+    if systems:
+        judged, rankings = _of_systems(lists)
+    else:
+        judged, one = _of_queries(lists)
+        rankings = {"grades": one}
+    queries = [*judged]
+    whose = "each query's grades" if len(queries) > 1 or systems else "these grades"
     said = [("grades", f"Judged: {whose}, and nothing else.")]
+    if systems:
+        said = [("systems", "Judged: the fewest documents from which every list can come.")]
     if collection is not None:
-        stated = _by_query(collection, "the collection", [*named])
-        for query in sorted(named.keys() ^ stated.keys()):
-            has, lacks = ("list", "collection") if query in named else ("collection", "list")
-            raise InputError(f"query {query!r} has a {has} of grades, and no {lacks}")
-        for query, one in stated.items():
-            where = _of("the collection", query, named)
-            judged[query] |= _not_retrieved(judged[query], one, where)
-        said = [("collection", "Judged: the grades stated for the collection.")]
+        added = _complete(judged, _by_query(collection, "the collection", queries))
+        text = f", and {number_of(added, 'document')} retrieved, of grade 0" if added else ""
+        said = [("collection", f"Judged: the grades stated for the collection{text}.")]
+    elif n_relevant is not None:
+        for query, n in _counts(n_relevant, queries).items():
+            judged[query] |= relevant_beside(judged[query], n, 1, _of("the grades", query, judged))
+        text = f"Judged: {whose}, and the other relevant documents, grade 1 each."
+        said = [("n-relevant", text)]
     qrels = Qrels(judged)
     form = "lists of grades"
-    run = Run(NestedRows(nested(rankings, What.RUN), What.RUN, form=form), "grades")
+    runs = {
+        str(name): Run(NestedRows(nested(its, What.RUN), What.RUN, form=form), str(name))
+        for name, its in rankings.items()
+    }
     if top is not None:
         try:
             top = level(qrels.top_grade, LARGEST_GRADE)(top)
@@ -110,7 +167,121 @@ def grades(
             ) from None
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", one) for code, one in said)
-    return Graded(qrels.replaced(form=form, notes=notes, top_of_all=top), run)
+    qrels = qrels.replaced(form=form, notes=notes, top_of_all=top)
+    return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
+
+
+_Judged = dict[str, dict[str, float]]
+_Rankings = dict[str, list[str]]
+
+
+def _of_queries(lists: Any) -> tuple[_Judged, _Rankings]:
+    """Return the judgments and the rankings of a list for each query."""
+    named = _by_query(lists, "the grades")
+    if not named:
+        raise InputError("the grades: hold no list")
+    judged, rankings = {}, {}
+    for query, one in named.items():
+        judged[query], rankings[query] = documents_of(one, _of("the grades", query, named))
+    return judged, rankings
+
+
+def _of_systems(lists: Any) -> tuple[_Judged, dict[str, _Rankings]]:
+    """Return the judgments and each system's rankings.
+
+    A document is called by its grade, numbered where a list has several of that grade.
+    """
+    if not isinstance(lists, Mapping) or not lists:
+        raise InputError(
+            f"the systems: expected {{system: list of grades}}, got {lists!r:.80}",
+            hint='As in grades({"A": [5, 2, 4], "B": [2, 5, 4]}, systems=True).',
+        )
+    graded = {
+        name: {
+            query: documents_of(grades, f"system {name!r}: {_of('the grades', query, its)}")
+            for query, grades in its.items()
+        }
+        for name, its in ((name, _by_query(one, f"system {name!r}")) for name, one in lists.items())
+    }
+    first, *others = graded
+    for other in others:
+        for query in sorted(graded[first].keys() ^ graded[other].keys()):
+            has, lacks = (first, other) if query in graded[first] else (other, first)
+            raise InputError(f"system {has!r} has a list of query {query!r}, and {lacks!r} none")
+    judged: _Judged = {query: {} for query in graded[first]}
+    rankings: dict[str, _Rankings] = {}
+    for name, its in graded.items():
+        rankings[name] = {}
+        for query, (grades_of, docs) in its.items():
+            seen: Counter[float | None] = Counter()
+            ranking = []
+            for doc in docs:
+                grade = grades_of.get(doc)
+                seen[grade] += 1
+                called = "unjudged" if grade is None else f"grade {grade}"
+                ranking.append(called if seen[grade] == 1 else f"{called} ({seen[grade]})")
+                if grade is not None:
+                    judged[query][ranking[-1]] = grade
+            rankings[name][query] = ranking
+    return judged, rankings
+
+
+def _complete(judged: _Judged, collection: Mapping[str, Any]) -> int:
+    """Add what a collection has beside the retrieved documents.
+
+    Return how many documents were retrieved that the collection does not mention: those of grade 0
+    or less are judged, too.
+    """
+    for query in sorted(judged.keys() ^ collection.keys()):
+        has, lacks = ("list", "collection") if query in judged else ("collection", "list")
+        raise InputError(f"query {query!r} has a {has} of grades, and no {lacks}")
+    added = 0
+    for query, one in collection.items():
+        rest, n = _not_retrieved(judged[query], one, _of("the collection", query, judged))
+        judged[query] |= rest
+        added += n
+    return added
+
+
+def _counts(n_relevant: Any, queries: Sequence[str]) -> dict[str, Any]:
+    """Return {query: number of relevant documents} of one number, a list or a dict."""
+    if isinstance(n_relevant, Mapping):
+        found = with_text_ids(n_relevant, "n_relevant")
+    elif is_list(n_relevant):
+        found = {str(i + 1): n for i, n in enumerate(listed(n_relevant))}
+        if len(found) == len(queries):
+            found = dict(zip(queries, found.values(), strict=True))
+    else:
+        found = dict.fromkeys(queries, n_relevant)
+    for query in sorted(found.keys() ^ {*queries}):
+        has, lacks = ("list", "number") if query in queries else ("number", "list")
+        raise InputError(f"n_relevant: query {query!r} has a {has}, and no {lacks}")
+    return found
+
+
+def relevant_beside(
+    judged: Mapping[str, float], n_relevant: Any, rel: float, where: str
+) -> dict[str, float]:
+    """Return {document: grade} of the relevant documents that a list of grades has not.
+
+    `n_relevant` is how many there are in all, of grade `rel` or more; `where` is what errors say
+    of the list. Raises OptionError for what is no such number, InputError if the list has more.
+    """
+    if not is_whole(n_relevant) or not 0 <= n_relevant <= _MOST_RELEVANT:
+        raise OptionError(
+            f"n_relevant={n_relevant!r:.40} (--n-relevant): expected the number of relevant "
+            f"documents, a whole number from 0 to {_MOST_RELEVANT:,}"
+        )
+    found = sum(grade >= rel for grade in judged.values())
+    if found > n_relevant:
+        raise InputError(
+            f"{where}: {number_of(found, 'relevant document')} retrieved, and n_relevant="
+            f"{n_relevant} of them in all"
+        )
+    return {f"other {i}": rel for i in range(1, n_relevant - found + 1)}
+
+
+_MOST_RELEVANT = 10_000_000
 
 
 def _by_query(lists: Any, what: str, names: Iterable[str] = ()) -> dict[str, Any]:
@@ -130,18 +301,25 @@ def _of(what: str, query: str, queries: Mapping[str, Any]) -> str:
     return what if len(queries) == 1 else f"{what} of query {query!r}"
 
 
-def _not_retrieved(retrieved: Mapping[str, float], collection: Any, where: str) -> dict[str, float]:
-    """Return {document: grade} of what a collection has beside the retrieved documents."""
+def _not_retrieved(
+    retrieved: Mapping[str, float], collection: Any, where: str
+) -> tuple[dict[str, float], int]:
+    """Return {document: grade} of what a collection has beside the retrieved documents.
+
+    And how many of these, of grade 0 or less, it does not mention.
+    """
     every, places = documents_of(collection, where)
     if len(every) < len(places):
         raise InputError(f"{where}: holds None, but what is unjudged has no place in it")
     left = Counter(every.values())
     left.subtract(retrieved.values())
-    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(left.items()) if n < 0]
+    lacking = [f"{grade} ({-n} more)" for grade, n in sorted(left.items()) if n < 0 < grade]
     if lacking:
         raise InputError(
             f"{where}: lacks grades that were retrieved: {', '.join(lacking):.200}",
-            hint="It has the grades of all judged documents, the retrieved ones among them.",
+            hint="It has the grades of all judged documents, the retrieved ones among them; only "
+            "those of grade 0 may be left out.",
         )
     rest = sorted(left.elements(), reverse=True)
-    return {f"other {i}": grade for i, grade in enumerate(rest, 1)}
+    unsaid = -sum(n for n in left.values() if n < 0)
+    return {f"other {i}": grade for i, grade in enumerate(rest, 1)}, unsaid

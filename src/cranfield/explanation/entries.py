@@ -11,6 +11,7 @@ from cranfield.render.table import Table
 
 _LAST = 2  # rows at the end, of a table that is cut
 EMPTY = "(empty)"  # a text
+_LABELS = ("group", "rank", "document", "grade", "rank in run")
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,7 @@ class Sheet:
 
     def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; of more rows than the limit the middle is left out, and said."""
-        labels = ("group", "rank", "document", "grade", "rank in run")
-        columns = [(name, self.labels[name]) for name in labels if name in self.labels]
-        columns = [(name, _grades(its) if name == "grade" else its) for name, its in columns]
-        columns += [(one.header, one.values) for one in self.columns]
-        summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
-        for symbol, running in summed:
-            columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
+        columns = self._shown()
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
@@ -94,8 +89,26 @@ class Sheet:
             gap = [more if name == at else "..." for name in header]
             rows[limit - last : len(rows) - last] = [gap]
         cells = [["-" if one is None else number(one) for one in row] for row in rows]
-        n_texts = sum(name in self.labels for name in labels[:3])
+        n_texts = sum(name in self.labels for name in _LABELS[:3])
         return Table(header, cells, notes, n_texts, title=title)
+
+    def _shown(self) -> list[tuple[str, Sequence[Any]]]:
+        """Return what is shown of each row: labels, columns, how they add up."""
+        columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
+        columns = [(name, _grades(its) if name == "grade" else its) for name, its in columns]
+        columns += [(one.header, one.values) for one in self.columns]
+        summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
+        for symbol, running in summed:
+            columns.append((f"sum so far, {symbol}" if len(summed) > 1 else "sum so far", running))
+        return columns
+
+    def rows(self, taken: Sequence[str]) -> list[dict[str, Any]]:
+        """Return {name: value} of each row; a column called as one of `taken` is renamed."""
+        named = {
+            f"{name} of this step" if name in taken and name not in self.labels else name: values
+            for name, values in self._shown()
+        }
+        return [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
 
     def entitle(self) -> None:
         """Say of an ideal ranking that it is one; a count alone has no order."""

@@ -16,7 +16,7 @@ from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure
 from cranfield.notes import warn_of
 from cranfield.options import checked, function_or_none, refuse_others, takes
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.evaluate import measures_of
 
 
@@ -92,6 +92,7 @@ recip_rank)
     checked("progress", progress, function_or_none)
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
+    qrels, run = from_lists(qrels, run)
     check_judged(qrels, run, explain)
     wanted = measures_of(measure)
     if len(wanted) > 1:

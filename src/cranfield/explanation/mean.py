@@ -25,7 +25,7 @@ from cranfield.formats.block import Progress
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around
-from cranfield.render.numbers import number, queries_of, signed
+from cranfield.render.numbers import as_counted, number, queries_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend
 from cranfield.scoring.evaluate import ideals_of, score_runs
@@ -122,7 +122,8 @@ class MeanExplanation(Shown):
         values = scores.columns[str(wanted)][1].astype(np.float64)
         kind = _kind(wanted, values)
         terms = floored_log(values) if kind == "logarithm" else values
-        parts, order = _parts(kind, terms, wanted.definition.higher_is_better)
+        at = np.array(as_counted(scores.query_ids), np.int64)  # as equal ones are to be
+        parts, order = _parts(kind, terms, wanted.definition.higher_is_better, at)
         in_order = parts[order]
         whole = total(in_order)
         shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
@@ -306,13 +307,16 @@ def _kind(measure: Measure, values: Floats) -> Kind:
     return "missing" if ends_at_1 and values.max() <= 1 else "difference"
 
 
-def _parts(kind: Kind, terms: Floats, rising: bool | None) -> tuple[Floats, Ints]:
-    """Return each query's part (n,), and the rows (n,) from the most harmful on."""
+def _parts(kind: Kind, terms: Floats, rising: bool | None, at: Ints) -> tuple[Floats, Ints]:
+    """Return each query's part (n,), and the rows (n,) from the most harmful on.
+
+    Equal ones are in the order of `at` (n,), which has the rows.
+    """
     if kind == "sum":
-        return terms, np.argsort(-terms, kind="stable")
+        return terms, at[np.argsort(-terms[at], kind="stable")]
     parts = 1 - terms if kind == "missing" else terms - mean(terms)
     key = -np.abs(parts) if rising is None else terms if rising else -terms
-    return parts, np.argsort(key, kind="stable")
+    return parts, at[np.argsort(key[at], kind="stable")]
 
 
 _REL = next(one for one in definitions() if one.name == "NumRel").parameters["rel"]

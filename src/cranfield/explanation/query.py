@@ -8,7 +8,7 @@ from typing import Any
 
 from cranfield.errors import OptionError
 from cranfield.explanation import whatif
-from cranfield.explanation.entries import EMPTY, Column, Entry, Line, Sheet, Worksheet
+from cranfield.explanation.entries import EMPTY, Entry, Line, Sheet, Worksheet
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import follow
 from cranfield.explanation.retrieved import n_shown, ranking, with_unjudged
@@ -61,8 +61,6 @@ class Explanation(Shown):
     >>> print(str(found).splitlines()[-1])
     P@3 = A / 3 = 2 / 3 = 0.6666666666666666
     """
-
-    header = ("query_id", "table", "group", "rank", "document", "grade", "column", "value")
 
     query: str
     run: str
@@ -336,24 +334,44 @@ class Explanation(Shown):
             "notes": [one.to_dict() for one in self.notes],
         }
 
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns of `rows`."""
+        return list(self.rows()[0])
+
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each number of the worksheet: where it is, and its value."""
-        found: list[tuple[Any, ...]] = []
+        """Return a row for each document of each table, and one for each step that follows.
+
+        The columns are query_id, table, group, rank, document and grade, then those of the tables,
+        then `step` and `value`: what a column is added up to, and what is computed of that. The
+        last row is the value.
+
+        >>> from cranfield import explain, grades
+        >>> found = explain(*grades([5, 2, 4]), "DCG").rows()
+        >>> [(row["rank"], row["grade"], row["discount"], row["sum so far"]) for row in found[:2]]
+        [(1, 5, 1.0, 5.0), (2, 2, 1.584962500721156, 6.2618595071429155)]
+        >>> found[-1]["step"], found[-1]["value"]
+        ('DCG', 8.261859507142916)
+        """
+        found: list[dict[str, Any]] = []
         for entry in [*self._entries(), self.worksheet.result]:
             if isinstance(entry, Line):
-                found.append((*[None] * 5, entry.symbol, entry.value))
+                found.append({"step": entry.symbol, "value": entry.value})
                 continue
-            labels = [entry.labels.get(name) for name in ("group", "rank", "document", "grade")]
-            # A row for each document, also where it is all that counts.
-            grades = entry.labels.get("grade", [""] * entry.n_rows)
-            columns = entry.columns or [Column("grade", grades)]
-            for column in columns:
-                for i, value in enumerate(column.values):
-                    cells = [each and each[i] for each in labels]
-                    found.append((entry.title, *cells, column.header, value))
+            found += ({"table": entry.title, **row} for row in entry.rows(_FIXED))
             for total in entry.totals:
-                found += [(entry.title, *[None] * 4, total.symbol, value) for value in total.values]
-        return self._dicts((self.query, *row) for row in found)
+                found += (
+                    {"table": entry.title, "step": total.symbol, "value": value}
+                    for value in total.values
+                )
+        own = dict.fromkeys(name for row in found for name in row if name not in _FIXED)
+        *first, step, value = _FIXED
+        names = (*first, *own, step, value)
+        return [{name: row.get(name) for name in names} | {"query_id": self.query} for row in found]
+
+
+# The columns of the rows of every explanation; before the last two are those of its tables.
+_FIXED = ("query_id", "table", "group", "rank", "document", "grade", "step", "value")
 
 
 def check_limit(limit: int | None) -> None:

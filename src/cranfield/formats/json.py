@@ -18,12 +18,13 @@ from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import Repeated, Window, WrittenNumber
 from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
-from cranfield.formats.objects import MOST_COLUMNS, may_be_columns, refuse_columns
+from cranfield.formats.objects import LISTS, MOST_COLUMNS, may_be_columns, refuse_columns
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import values_of
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
+_LISTS = re.compile(rb"\[\s*\[")
 # An object whose first value is a list.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
 
@@ -182,6 +183,53 @@ class JsonNested(Rows):
         raise self.source.changed()
 
 
+class JsonLists(JsonNested):
+    """A file with one JSON list, [[document, ...], ...]: a list for each query, numbered from 1."""
+
+    def __init__(self, source: Source, what: What, sample: bytes) -> None:
+        super().__init__(source, what, sample)
+        self.is_ranking = what is What.RUN
+        self.numbers = frozenset([] if self.is_ranking else [what.role])
+        self.form = LISTS
+
+    def _queries(self, progress: Progress | None) -> Iterator[Member]:
+        with self.source.open(progress) as stream:
+            text = Window(stream, self.source)
+            for number, line in enumerate(text.members("[]"), 1):
+                yield line, str(number), text.value()
+
+    def _pairs(
+        self, line: int, query: str, said: Any, role: Role | None, faults: Faults
+    ) -> list[tuple[str, Any]]:
+        kinds = {type(doc) for doc in said} if isinstance(said, list) else set()
+        if (isinstance(said, list) and kinds <= {str}) or kinds == {int}:
+            return super()._pairs(line, query, said, role, faults)
+
+        def error() -> InputError:
+            return InputError(
+                f"list {query}: expected the ids of its documents, all texts or all whole numbers, "
+                f"got {said!r:.80}",
+                source=self.source.name,
+                line=line,
+                hint="Rows are objects with the names of columns: "
+                f'[{{"query_id": ..., "doc_id": ..., "{self.what.number}": ...}}, ...].',
+                kind="columns",
+            )
+
+        faults.add("columns", error)
+        return []
+
+    def _find(self, line: int, query: str, doc: str | None, above: int = 0) -> tuple[int, str]:
+        with self.source.open() as stream:
+            text = Window(stream, self.source)
+            for number, at in enumerate(text.members("[]"), 1):
+                shown = text.shown()
+                text.value()
+                if (at, str(number)) == (line, query):
+                    return line, shown
+        raise self.source.changed()
+
+
 def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
     separator = b"{\n"
     for block in blocks:
@@ -218,6 +266,8 @@ def _rows(file: Beginning) -> Rows:
     if looks_like_lines(file.sample):  # some tools write lines under this name
         file.refuse_long_line()
         return JsonLines(file.source, file.what, file.sample, file.columns)
+    if _LISTS.match(text):
+        return JsonLists(file.source, file.what, file.sample)
     if text.startswith(b"["):
         return JsonList(file.source, file.what, file.sample, file.columns)
     return JsonNested(file.source, file.what, file.sample)
@@ -226,7 +276,7 @@ def _rows(file: Beginning) -> Rows:
 def _sniffed(file: Beginning) -> Rows | None:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_object = text.startswith(b"{") and text[1:].lstrip()[:1] in (b'"', b"}", b"")
-    return _rows(file) if is_object or re.match(rb"\[\s*[{\]]", text) else None
+    return _rows(file) if is_object or re.match(rb"\[\s*[{\[\]]", text) else None
 
 
 FORMATS = (
@@ -237,9 +287,13 @@ FORMATS = (
         read=_rows,
         sniff=_sniffed,
         suffixes=(".json",),
-        qrels=Holds("`{query: {document: grade}}`, or a list of objects", ("grade",)),
+        qrels=Holds(
+            "`{query: {document: grade}}`, `[[document, ...], ...]`, or a list of objects",
+            ("grade",),
+        ),
         runs=Holds(
-            "`{query: {document: score}}`, `{query: [document, ...]}`, or a list of objects",
+            "`{query: {document: score}}`, `{query: [document, ...]}`, `[[document, ...], ...]`, "
+            "or a list of objects",
             ("score", "rank"),
             one_number=True,
         ),

@@ -3,8 +3,9 @@
 import math
 import sys
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,26 +31,53 @@ from cranfield.options import is_whole
 Nested = dict[str, dict[str, Any]]
 
 
-def refuse_lists_of_ids(lists: Sequence[Any], what: What) -> None:
+LISTS = "lists of ids, one for each query"  # the form of a side that is made of these
+
+
+def lists_of_ids(data: Any) -> list[Any] | None:
+    """Return what a list holds if that is lists of ids alone, None if it is anything else.
+
+    They are lists or sets, not tuples, that hold nothing but whole numbers, or nothing but texts;
+    or the rows of a NumPy array of two dimensions.
+
+    >>> lists_of_ids([[1, 3], []]), lists_of_ids([("q1", "d1", 1)]), lists_of_ids([["q1", 1]])
+    ([[1, 3], []], None, None)
+    """
+    if isinstance(data, np.ndarray) and (data.ndim == 2 or data.dtype == object):
+        data = data.tolist()
+    if not isinstance(data, list):
+        return None
+    lists = [one.tolist() if isinstance(one, np.ndarray) and one.ndim else one for one in data]
+    if not lists or not all(isinstance(one, list | Set) for one in lists):
+        return None
+    types = set(map(type, chain.from_iterable(lists)))
+    if types <= {int} or types <= {str}:  # as nearly always
+        return lists
+    kinds = {_kind_of(value) for one in lists for value in one}
+    return lists if len(kinds) == 1 and None not in kinds else None
+
+
+def refuse_lists_of_ids(data: Any, what: What) -> None:
     """Raise InputError for lists of which nobody can say whether they are rows or rankings.
 
-    They are lists, not tuples, that hold nothing but whole numbers, or nothing but texts: rows
-    (query, document, number) of ids that are numbers, or the documents of one query each.
+    They are `lists_of_ids`: rows (query, document, number) of ids that are numbers, or the
+    documents of one query each. Where both sides are such lists, they are the latter.
     """
-    if not all(isinstance(one, list) for one in lists) or not any(lists):
+    lists = lists_of_ids(data)
+    if lists is None or not any(lists):
         return
     kind = next(_kind_of(value) for one in lists for value in one)
-    if kind and all(_kind_of(value) == kind for one in lists for value in one):
-        ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
-        more = ", ..." if len(lists) > _SHOWN else ""
-        raise InputError(
-            f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
-            "documents of one query each?",
-            source=what.called,
-            hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-            f"(query_id, doc_id, {what.number}).",
-            kind="columns",
-        )
+    ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
+    more = ", ..." if len(lists) > _SHOWN else ""
+    raise InputError(
+        f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
+        "documents of one query each?",
+        source=what.called,
+        hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
+        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, they are "
+        "read as lists of ids.",
+        kind="columns",
+    )
 
 
 def _kind_of(value: object) -> str | None:
@@ -103,7 +131,7 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     refuse_columns(data, what.called)
     if what is What.QRELS:
         data = {
-            query: docs if isinstance(docs, Mapping) else graded_one(docs)
+            query: docs if isinstance(docs, Mapping) else graded_one(docs, f"query {query!r}: ")
             for query, docs in data.items()
         }
     elif not all(isinstance(ranking, Mapping) for ranking in data.values()):
@@ -111,18 +139,24 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     return _text_ids(data, what.called)
 
 
-def graded_one(docs: object) -> dict[Any, int]:
+def graded_one(docs: object, where: str = "") -> dict[Any, int]:
     """Return {document: 1} of a set or list of relevant documents."""
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
-            f"expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
+            f"{where}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
-    return dict.fromkeys(_positions(docs, "grade", ""), 1)
+    return dict.fromkeys(_positions(docs, "grade", where), 1)
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
     """Return {document: score} that keeps the order of a list, best first."""
-    if isinstance(ranking, Set | str | bytes | Mapping) or not isinstance(ranking, Iterable):
+    if isinstance(ranking, Set):
+        raise InputError(
+            f"query {query!r}: a set has no order, and a run is a ranking: {ranking!r:.80}",
+            hint="Give a list, best first. Measures to which the order does not matter take a set "
+            "for one list at a time: SetP(truth, ranking).",
+        )
+    if isinstance(ranking, str | bytes | Mapping) or not isinstance(ranking, Iterable):
         raise InputError(
             f"query {query!r}: expected a list of documents, best first, got {ranking!r:.80}",
             hint="Either every query has a dict {document: score}, or every query has a list.",
@@ -150,10 +184,14 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
         raise InputError(problem) from None
     if len(found) < len(docs):
         twice = next(doc for doc in found if docs.count(doc) > 1)
-        may_be_grades = number == "grade" and all(map(is_whole, docs))
+        may_be_grades = number == "grade" and all(map(is_whole, docs)) and twice != -1
         raise InputError(
             f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint="For lists of grades, say cranfield.grades(...)." if may_be_grades else None,
+            hint="For lists of grades, say cranfield.grades(...)."
+            if may_be_grades
+            else "-1 is no document: leave out what only fills up the list."
+            if twice in (-1, "-1")
+            else None,
         )
     return found
 

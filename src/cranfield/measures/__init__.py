@@ -16,7 +16,7 @@ from cranfield.measures import (  # noqa: F401  # isort: skip
     by_group,
     diversity,
 )
-from cranfield.measures.grammar import find, parse, parse_all, search
+from cranfield.measures.grammar import find, known_as, parse, parse_all, search
 from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of
 from cranfield.measures.registry import Definition, definitions, measure
 
@@ -28,6 +28,7 @@ __all__ = [
     "definitions",
     "example_of",
     "find",
+    "known_as",
     "measure",
     "parse",
     "parse_all",

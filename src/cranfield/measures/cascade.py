@@ -92,7 +92,10 @@ def _expected(ranked: Ranked, k: Cutoff | None, chance: Callable[[Ranked], Numbe
 
 @measure(
     "ERR",
-    names=Names(variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}}),
+    names=Names(
+        ("expected_reciprocal_rank",),
+        variants={"gdeval_err": {"top": 4}, "NTCIR_ERR": {"stop": "linear"}},
+    ),
     traits=Traits(bounds=_bounded("retrieved"), by_grade=_by_grade, fractions="taken"),
     perfect="its maximum depends on the judgments: see nERR",
 )

@@ -255,7 +255,7 @@ def _linear(parameters: Parameters) -> Linear:
 @measure(
     "nDCG",
     names=Names(
-        ("ndcg",),
+        ("ndcg", "normalized_dcg", "NormalizedDCG", "normalized_discounted_cumulative_gain"),
         variants={
             "ndcg_burges": {"gain": "exp2"},
             "nDCG_JK": {"discount": "jk"},
@@ -301,11 +301,12 @@ def ndcg(
 @measure(
     "DCG",
     names=Names(
-        ("dcg",),
+        ("dcg", "discounted_cumulative_gain"),
         variants={
             "dcg_burges": {"gain": "exp2"},
             "DCG_JK": {"discount": "jk"},
             "CG": {"discount": "none"},
+            "cumulative_gain": {"discount": "none"},
         },
         translate=_translate,
     ),

@@ -3,16 +3,17 @@
     nDCG@10   P(rel=2)@5   nDCG(gain='exp2')@20   IPrec@0.1   P@R   nDCG@min(100,R)
 
 `@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
-smaller of both. `IPrec` takes a recall point there. `nDCG@1..100` is a hundred measures: a curve.
+smaller of both. `IPrec` takes a recall point there. `nDCG@5,10` is two measures, `nDCG@1..100` a
+hundred: a curve. Blanks and commas separate measures.
 Names that other tools use are accepted: `map`, `ndcg_cut_10`, `P.5,10` (trec_eval),
-`map@100-l2`, `hit_rate@5` (ranx), `nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`. Upper and
-lower case do not matter, but for `rbp` and `RBP`: the one is trec_eval's, which is
-RBP(p=0.9, gain='linear') here.
+`map@100-l2`, `hit_rate@5`, `rbp.95` (ranx), `nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`;
+and what people type: `ndcg10`, `mean average precision@10`. Upper and lower case do not matter, but
+for `rbp` and `RBP`: the one is trec_eval's, which is RBP(p=0.9, gain='linear') here.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cranfield.errors import MeasureError
@@ -32,30 +33,39 @@ _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
 _PAIRS = rf"{_PAIR}(?:,{_PAIR})*"
 # P_5, iprec_at_recall_0.10, set_F_2.0; ndcg_at_10; P.5,10, ndcg.1=3,2=9, set_F.2
 _WITH_VALUES = rf"(?P<name>.+?)(?:_(?:at_)?|\.)(?P<values>{_NUMBERS}|{_PAIRS})"
+_GLUED = r"(?P<name>.*[A-Za-z])(?P<cutoffs>[0-9]{1,9}(?:,[0-9]{1,9})*)"  # ndcg10, P5,10
+_DECIMALS = r"(?P<name>[A-Za-z]+)(?P<decimals>\.[0-9]{1,9})"  # rbp.95
+# What goes on after a comma: nDCG@5,10; P@5,R; ndcg.1=3,2=9; and not AP,P@10.
+_GOES_ON = rf"-?{NUMBER}|{_PAIR}|{_RANGE}|[Rr]|min\(.*\)"
+_MOST_WORDS = 5  # of a name, as in normalized discounted cumulative gain
 
 
-def parse(text: str, rel: float | None = None) -> Measure:
+def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure:
     """Return the one measure that the text names; see `parse_all`.
 
     >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
     (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
     """
-    found = parse_all(text, rel)
+    found = parse_all(text, rel, glued=glued)
     if len(found) != 1:
         shown = ", ".join(map(str, found))
         raise MeasureError(f"{text!r} names several measures: {shown}; name one of them")
     return found[0]
 
 
-def parse_all(text: str, rel: float | None = None) -> list[Measure]:
-    """Return the measures that the text names, separated by blanks.
+def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> list[Measure]:
+    """Return the measures that the text names, separated by blanks or commas.
 
-    One name of trec_eval may stand for several (`P.5,10`, `ndcg_cut`). `rel` is given to those
-    that know a relevance level and state none. Raises MeasureError for what is not known, with
-    the nearest names.
+    A comma between cutoffs separates these: `nDCG@5,10`; and one name of trec_eval may stand for
+    several measures (`P.5,10`, `ndcg_cut`). `rel` is given to those that know a relevance level
+    and state none. `glued`: `ndcg10` is nDCG@10; not so where a text may be something else, as q1
+    is a query rather than Q@1. Raises MeasureError for what is not known, with the nearest names,
+    or with what it is elsewhere.
 
-    >>> parse_all("AP P.10,5")
+    >>> parse_all("MAP, P.10,5")
     [AP, P@5, P@10]
+    >>> parse_all("nDCG@5,10 mean reciprocal rank")
+    [nDCG@5, nDCG@10, RR]
     """
     if not isinstance(text, str):
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
@@ -63,7 +73,7 @@ def parse_all(text: str, rel: float | None = None) -> list[Measure]:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
     found = []
     for word in _split(text):
-        for one, parameters in _named(word):
+        for one, parameters in _named(word, glued):
             definition = one.definition
             if rel is not None and "rel" in definition.parameters and "rel" not in parameters:
                 parameters = {**parameters, "rel": rel}
@@ -76,22 +86,61 @@ def parse_all(text: str, rel: float | None = None) -> list[Measure]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at blanks that are not within parentheses."""
-    words, depth, word = [], 0, ""
-    for character in re.sub(r"\s*@\s*", "@", text):
-        depth += (character in "({[") - (character in ")}]")
-        if character.isspace() and depth == 0:
+    """Split at blanks and commas that are not within brackets, but for those between cutoffs."""
+    words: list[str] = []
+    for word in _at(str.isspace, re.sub(r"\s*@\s*", "@", _without_blanks_at_commas(text))):
+        first = len(words)
+        for part in _at(",".__eq__, word):
+            if len(words) > first and re.fullmatch(_GOES_ON, part):
+                words[-1] += f",{part}"
+            else:
+                words.append(part)
+    return _in_words(words)
+
+
+def _without_blanks_at_commas(text: str) -> str:
+    return text if "," not in text else re.sub(r"\s*,\s*", ",", text)
+
+
+def _at(separates: Callable[[str], bool], text: str) -> list[str]:
+    """Split at characters that are not within brackets; MeasureError for a bracket without pair."""
+    words, closing, word = [], [], ""
+    for character in text:
+        if character in _PAIRED:
+            closing.append(_PAIRED[character])
+        elif character in ")]}" and (not closing or closing.pop() != character):
+            raise MeasureError(f"{text!r:.80}: the bracket {character} closes none that is open")
+        if separates(character) and not closing:
             words.append(word)
             word = ""
         else:
             word += character
+    if closing:
+        raise MeasureError(f"{text!r:.80}: a bracket is not closed: {closing[-1]} is missing")
     return [word for word in [*words, word] if word]
+
+
+_PAIRED = {"(": ")", "[": "]", "{": "}"}
+
+
+def _in_words(words: list[str]) -> list[str]:
+    """Join the words of a name that is written in several: mean average precision@10."""
+    found, at = [], 0
+    while at < len(words):
+        end = at + 1
+        while end < len(words) and end < at + _MOST_WORDS and words[end - 1].isalpha():
+            end += 1
+        while end > at + 1 and not variant("_".join(words[at:end]).partition("@")[0]):
+            end -= 1
+        found.append("_".join(words[at:end]))
+        at = end
+    return found
 
 
 _Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
 
 
-def _named(word: str) -> _Found:
+def _named(word: str, may_be_glued: bool) -> _Found:
     """Return what a word names: trec_eval's families first, then ours, then trec_eval's others."""
     name, values = FAMILIES.get(word.lower(), (word, ()))
     if word != name:
@@ -99,10 +148,13 @@ def _named(word: str) -> _Found:
         if parameter is not None:
             return [(Measure(name), {parameter: value}) for value in values]
         return [(Measure(name) @ cutoff, {}) for cutoff in values]
-    found = _as_call(word)
+    found = _as_call(word) or _with_decimals(word)
     parts = None if found else re.fullmatch(_WITH_VALUES, word)
     if parts:
         found = _with_values(parts["name"], parts["values"])
+    glued = re.fullmatch(_GLUED, word) if may_be_glued and not found else None
+    if glued:
+        found = _glued(glued["name"], glued["cutoffs"])
     if not found:
         call = re.fullmatch(_CALL, word)
         raise unknown_measure(call["name"] if call else word, word)
@@ -128,18 +180,41 @@ def _as_call(word: str) -> _Found:
             gives = gives if "gain" in takes else ""
             raise MeasureError(f"{word!r}: {name} takes no relevance level{gives}")
         parameters["rel"] = int(level["rel"])
-    several = re.fullmatch(_RANGE, cutoff)
-    if several and one.definition.cutoff_kind == "depth":
+    if cutoff[:1] in _PAIRED and cutoff[-1:] == _PAIRED[cutoff[0]]:  # ndcg@[5,10]
+        cutoff = cutoff[1:-1]
+    found: _Found = []
+    for at in _at(",".__eq__, cutoff):
+        several = re.fullmatch(_RANGE, at.strip())
+        if several is None or one.definition.cutoff_kind != "depth":
+            found.append((one @ at.strip(), parameters))
+            continue
         first, last = int(several[1]), int(several[2])
         if not first <= last < first + _MOST_CUTOFFS:
             raise MeasureError(
                 f"{word!r}: expected a first and a last cutoff, no more than {_MOST_CUTOFFS:,}, "
                 f"as in {name}@1..100"
             )
-        return [(one @ k, parameters) for k in range(first, last + 1)]
-    if "," in cutoff and "(" not in cutoff:
-        raise MeasureError(f"{word!r}: separate measures by blanks, or use -m for each")
-    return [(one @ cutoff if cutoff else one, parameters)]
+        found += [(one @ k, parameters) for k in range(first, last + 1)]
+    return found or [(one, parameters)]
+
+
+def _with_decimals(word: str) -> _Found:
+    """`rbp.95`, as ranx writes RBP(p=0.95)."""
+    parts = re.fullmatch(_DECIMALS, word)
+    known = variant(parts["name"]) if parts else None
+    parameter = known and Measure(known[0]).definition.names.decimals
+    if parts is None or known is None or parameter is None:
+        return []
+    return [(Measure(known[0]), {parameter: float(parts["decimals"])})]
+
+
+def _glued(name: str, cutoffs: str) -> _Found:
+    """`ndcg10`, `P5`, where the whole is no name."""
+    known = variant(name)
+    definition = Measure(known[0]).definition if known else None
+    if definition is None or definition.cutoff == "none" or definition.cutoff_kind != "depth":
+        return []
+    return _with_values(name, cutoffs)
 
 
 def _with_values(name: str, values: str) -> _Found:
@@ -209,6 +284,16 @@ def find(name: str) -> Definition:
     """
     known = variant(name)
     return (Measure(known[0]) if known else parse_all(name)[0]).definition
+
+
+def known_as(name: str) -> Measure | None:
+    """Return the measure that is known by a name, uncut; None if none is.
+
+    >>> known_as("MAP"), known_as("HitRate"), known_as("CG"), known_as("figures")
+    (AP, Success, DCG(discount='none'), None)
+    """
+    known = variant(name)
+    return Measure(known[0]).with_parameters(known[1]) if known else None
 
 
 def search(words: Iterable[str]) -> list[Definition]:

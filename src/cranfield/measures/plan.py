@@ -2,10 +2,9 @@
 
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from cranfield.data.judge import judge
 from cranfield.data.judged import ENDLESS, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, MeasureError
-from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
+from cranfield.errors import MeasureError
+from cranfield.measures.call import Call, unknown_parameter
 from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
@@ -25,11 +24,20 @@ from cranfield.measures.registry import (
     Definition,
     Linear,
     definitions,
-    nearest,
     unknown_measure,
 )
-from cranfield.options import finite, is_whole
+from cranfield.options import finite
 from cranfield.render.numbers import plain
+
+
+class _Documentation:
+    """The documentation of the class; of a measure, its own page, so that `help(AP)` shows it."""
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+
+    def __get__(self, one: Any, _: object = None) -> str | None:
+        return self._text if one is None else str(one.definition.page)
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,76 +145,33 @@ class Measure:
     def __call__(
         self,
         truth: Mapping[Any, float] | Iterable[Any],
-        ranking: Mapping[Any, float] | Sequence[Any],
-        /,
+        ranking: Mapping[Any, float] | Sequence[Any] | Set[Any],
     ) -> float: ...
     @typing.overload
-    def __call__(self, grades: Iterable[float | None], /) -> float: ...
+    def __call__(
+        self, grades: Iterable[float | None], /, *, n_relevant: int | None = None
+    ) -> float: ...
     def __call__(self, *lists: Any, **parameters: Any) -> "Measure | float":
         """Set parameters, `P(rel=2)`; or score one list, `AP({"d3"}, ["d1", "d2", "d3"])`.
 
         The truth is a dict {document: grade} or a set of relevant documents; the ranking a list
-        of documents, best first, or a dict {document: score}. Or one list of grades, best rank
-        first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then, see
-        `cranfield.grades`. Returns a number.
+        of documents, best first, or a dict {document: score}, or a set, for measures to which the
+        order does not matter (SetP, SetR, ...). `truth=` and `ranking=` name them. Or one list of
+        grades, best rank first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then,
+        but for `n_relevant` documents being relevant in all: `AP([0, 0, 1], n_relevant=5)`. See
+        `cranfield.grades`. Returns a number. A cutoff comes before: `(AP@5)(truth, ranking)`.
         """
-        if not lists:
-            return self.with_parameters(parameters)
-        unnamed = self.definition.names.unnamed
-        if unnamed is not None and len(lists) == 1 and isinstance(lists[0], str):
-            return self.with_parameters({unnamed: lists[0], **parameters})
-        if len(lists) == 1 and not parameters and is_list(lists[0]):
-            lists = documents_of(lists[0], f"{self} of a list of grades")
-        if len(lists) != 2 or parameters:
-            raise TypeError(
-                f"{self._misused(lists[0], parameters)}{self}(truth, ranking), or {self}(grades), "
-                f"scores one list, {self.name}(parameter=value) sets parameters; use one of the two"
-            )
-        truth, ranking = lists
-        graded = truth if isinstance(truth, Mapping) else graded_one(truth)
-        scored = ranking if isinstance(ranking, Mapping) else by_position("the list", ranking)
-        self._refuse_mistaken(truth, ranking, list(graded), list(scored))
+        call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
+        truth_and_ranking = call.lists(lists, parameters)
+        if truth_and_ranking is None:
+            unnamed = self.definition.names.unnamed
+            return self.with_parameters(parameters | ({str(unnamed): lists[0]} if lists else {}))
         self.check_complete()
         # The run has the query even if nothing was retrieved for it.
+        graded, scored = truth_and_ranking
         meeting = judge(Qrels({"the list": graded}), Run({"the list": scored}))
         value = self.values(meeting.judged)[0, 0]
         return value if self.definition.is_text else float(value)
-
-    def _refuse_mistaken(
-        self, truth: Any, ranking: Any, judged: list[Any], found: list[Any]
-    ) -> None:
-        """Raise InputError for what looks like a ranking first, or like grades without documents.
-
-        `judged` and `found` are the ids of the documents.
-        """
-        scores = ranking.values() if isinstance(ranking, Mapping) else ()
-        if scores and is_list(truth) and all(map(_may_be_grade, scores)):
-            raise InputError(
-                f"{self}(truth, ranking) got a list, and then a dict of whole numbers: is that the "
-                "truth?",
-                hint=f"The truth comes first: {self}({{document: grade}}, [document, ...]). If the "
-                "list has the relevant documents and the dict scores, make a set of the list.",
-            )
-        differ = all(map(_is_numeric_id, judged)) != all(map(_is_numeric_id, found))
-        if judged and found and differ and {*map(str, judged)}.isdisjoint(map(str, found)):
-            raise InputError(
-                f"{self}(truth, ranking): the ids of one are whole numbers, those of the other are "
-                "not, and they share none",
-                hint="Both name documents in one way. Grades in the order of the ranking are a "
-                f"call of their own, {self}([1, 0]), or come with documents, {{document: grade}}.",
-            )
-
-    def _misused(self, first: Any, parameters: Mapping[str, Any]) -> str:
-        """Say what was wrong with a call, where it is known."""
-        of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
-        if of_grades:
-            return (
-                f"{of_grades}: an argument of cranfield.grades, not of a measure, as in "
-                f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {str(self)!r}); "
-            )
-        if isinstance(first, str | bytes):
-            return f"{first!r:.40} is a text, no list of grades such as [1, 0]; "
-        return ""
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "Measure":
         """Return the measure with some parameters set."""
@@ -219,7 +184,7 @@ class Measure:
             return Measure(name, self.cutoff).with_parameters(translated)
         for key, value in translated.items():
             if key not in known:
-                raise MeasureError(_unknown_parameter(self.definition, key))
+                raise MeasureError(unknown_parameter(self.definition, key, value))
             try:
                 values[key] = known[key].check(value)
             except ValueError as error:
@@ -254,13 +219,8 @@ class Measure:
         """Return each query's value: (n_queries, 1)."""
         return Plan([self]).values(judged)
 
-
-def _may_be_grade(value: object) -> bool:
-    return isinstance(value, Real | np.bool_) and float(value).is_integer()
-
-
-def _is_numeric_id(doc: object) -> bool:
-    return is_whole(doc) or (isinstance(doc, str) and doc.isdecimal())
+    if not typing.TYPE_CHECKING:
+        __doc__ = _Documentation(__doc__)
 
 
 class Alike:
@@ -428,17 +388,6 @@ class Plan:
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
         return values
-
-
-def _unknown_parameter(definition: Definition, key: str) -> str:
-    known = ", ".join(definition.parameters) or "no parameter"
-    near = nearest(key, definition.parameters)
-    guess = f" Did you mean {near[0]}?" if near else ""
-    if key == "judged_only":
-        guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
-    elif key == "cutoff":
-        guess = f" A cutoff is written {definition.name}@10."
-    return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
 
 
 # ---- an example -----------------------------------------------------------------------------

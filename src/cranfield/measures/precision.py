@@ -2,17 +2,19 @@
 
 import math
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, log, log2, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
+from cranfield.errors import MeasureError
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import (
     Cutoff,
     Parameter,
+    Parameters,
     RecallPoint,
     Rel,
     above_zero,
@@ -26,7 +28,9 @@ from cranfield.measures.registry import (
     RETRIEVED_AVERAGED,
     SPLIT,
     SPLIT_AVERAGED,
+    Bounded,
     Names,
+    Traits,
     measure,
 )
 
@@ -42,6 +46,16 @@ Version = Annotated[
 ]
 Beta = Annotated[
     float, Parameter("how many times as much recall counts as precision does", above_zero)
+]
+
+
+Over = Annotated[
+    str,
+    Parameter(
+        "what the sum is divided by: 'judged', all relevant documents; 'retrieved', those found in "
+        "the first k; 'reachable', as many as could be there, min(k, relevant)",
+        choice("judged", "retrieved", "reachable"),
+    ),
 ]
 
 
@@ -92,7 +106,9 @@ def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "F",
-    names=("f1",),
+    names=Names(
+        ("f1", "f_measure", "f_score"), variants={"F2": {"beta": 2.0}, "F0.5": {"beta": 0.5}}
+    ),
     traits=SPLIT_AVERAGED,
     perfect="where P@k or R@k cannot be 1, neither can this",
 )
@@ -114,7 +130,11 @@ def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
     return ratio((1 + weight) * precision * recall, weight * precision + recall)
 
 
-@measure("RelP", names=Names(("R_cap",), families={"relative_P": CUTOFFS}), traits=SPLIT_AVERAGED)
+@measure(
+    "RelP",
+    names=Names(("R_cap", "capped_recall"), families={"relative_P": CUTOFFS}),
+    traits=SPLIT_AVERAGED,
+)
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
 
@@ -127,7 +147,10 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return ratio(_n_found(judged, k, rel), np.minimum(k, judged.n_relevant(rel)))
 
 
-@measure("Success", names=("hit_rate", "hitrate", "hit"), traits=RETRIEVED_AVERAGED)
+_SUCCESS = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accuracy")
+
+
+@measure("Success", names=_SUCCESS, traits=RETRIEVED_AVERAGED)
 def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Success, or hit rate: whether the first k ranks hold a relevant document at all.
 
@@ -148,7 +171,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 @measure(
     "Rprec",
     names=Names(
-        ("R-prec", "r-precision", "r_precision"),
+        ("R-prec", "r-precision", "r_precision", "RPrecision"),
         families={"Rprec_mult": MULTIPLES},
         parameter={"rprec_mult": "multiple"},
     ),
@@ -170,7 +193,11 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     return precision(judged, ranks, rel=rel)
 
 
-@measure("RR", names=("recip_rank", "MRR"), traits=RETRIEVED_AVERAGED)
+@measure(
+    "RR",
+    names=("recip_rank", "MRR", "reciprocal_rank", "mean_reciprocal_rank"),
+    traits=RETRIEVED_AVERAGED,
+)
 def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k).
 
@@ -189,13 +216,26 @@ def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) ->
     return places.ranked.total(first_here / places.ranked.rank)
 
 
+def _ap_bounded(parameters: Parameters) -> Bounded:
+    return "split" if parameters["over"] == "judged" else "attained"
+
+
+def _ap_by_grade(_: Judged, *, over: str, **__: Any) -> str:
+    return "one more that is found may lower it" if over == "retrieved" else ""
+
+
+_AP = ("map", "average_precision", "mean_average_precision", "label_ranking_average_precision")
+
+
 @measure(
     "AP",
-    names=Names(("map", "LRAP"), families={"map_cut": CUTOFFS}),
-    traits=SPLIT_AVERAGED,
+    names=Names((*_AP, "LRAP"), families={"map_cut": CUTOFFS}),
+    traits=Traits(bounds=_ap_bounded, by_grade=_ap_by_grade, averages_ties=True),
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
-def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+def average_precision(
+    judged: Judged, k: Cutoff | None = None, *, over: Over = "judged", rel: Rel = 1
+) -> Floats:
     """Average precision: the mean, over all relevant documents, of the precision where each stands.
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
@@ -203,13 +243,20 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
     Unjudged documents count as not relevant.
 
+    Other tools divide by less: over='reachable' by min(k, relevant documents), so that a perfect
+    first k has 1; over='retrieved' by those found in the first k, so that what was missed does not
+    count.
+
     Formula: sum of the precision at each relevant document (of rank <= k) / relevant documents
     Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
     """
     if judged.ties != "expected":
         hits = judged.hits.relevant(rel).top(k)
         precision_ = hits.ordinal / hits.rank
-        return ratio(hits.total(precision_), judged.n_relevant(rel))
+        n_relevant = hits.count() if over == "retrieved" else _reachable(judged, k, over, rel)
+        return ratio(hits.total(precision_), n_relevant)
+    if over == "retrieved":
+        raise MeasureError("AP(over='retrieved') has no formula for ties='expected'")
     # Over the orders of ties (McSherry & Najork, ECIR 2008), a place is as likely to hold a
     # relevant document as any other of its score. If it does, the remaining ones are spread evenly
     # over the remaining places.
@@ -217,7 +264,13 @@ def average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) 
     relevant_here = places.held / places.size
     tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
     precision_ = (places.above + 1 + tied_above) / places.ranked.rank
-    return ratio(places.ranked.total(relevant_here * precision_), judged.n_relevant(rel))
+    found = places.ranked.total(relevant_here * precision_)
+    return ratio(found, _reachable(judged, k, over, rel))
+
+
+def _reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
+    n_relevant = judged.n_relevant(rel)
+    return np.minimum(k, n_relevant) if over == "reachable" and k is not None else n_relevant
 
 
 @measure("GMAP", names=("gm_map", "geometric_map"), traits=SPLIT, aggregation="geometric")

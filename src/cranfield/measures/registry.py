@@ -48,7 +48,8 @@ class Traits:
 
     `takes_groups`: True, it reads `judged.groups`: judgments in groups, with one cutoff for each
     group; "subtopics", it reads `judged.subtopics`, with one cutoff for each query; False: it
-    refuses judgments in groups. `takes_cost`: it reads what the run says each document costs.
+    refuses judgments in groups. `of_sets`: its value does not depend on the order of what was
+    retrieved. `takes_cost`: it reads what the run says each document costs.
 
     `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
     proved to be enough: "retrieved", "extremes", "split", "ratio", "sorted" or "every" (see
@@ -79,6 +80,7 @@ class Traits:
     """
 
     takes_groups: TakesGroups = False
+    of_sets: bool = False
     takes_cost: bool = False
     bounds: Bounded | Callable[[Parameters], Bounded] = "attained"
     linear: Linear | Callable[[Parameters], Linear] = "no"
@@ -126,7 +128,9 @@ class Names:
     `families`, trec_eval's names for several cutoffs, or for several values of a parameter.
     `parameter` says which parameter the number behind a name is: {"set_f": "x"} for set_F.2.
     `translate` turns another tool's parameters into ours. `unnamed` is the parameter that may be
-    written without its name, and is always shown: CWL('AP').
+    written without its name, and is always shown: CWL('AP'). `exact` are names that count only as
+    they are spelt here, where other tools call something else by them in lower case. `decimals` is
+    the parameter of which ranx writes the decimal places behind the name: rbp.95 is p=0.95.
 
     >>> Names(("rbp",), variants={"rbp95": {"p": 0.95}}).implied("RBP")
     {'RBP': {}, 'rbp': {}, 'rbp95': {'p': 0.95}}
@@ -138,6 +142,8 @@ class Names:
     parameter: Mapping[str, str] = field(default_factory=dict)
     translate: Translation = _no_translation
     unnamed: str | None = None
+    exact: Sequence[str] = ()
+    decimals: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aliases, list | tuple):
@@ -147,7 +153,8 @@ class Names:
 
     def implied(self, name: str) -> dict[str, Mapping[str, Any]]:
         """Return every name and the parameters that it implies; the measure's own comes first."""
-        return {**{known: {} for known in (name, *self.aliases, *self.families)}, **self.variants}
+        plain = (name, *self.aliases, *self.exact, *self.families)
+        return {**{known: {} for known in plain}, **self.variants}
 
 
 @dataclass(eq=False, repr=False)
@@ -178,7 +185,7 @@ class Definition(Declaration):
     def aliases(self) -> tuple[str, ...]:
         """Every other name."""
         its = self.names
-        return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
+        return tuple(dict.fromkeys((*its.aliases, *its.exact, *its.variants, *its.families)))
 
     @cached_property
     def _second(self) -> inspect.Parameter | None:
@@ -232,12 +239,43 @@ class Definition(Declaration):
         return self.documentation.split("\n\n", 1)[0].replace("\n", " ")
 
     @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What is to be known beside the documentation: (what it is, in words)."""
+        return [
+            ("Formula", self.formula),
+            ("Range", self.shown_range),
+            ("Over queries", self.over_queries),
+            ("Source", self.source),
+            ("Other names", ", ".join(self.aliases) or "-"),
+        ]
+
+    @property
+    def meanings(self) -> list[tuple[str, str]]:
+        """Each parameter with its default, and what it means."""
+        return [
+            (f"{name}={self.defaults[name]!r}", parameter.meaning)
+            for name, parameter in self.parameters.items()
+        ]
+
+    @property
+    def page(self) -> str:
+        """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
+        from textwrap import fill  # which nothing else needs
+
+        above = [fill(one, _WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
+        facts = [f"{what}: {said}" for what, said in (*self.facts, *self.meanings)]
+        below = [fill(one, _WIDTH, subsequent_indent="    ") for one in facts]
+        return "\n\n".join([*above, "\n".join(below)])
+
+    @property
     def pattern(self) -> str:
         """How the measure is written, cutoff and parameters with their defaults: `P(rel=1)@k`."""
         point = "x" if self.cutoff_kind == "recall" else "k"
         at = {"none": "", "optional": f"[@{point}]", "required": f"@{point}"}[self.cutoff]
         return self.name + written(self.defaults.items(), self.names.unnamed) + at
 
+
+_WIDTH = 75  # of a page's lines, which `help` indents
 
 DEFINITIONS: dict[str, Definition] = {}
 
@@ -316,7 +354,8 @@ def measure(
         DEFINITIONS[name] = definition
         for known, parameters in its_names.implied(name).items():
             _EXACT[known] = name, parameters
-            VARIANTS.setdefault(known.lower(), (name, parameters))
+            if known not in its_names.exact:
+                VARIANTS.setdefault(known.lower(), (name, parameters))
         for family, cutoffs in its_names.families.items():
             FAMILIES[family.lower()] = name, cutoffs
         return kernel
@@ -418,8 +457,16 @@ def if_whole(judged: Judged, **_: Any) -> str:
 
 
 def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the canonical name and the parameters that a name stands for, None if for nothing."""
-    return _EXACT.get(name) or VARIANTS.get(name.lower())
+    """Return the canonical name and the parameters that a name stands for, None if for nothing.
+
+    Upper and lower case, and `-` or `_`, do not matter; nor does what scikit-learn puts behind its
+    names, `ndcg_score`, and torchmetrics before them, `RetrievalMAP`, `retrieval_recall`.
+    """
+    known = _EXACT.get(name) or VARIANTS.get(name.lower())
+    if known is None:
+        plain = name.lower().replace("-", "_").removesuffix("_score")
+        known = VARIANTS.get(plain) or VARIANTS.get(plain.removeprefix("retrieval").lstrip("_"))
+    return known
 
 
 def definitions() -> list[Definition]:
@@ -432,11 +479,18 @@ def definitions() -> list[Definition]:
 
 
 def unknown_measure(name: str, written: str) -> MeasureError:
-    """Return the error for a name that is none, written so: with the nearest names."""
+    """Return the error for a name that is none, written so: what it is elsewhere, or what is near.
+
+    >>> str(unknown_measure("NDGC", "NDGC@10"))
+    "unknown measure 'NDGC@10'. Did you mean nDCG or RnDCG? `cranfield measures` lists them all."
+    """
+    from cranfield.measures.absent import absent  # which is needed here alone
+
+    known = absent(name)
+    if known is not None:
+        return MeasureError(f"{written!r} is no measure here: {known}")
     near = dict.fromkeys(VARIANTS[known][0] for known in nearest(name.lower(), VARIANTS))
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
-    if "," in written and "=" not in written:
-        guess = " Separate measures by blanks, or use -m for each."
     return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
 
 

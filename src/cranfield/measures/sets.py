@@ -34,7 +34,8 @@ from cranfield.measures.registry import (
 from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
-_WHATEVER_IS_JUDGED = replace(NOT_OF_GRADES, takes_groups=True, averages_ties=True)
+_WHATEVER_IS_JUDGED = replace(NOT_OF_GRADES, takes_groups=True, of_sets=True, averages_ties=True)
+_SETS, _LINEAR = (replace(one, of_sets=True) for one in (EXTREMES, LINEAR))
 
 
 def n_relevant_retrieved(judged: Judged, rel: float) -> Ints:
@@ -69,7 +70,7 @@ def _with_level(name: str, parameters: Parameters) -> tuple[str, Parameters]:
     return ("NumRelRet" if "rel" in parameters else name), parameters
 
 
-@measure("SetP", names=Names(("set_P",), translate=_relative), traits=LINEAR, perfect=_ENDLESS)
+@measure("SetP", names=Names(("set_P",), translate=_relative), traits=_LINEAR, perfect=_ENDLESS)
 def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Precision of everything retrieved, however long. 0 if nothing was.
 
@@ -81,7 +82,7 @@ def set_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(n_relevant_retrieved(judged, rel), judged.n_retrieved)
 
 
-@measure("SetR", names=("set_recall",), traits=EXTREMES)
+@measure("SetR", names=("set_recall",), traits=_SETS)
 def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Recall of everything retrieved. 0 for a query without relevant documents.
 
@@ -96,7 +97,7 @@ def set_recall(judged: Judged, *, rel: Rel = 1) -> Floats:
 @measure(
     "SetF",
     names=Names(("set_F",), translate=_squared, parameter={"set_f": "x"}),
-    traits=EXTREMES,
+    traits=_SETS,
     perfect=_ENDLESS,
 )
 def set_f(
@@ -124,7 +125,7 @@ def set_f(
     return weighted_mean(precision, recall, weight)
 
 
-@measure("SetAP", names=("set_map",), traits=EXTREMES, perfect=_ENDLESS)
+@measure("SetAP", names=("set_map",), traits=_SETS, perfect=_ENDLESS)
 def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Average precision of a set: what AP would be if relevant documents were spread evenly.
 
@@ -137,7 +138,7 @@ def set_average_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     return ratio(found * found, judged.n_retrieved * judged.n_relevant(rel))
 
 
-@measure("SetRelP", names=("set_relative_P",), traits=EXTREMES)
+@measure("SetRelP", names=("set_relative_P",), traits=_SETS)
 def set_relative_precision(judged: Judged, *, rel: Rel = 1) -> Floats:
     """Relevant documents retrieved, of as many as a set of that size could hold.
 
@@ -158,7 +159,7 @@ def _if_finding_pays(judged: Judged, *, weights: tuple[float, ...], **_: Any) ->
 @measure(
     "Utility",
     names=Names(("utility",), parameter={"utility": "weights"}),
-    traits=Traits(by_grade=_if_finding_pays),
+    traits=Traits(of_sets=True, by_grade=_if_finding_pays),
     range=(-math.inf, None),
 )
 def utility(
@@ -227,7 +228,12 @@ def n_retrieved(judged: Judged) -> Floats:
     return judged.n_retrieved * 1.0
 
 
-@count("NumRel", names=("num_rel",), traits=EXTREMES_AVERAGED, higher_is_better=None)
+@count(
+    "NumRel",
+    names=("num_rel",),
+    traits=replace(EXTREMES_AVERAGED, of_sets=True),
+    higher_is_better=None,
+)
 def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents in the judgments, retrieved or not; the sum over queries.
 
@@ -239,7 +245,7 @@ def n_relevant(judged: Judged, *, rel: Rel = 1) -> Floats:
     return judged.n_relevant(rel) * 1.0
 
 
-@count("NumRelRet", names=("num_rel_ret",), traits=LINEAR)
+@count("NumRelRet", names=("num_rel_ret",), traits=_LINEAR)
 def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
     """The number of relevant documents retrieved; the sum over queries.
 
@@ -254,7 +260,7 @@ def n_relevant_and_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:
 @count(
     "NumNonRelRet",
     names=("num_nonrel_judged_ret",),
-    traits=Traits(bounds="extremes", linear="exact", by_grade=if_whole),
+    traits=Traits(of_sets=True, bounds="extremes", linear="exact", by_grade=if_whole),
     higher_is_better=False,
 )
 def n_nonrelevant_retrieved(judged: Judged, *, rel: Rel = 1) -> Floats:

@@ -8,7 +8,15 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import Gain, by_gain, by_worth, check_gain, gains
-from cranfield.measures.parameters import Parameter, Parameters, Persistence, Rel, choice, or_none
+from cranfield.measures.parameters import (
+    Cutoff,
+    Parameter,
+    Parameters,
+    Persistence,
+    Rel,
+    choice,
+    or_none,
+)
 from cranfield.measures.registry import (
     BY_GRADE,
     NOT_OF_GRADES,
@@ -39,12 +47,17 @@ def _linear(parameters: Parameters) -> Linear:
 
 @measure(
     "RBP",
-    names=Names(variants={"rbp": {"p": 0.9, "gain": "linear"}}),
+    names=Names(
+        ("rank_biased_precision",),
+        variants={"rbp": {"p": 0.9, "gain": "linear"}},
+        decimals="p",
+    ),
     traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, fractions=_fractions),
     perfect="its weights add up to 1 only over endlessly many relevant documents",
 )
 def rank_biased_precision(
     judged: Judged,
+    k: Cutoff | None = None,
     *,
     p: Persistence = 0.8,
     gain: Annotated[
@@ -64,10 +77,10 @@ def rank_biased_precision(
     highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
     is trec_eval's: p = 0.9 and the grades as gains. Documents of a negative grade gain nothing.
 
-    Formula: (1 - p) * sum over ranks i of gain_i * p^(i-1)
+    Formula: (1 - p) * sum over ranks i (i <= k) of gain_i * p^(i-1)
     Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)
     """
-    hits = judged.hits
+    hits = judged.hits.top(k)
     if gain is None:
         hits = hits.relevant(rel)
         gained: Numbers = np.ones(len(hits.rank))

@@ -84,6 +84,20 @@ def number_of(n: int, one: str, several: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else several or f'{one}s'}"
 
 
+def as_counted(ids: Sequence[str]) -> Sequence[int]:
+    """Return the places of ids in the order in which people count: 2 before 10.
+
+    Where not all of them are whole numbers, they stay in their order.
+
+    >>> as_counted(["1", "10", "2"]), as_counted(["q1", "q10", "q2"])
+    ([0, 2, 1], range(0, 3))
+    """
+    if not all(one.isascii() and one.isdecimal() for one in ids):
+        return range(len(ids))
+    digits = [one.lstrip("0") for one in ids]  # int() takes no more than 4300
+    return sorted(range(len(ids)), key=lambda i: (len(digits[i]), digits[i], ids[i]))
+
+
 def queries_of(n: int) -> str:
     """Return a number of queries in words.
 

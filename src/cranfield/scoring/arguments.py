@@ -2,13 +2,20 @@
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from cranfield.data.judge import unequal_lists
+from cranfield.data.lists import Graded, GradedSystems
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
+from cranfield.formats.columns import What
+from cranfield.formats.objects import LISTS, NestedRows, is_list, lists_of_ids, nested
 from cranfield.measures import Measure, parse_all
+from cranfield.options import is_whole
 from cranfield.scoring.scores import Scores, Systems
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
@@ -50,7 +57,56 @@ measures=... by name.
         raise InputError(f"{second}: these are judgments", hint=order)
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
         hint = order if verb is not None else f"{order} {_SCORES_ALONE}"
+        if _are_grades(qrels):
+            hint = f"Grades alone are judgments and a run: *grades({qrels!r:.60}), {runs!r:.60}."
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
+
+
+def from_lists(qrels: Any, runs: Any) -> tuple[Any, Any]:
+    """Return judgments and runs of parallel lists of ids; anything else as it is.
+
+    Of `qrels` each list has the relevant documents of a query, of `runs` its ranking: the queries
+    are "1", "2", ... Several runs are a dict {name: lists}, or a list of such lists. Only both
+    sides together tell such lists from rows. Raises InputError for lists that are not as many on
+    both sides.
+
+    >>> qrels, run = from_lists([[1, 3], [2]], [[3, 5, 1], [4, 2]])
+    >>> qrels.to_dict(), run
+    ({'1': {'1': 1, '3': 1}, '2': {'2': 1}}, Run('run', 2 queries, 5 documents))
+    """
+    if type(qrels) in _QRELS:
+        return qrels, runs
+    truths, one = lists_of_ids(qrels), lists_of_ids(runs)
+    if truths is None:
+        if one is not None and _is_empty(qrels):
+            raise unequal_lists(0, len(one))
+        return qrels, runs
+    if _is_empty(runs):
+        raise unequal_lists(len(truths), 0)
+    if one is not None:
+        ranked: Any = _run_of_lists(truths, one, "run")
+    elif isinstance(runs, Mapping):
+        several = {name: lists_of_ids(each) for name, each in runs.items()}
+        if None in several.values():
+            return qrels, runs
+        ranked = {str(name): _run_of_lists(truths, each, name) for name, each in several.items()}
+    elif isinstance(runs, list | tuple) and None not in (each := [*map(lists_of_ids, runs)]):
+        ranked = [_run_of_lists(truths, one, "run") for one in each]
+    else:
+        return qrels, runs
+    judged = dict(enumerate(truths, 1))
+    return Qrels(judged).replaced(form=LISTS), ranked
+
+
+def _run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
+    if len(truths) != len(rankings):
+        raise unequal_lists(len(truths), len(rankings))
+    numbered = nested(dict(enumerate(rankings, 1)), What.RUN)
+    return Run(NestedRows(numbered, What.RUN, form=LISTS), str(name))
+
+
+def _is_empty(data: Any) -> bool:
+    return isinstance(data, list | tuple | np.ndarray) and len(data) == 0
 
 
 def check_scores(scores: Any) -> None:
@@ -76,8 +132,18 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
     if pair and not isinstance(data[0], Scores | Systems):
         raise InputError(
             f"{names[0]} are a pair: judgments and runs are two arguments",
-            hint=f"Leave out the inner parentheses: ({', '.join(names)}).",
+            hint="Write an asterisk before it: *grades(...)."
+            if isinstance(data, Graded | GradedSystems)
+            else f"Leave out the inner parentheses: ({', '.join(names)}).",
         )
+
+
+def _are_grades(data: Any) -> bool:
+    """Tell whether the data may be grades without documents: whole numbers, None, or lists."""
+    if not is_list(data) or isinstance(data, Qrels | Run):
+        return False
+    some = [one for each in data for one in (each if isinstance(each, list) else [each])]
+    return bool(some) and all(one is None or is_whole(one) for one in some)
 
 
 def _are_scores(data: Any) -> bool:

@@ -25,7 +25,7 @@ from cranfield.render.numbers import number_of, plain, queries_of
 from cranfield.render.plain import folded
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.scan import Scan, is_odd, scan_of
 
 _FEW_RETURNED = 0.05
@@ -155,6 +155,7 @@ def check(
     """
     k = checked("k", k, whole(1))
     checked("progress", progress, function_or_none)
+    qrels, runs = from_lists(qrels, runs)
     check_judged(qrels, runs, check)
     judgments = as_qrels(qrels, "skip")
     named = _name_of(judgments.sources, "qrels")

@@ -15,7 +15,7 @@ from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
@@ -108,6 +108,7 @@ def evaluate(
     refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
+    qrels, runs = from_lists(qrels, runs)
     check_judged(qrels, runs, evaluate)
     wanted = measures_of(measures)
     given = None if slices is None else label_rows(slices)

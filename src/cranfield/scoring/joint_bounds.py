@@ -42,7 +42,7 @@ from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import check_judged, from_lists
 from cranfield.scoring.completions import reachable_grade
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
@@ -211,6 +211,7 @@ def joint_bounds(
     """
     refuse_others(joint_bounds, judging)
     how = Judging.of(judging)
+    qrels, runs = from_lists(qrels, runs)
     check_judged(qrels, runs, joint_bounds)
     named = runs_of(runs, errors)
     if len(named) != 2:

@@ -14,7 +14,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of, merged
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import as_counted, number_of
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 
@@ -56,8 +56,8 @@ class _Table(Shown):
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; runs are its rows.
 
-        `per_query` adds a row for each query. The best of several runs is strong. Slices have a
-        table for each kind of label.
+        `per_query` adds a row for each query; ids that are all numbers are in the order in which
+        one counts. The best of several runs is strong. Slices have a table for each kind of label.
         """
         rows: list[list[str]] = []
         rules = set()
@@ -65,8 +65,8 @@ class _Table(Shown):
             *cells, over_all = one.cells()
             if per_query:
                 rules.add(len(rows))
-                each = zip(one.query_ids, cells, strict=True)
-                rows += [[one.name, query, *row] for query, row in each]
+                order = as_counted(one.query_ids)
+                rows += [[one.name, one.query_ids[i], *cells[i]] for i in order]
             rows.append([one.name, *(["all"] if per_query else []), *over_all])
         labels = ["run", "query_id"] if per_query else ["run"]
         header = [*labels, *map(str, self.measures)]

@@ -1,0 +1,159 @@
+"""Names that people know and that are no measures here: what each is, and what comes nearest."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Measures of one kind that are not here: their names, what they are, and what to do.
+
+    `names` is a regular expression over a name in lower case without blanks, `-` and `_`.
+    """
+
+    names: str
+    is_: str
+    nearest: str
+
+
+def absent(name: str) -> str | None:
+    """Return what to say of a measure that is not here, None if nothing is known of the name.
+
+    >>> absent("answer-relevancy") == absent("AnswerRelevancy") is not None, absent("nDCG")
+    (True, None)
+    """
+    plain = re.sub(r"[\s_-]", "", name.lower())
+    found = next((one for one in _ABSENT if re.fullmatch(one.names, plain)), None)
+    return None if found is None else f"{found.is_}. {found.nearest}"
+
+
+_JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"
+_BEYOND = "it looks at the lists of all users together, and at no judgment"
+_PLANNED = "Only judged relevance is measured here"
+
+_ABSENT = (
+    Absent(
+        "(llm|nonllm)?context(ual)?precision(withoutreference|withreference)?",
+        "in RAG tools, a language model judges which retrieved contexts are relevant, and the "
+        "average precision of its verdicts is taken, divided by what was found",
+        "With judged ids that is AP(over='retrieved'); ragas' IDBasedContextPrecision is SetP.",
+    ),
+    Absent(
+        "(llm|nonllm)?context(ual|entity|entities)?recall",
+        f"in RAG tools, {_JUDGED_BY_MODEL}: which statements of the reference answer they support",
+        "With judged ids the nearest is R@k, or SetR over everything retrieved (ragas' "
+        "IDBasedContextRecall); with judged nuggets, `cranfield nuggets`.",
+    ),
+    Absent(
+        "idbasedcontextprecision",
+        "ragas' share of the retrieved ids that are relevant",
+        "It is SetP, or P@k for the first k.",
+    ),
+    Absent(
+        "idbasedcontextrecall",
+        "ragas' share of the relevant ids that were retrieved",
+        "It is SetR, or R@k for the first k.",
+    ),
+    Absent(
+        "context(ual)?(relevance|relevancy|utilization)|noisesensitivity|contextentitiesrecall",
+        f"in RAG tools, {_JUDGED_BY_MODEL}",
+        "With judged ids the nearest is SetP, or P@k for the first k.",
+    ),
+    Absent(
+        "faithfulness|groundedness|hallucination|factualcorrectness|answercorrectness|correctness"
+        "|answer(semantic)?similarity|answer(relevancy|relevance|accuracy)|response(relevancy|"
+        "relevance|groundedness)|relevancy|toxicity|helpfulness|coherence|summarization(score)?",
+        f"{_JUDGED_BY_MODEL}, and the value changes with the model",
+        "cranfield scores rankings by judgments that stand in a file. Judged nuggets of answers: "
+        "`cranfield nuggets`; the retrieval before them: R@k, nDCG@k.",
+    ),
+    Absent(
+        "bleu|rouge[12l]?|meteor|bertscore|exactmatch|em",
+        "it compares the text of an answer with a reference",
+        "cranfield scores rankings. Judged nuggets of answers: `cranfield nuggets`.",
+    ),
+    Absent(
+        "(catalog(ue)?|item|user|prediction|distinct)?(space)?coverage|icov|ucov",
+        f"the share of a catalogue that is recommended to anyone: {_BEYOND}",
+        f"{_PLANNED}: the nearest is StRecall@k, the share of a query's subtopics covered.",
+    ),
+    Absent(
+        "(gini|ginii?ndex|giniindex|ginidiversity|exposuregini|listgini|(shannon)?entropy|"
+        "exposure|popularity(bias)?|averagepopularity|avgpopularity|arp|aplt|aclt|tail(percentage|"
+        "share)|popreo|poprsp|mad|rsp|reo)",
+        f"how evenly items are recommended, or how popular they are: {_BEYOND}",
+        f"{_PLANNED}, and nothing here is near it.",
+    ),
+    Absent(
+        "novelty|miuf|meaninvuserfreq|surprisal|serendipity|unexpectedness|epc|efd|"
+        "(historical)?itemcoverage|personali[sz]ation",
+        "how new, rare or surprising items are for a user; it needs what users had before, or how "
+        "popular each item is, and no judgment",
+        f"{_PLANNED}. Novelty among the documents of one list, by judged subtopics: alpha_nDCG@k.",
+    ),
+    Absent(
+        "(intralist|categorical|aggregate)?(diversity|similarity)|ild|ils",
+        "how unlike each other the items of a list are, by their features; no judgment is needed",
+        "By judged subtopics: alpha_nDCG@k, StRecall@k, ERR_IA@k.",
+    ),
+    Absent(
+        "(calibration|fairness|biasdisparity).*",
+        "how a list shares its places among groups of items or users",
+        f"{_PLANNED}; slices of queries: `compare(..., slices=...)`.",
+    ),
+    Absent(
+        "accuracy|acc",
+        "the name has two meanings",
+        "The share of queries with a relevant document in the first k (BEIR, sentence-transformers)"
+        " is Success@k; the probability that a relevant document stands above another "
+        "(ir_measures' Accuracy) is AUC.",
+    ),
+    Absent(
+        "hits",
+        "the name has two meanings",
+        "The share of queries with a relevant document in the first k (Hits@10) is Success@k; the "
+        "number of relevant documents retrieved (ranx) is NumRelRet, and k * P@k in the first k.",
+    ),
+    Absent(
+        "hole",
+        "BEIR's share of the first k documents that are judged for no query at all",
+        "Nearest is Unjudged@k: the share that is not judged for the query.",
+    ),
+    Absent(
+        "umeasure",
+        "it is a user model of C/W/L here, which reads costs from the run",
+        "Write U.",
+    ),
+    Absent(
+        "coverageerror",
+        "scikit-learn's mean rank of the last relevant label",
+        "With everything ranked that is LastRel.",
+    ),
+    Absent(
+        "labelrankingloss",
+        "scikit-learn's share of pairs that stand in the wrong order",
+        "With everything ranked and judged, and no equal scores, that is 1 - AUC.",
+    ),
+    Absent(
+        "(precisionrecallcurve|recallatfixedprecision)(at.*)?",
+        "it is a curve, or a point of one, and no number for each query",
+        "`P@1..100 R@1..100` is the curve by rank, IPrec@0.1 precision at a recall, and "
+        "`cranfield figure precision-recall` draws it.",
+    ),
+    Absent(
+        "nauc.*|pmrr|robustness|mainscore",
+        "MTEB computes it of several evaluations, or names one of its measures by it",
+        "The main score of its retrieval tasks is nDCG@10, of robustness the lowest of groups of "
+        "queries: `compare(..., slices=...)`.",
+    ),
+    Absent(
+        "all|official",
+        "it is trec_eval's name for a list of measures",
+        "`cranfield trec-eval -m official` prints them; `cranfield measures` lists all there are.",
+    ),
+    Absent(
+        "mse|rmse|mae|rsquared|r2|explainedvariance|mcc|logloss|loss",
+        "it compares predicted numbers with true ones, not rankings",
+        "Of rankings by these numbers: nDCG@k, AP, AUC.",
+    ),
+)

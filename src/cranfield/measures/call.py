@@ -1,0 +1,173 @@
+"""A measure called with data: one list, scored; and what to say where the call is misunderstood."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cranfield.data.lists import relevant_beside
+from cranfield.errors import InputError
+from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
+from cranfield.measures.registry import Definition, definitions, nearest
+from cranfield.options import is_whole
+
+# What a list is called in a call; what others call it; and what others call the cutoff.
+_SIDES = ("truth", "ranking")
+_OTHER_SIDES = frozenset(
+    (
+        *("actual", "predicted", "relevant", "retrieved", "y_true", "y_pred", "y_score"),
+        *("qrels", "run", "ground_truth"),
+    )
+)
+_CUTOFFS = frozenset(("cutoff", "k", "at", "top_k", "at_k"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a measure, which is written `text`: with data, or with parameters.
+
+    `rel` is the lowest grade that counts as relevant, None where the measure depends on the grades
+    themselves; `uncut` says whether everything retrieved counts.
+    """
+
+    definition: Definition
+    text: str
+    rel: float | None
+    uncut: bool
+
+    def lists(
+        self, given: Sequence[Any], parameters: dict[str, Any]
+    ) -> tuple[Mapping[Any, Any], Mapping[Any, Any]] | None:
+        """Return {document: grade} and {document: score} of a call, None if it sets parameters.
+
+        Takes what it understands out of `parameters`. Raises TypeError for a call that is neither,
+        InputError for data that cannot be meant.
+        """
+        sides = [parameters.pop(name) for name in _SIDES[len(given) :] if name in parameters]
+        n_relevant = parameters.pop("n_relevant", None)
+        lists = [*given, *sides]
+        takes_text = self.definition.names.unnamed is not None
+        is_text = takes_text and len(lists) == 1 and isinstance(lists[0], str)
+        if n_relevant is None and (is_text or not lists):
+            return None
+        if len(lists) == 1 and not sides and not parameters and is_list(lists[0]):
+            lists = [*self._of_grades(lists[0], n_relevant)]
+        elif n_relevant is not None:
+            raise TypeError(
+                f"n_relevant goes with a list of grades alone: {self.text}([1, 0], n_relevant=5)"
+            )
+        if len(lists) != 2 or parameters or is_whole(lists[1]):
+            raise TypeError(
+                f"{self._misused(lists, parameters)}{self.text}(truth, ranking), or "
+                f"{self.text}(grades), scores one list, {self.definition.name}(parameter=value) "
+                "sets parameters; use one of the two"
+            )
+        truth, ranking = lists
+        graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
+        in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
+        if not isinstance(in_order, Mapping):
+            in_order = by_position("the list", in_order)
+        self._refuse_mistaken(truth, ranking, list(graded), list(in_order))
+        return graded, in_order
+
+    def _of_grades(
+        self, grades: Iterable[Any], n_relevant: int | None
+    ) -> tuple[dict[str, float], list[str]]:
+        """Return the truth and the ranking of a list of grades."""
+        where = f"{self.text} of a list of grades"
+        truth, ranking = documents_of(grades, where)
+        if n_relevant is not None:
+            if self.rel is None and max(truth.values(), default=0) > 1:
+                raise InputError(
+                    f"{where}: n_relevant={n_relevant!r} says how many documents are relevant, not "
+                    f"their grades, on which {self.definition.name} depends",
+                    hint="State the grades of all: "
+                    f"evaluate(*grades([3, 0], collection=[3, 2, 0]), {self.text!r}).",
+                )
+            rel = 1 if self.rel is None else self.rel
+            truth |= relevant_beside(truth, n_relevant, rel, where)
+        return truth, ranking
+
+    def _in_any_order(self, docs: Set[Any]) -> list[Any]:
+        """Return the documents of a set as a list; InputError if their order matters."""
+        if self.definition.traits.of_sets and self.uncut:
+            return list(docs)
+        free = ", ".join(each.name for each in definitions() if each.traits.of_sets)
+        raise InputError(
+            f"{self.text}: a set has no order, and the value depends on it: {docs!r:.80}",
+            hint=f"Give a list, best first. The order does not matter to {free}, uncut.",
+        )
+
+    def _refuse_mistaken(
+        self, truth: Any, ranking: Any, judged: list[Any], found: list[Any]
+    ) -> None:
+        """Raise InputError for what looks like a ranking first, or like grades without documents.
+
+        `judged` and `found` are the ids of the documents.
+        """
+        scores = ranking.values() if isinstance(ranking, Mapping) else ()
+        if scores and is_list(truth) and all(map(_may_be_grade, scores)):
+            raise InputError(
+                f"{self.text}(truth, ranking) got a list, and then a dict of whole numbers: is "
+                "that the truth?",
+                hint=f"The truth comes first: {self.text}({{document: grade}}, [document, ...]). "
+                "If the list has the relevant documents and the dict scores, make a set of the "
+                "list.",
+            )
+        differ = all(map(_is_numeric_id, judged)) != all(map(_is_numeric_id, found))
+        if judged and found and differ and {*map(str, judged)}.isdisjoint(map(str, found)):
+            raise InputError(
+                f"{self.text}(truth, ranking): the ids of one are whole numbers, those of the "
+                "other are not, and they share none",
+                hint="Both name documents in one way. Grades in the order of the ranking are a "
+                f"call of their own, {self.text}([1, 0]), or come with documents, "
+                "{document: grade}.",
+            )
+
+    def _misused(self, lists: Sequence[Any], parameters: Mapping[str, Any]) -> str:
+        """Say what was wrong with a call, where it is known."""
+        name, others = self.definition.name, lists[1:]
+        number = next((one for one in (*others, *parameters.values()) if is_whole(one)), None)
+        if number is not None and (_CUTOFFS & parameters.keys() or len(others) == 2):
+            return f"a cutoff is written before the lists: ({name}@{number})(truth, ranking); "
+        if number is not None and len(others) == 1:
+            return (
+                f"{number} is no ranking: a cutoff is written ({name}@{number})(grades), the "
+                f"number of relevant documents {self.text}(grades, n_relevant={number}); "
+            )
+        if _OTHER_SIDES & parameters.keys():
+            return "the lists are called truth= and ranking=; "
+        of_grades = " and ".join(name for name in ("collection", "top") if name in parameters)
+        if of_grades:
+            return (
+                f"{of_grades}: an argument of cranfield.grades, not of a measure, as in "
+                f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {self.text!r}); "
+            )
+        if isinstance(lists[0], str | bytes):
+            return f"{lists[0]!r:.40} is a text, no list of grades such as [1, 0]; "
+        return ""
+
+
+def _may_be_grade(value: object) -> bool:
+    return isinstance(value, Real | np.bool_) and float(value).is_integer()
+
+
+def _is_numeric_id(doc: object) -> bool:
+    return is_whole(doc) or (isinstance(doc, str) and doc.isdecimal())
+
+
+def unknown_parameter(definition: Definition, key: str, value: Any) -> str:
+    """Return what to say of a parameter that a measure does not take."""
+    known = ", ".join(definition.parameters) or "no parameter"
+    near = nearest(key, definition.parameters)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    if key == "judged_only":
+        guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
+    elif key in _CUTOFFS:
+        k = value if is_whole(value) else 10
+        guess = f" A cutoff is written {definition.name}@{k}: ({definition.name}@{k})(truth, ...)."
+    elif key in _OTHER_SIDES:
+        guess = f" The lists are {definition.name}(truth=..., ranking=...)."
+    return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"
