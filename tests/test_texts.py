@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,6 +254,15 @@ def test_texts_are_data() -> None:
     assert rows["q2"] == long.strip()
     assert shown.to_text(60).count("word...") == 1
     assert max(map(len, shown.to_text(60).splitlines())) <= 60
+
+
+def test_the_standard_input(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
+    topics = (demo_folder / "demo/queries.tsv").read_text()
+    for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
+        command = [sys.executable, "-m", "cranfield", "explain", *files, "q02", "--topics", "-"]
+        done = subprocess.run(command, input=content, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[1].startswith("q02: ")
 
 
 def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
