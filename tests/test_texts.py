@@ -4,8 +4,6 @@ import csv
 import gzip
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers.commands import invoke
+from helpers.commands import invoke, run
 
 from cranfield import InputError, compare, evaluate, explain, gate, with_texts
 from cranfield.captions import LONGEST
@@ -260,9 +258,11 @@ def test_the_standard_input(demo_folder: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
     topics = (demo_folder / "demo/queries.tsv").read_text()
     for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
-        command = [sys.executable, "-m", "cranfield", "explain", *files, "q02", "--topics", "-"]
-        done = subprocess.run(command, input=content, capture_output=True, text=True, check=True)
+        done = run("explain", *files, "q02", "--topics", "-", input=content)
         assert done.stdout.splitlines()[1].startswith("q02: ")
+    done = run("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "only once" in done.stderr
 
 
 def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
