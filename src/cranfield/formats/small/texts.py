@@ -92,7 +92,7 @@ def _of_table(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _text_in(value: Any) -> str:
-    """Return the text that stands for an id: itself, or what an object calls so."""
+    """Return a text, or that of an object's fields which is one; empty if there is none."""
     if not isinstance(value, Mapping):
         return _plain(value)
     return next(filter(None, (_plain(value.get(name)) for name in _TEXTS)), "")
