@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers.commands import invoke
+from helpers.commands import invoke, run
 
 from cranfield import InputError, compare, evaluate, explain, gate, with_texts
 from cranfield.captions import LONGEST
@@ -252,6 +252,17 @@ def test_texts_are_data() -> None:
     assert rows["q2"] == long.strip()
     assert shown.to_text(60).count("word...") == 1
     assert max(map(len, shown.to_text(60).splitlines())) <= 60
+
+
+def test_the_standard_input(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
+    topics = (demo_folder / "demo/queries.tsv").read_text()
+    for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
+        done = run("explain", *files, "q02", "--topics", "-", input=content)
+        assert done.stdout.splitlines()[1].startswith("q02: ")
+    done = run("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "only once" in done.stderr
 
 
 def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

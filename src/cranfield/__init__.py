@@ -18,7 +18,7 @@ _NAMES = {
     "arrays.ranked": "Ranked ratio",
     "assessors.agreement": "Agreement",
     "assessors.assess": "agreement",
-    "captions": "WithTexts with_texts",
+    "captions": "with_texts",
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
@@ -31,7 +31,7 @@ _NAMES = {
     "explanation.difference": "Difference",
     "explanation.explain": "explain",
     "explanation.mean": "MeanExplanation",
-    "explanation.queries": "QueryDifference QueryDifferences",
+    "explanation.queries": "QueryDifferences",
     "explanation.query": "Explanation",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
@@ -55,7 +55,6 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.arrays.ranked import ratio as ratio
     from cranfield.assessors.agreement import Agreement as Agreement
     from cranfield.assessors.assess import agreement as agreement
-    from cranfield.captions import WithTexts as WithTexts
     from cranfield.captions import with_texts as with_texts
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
@@ -81,7 +80,6 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.difference import Difference as Difference
     from cranfield.explanation.explain import explain as explain
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
-    from cranfield.explanation.queries import QueryDifference as QueryDifference
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
     from cranfield.measures import Measure as Measure

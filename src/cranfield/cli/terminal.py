@@ -55,6 +55,8 @@ def show(
     if query_texts or doc_texts:
         from cranfield.captions import with_texts
 
+        if "-" in (query_texts, doc_texts) and _given().count("-") > 1:
+            raise InputError("the standard input, `-`, can be read only once")
         found = with_texts(found, query_texts=query_texts, doc_texts=doc_texts, **how)
     for path in form.outputs:
         content = found.in_form(form_of(path, found.forms), form.formulas, of_tables, **how)
@@ -135,11 +137,15 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
     )
 
 
+def _given() -> list[Any]:
+    """Return every value that the command was given, but for the files to write."""
+    arguments = {**click.get_current_context().params, "outputs": ()}.values()
+    return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
+
+
 def _refuse_inputs(outputs: Sequence[str]) -> None:
     """Raise OptionError if a file that is to be written is one that is read."""
-    arguments = {**click.get_current_context().params, "outputs": ()}.values()
-    given = [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
-    read = {os.path.realpath(one) for one in given if isinstance(one, str)}
+    read = {os.path.realpath(one) for one in _given() if isinstance(one, str)}
     for path in outputs:
         if os.path.realpath(path) in read and os.path.exists(path):
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")

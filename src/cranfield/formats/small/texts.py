@@ -3,6 +3,7 @@
 import html
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import IO, Any
@@ -11,9 +12,9 @@ from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
 from cranfield.formats.columns import NAMES, plain_name
 from cranfield.formats.identifiers import as_text
-from cranfield.formats.small.read import Document, Form, Table, read_table, text_of, text_rows
+from cranfield.formats.small.read import Document, Form, Table, read_table, text_rows
 from cranfield.formats.source import Source
-from cranfield.formats.text import BYTE_ORDER_MARK
+from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
 # Which column has the ids; and the text: the first of these that is not empty.
 _IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
@@ -56,9 +57,10 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
     if isinstance(data, Mapping):
         yield from ((as_text(name, what), _text_in(value)) for name, value in data.items())
         return
-    found = read_table(data, form) if not _is_text(data) else None
-    if found is None:
-        source = Source(data)
+    source = Source(data) if isinstance(data, str | os.PathLike) else None
+    if source is None or columnar_form(source, source.start(4096)) is not None:
+        found = read_table(data, form)
+    else:
         text = _sieved(source, wanted)
         if text.lstrip()[:1] == "<":
             yield from _topics(text, source.name)
@@ -68,14 +70,6 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
         yield from ((str(name), _text_in(value)) for name, value in found.value.items())
     else:
         yield from _of_table(found)
-
-
-def _is_text(data: Any) -> bool:
-    """Tell whether data are a file of text."""
-    if not isinstance(data, str) and not hasattr(data, "__fspath__"):
-        return False
-    source = Source(data)
-    return columnar_form(source, source.start(4096)) is None
 
 
 def _of_table(table: Table) -> Iterator[tuple[str, str]]:
@@ -98,7 +92,7 @@ def _of_table(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _text_in(value: Any) -> str:
-    """Return the text that stands for an id: itself, or what an object calls so."""
+    """Return a text, or that of an object's fields which is one; empty if there is none."""
     if not isinstance(value, Mapping):
         return _plain(value)
     return next(filter(None, (_plain(value.get(name)) for name in _TEXTS)), "")
@@ -143,16 +137,15 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _sieved(source: Source, wanted: Collection[str]) -> str:
     """Return a text in which the lines of other ids are blank, if it is one of lines."""
+    refuse_binary(source, source.start(4096))
     with source.open() as stream:
         lines = _lines_of(stream)
         first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
         is_wanted = _sieve(first, wanted)
-        if is_wanted is None:
-            return text_of(source)
         page = io.BytesIO()
         page.write(first)
         for line in lines:
-            page.write(line if is_wanted(line) else b"\n")
+            page.write(line if is_wanted is None or is_wanted(line) else b"\n")
     try:
         return page.getvalue().decode()
     except UnicodeDecodeError:
