@@ -187,11 +187,11 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"at_least": {"R@5": 0}}, "every system reaches it"),
     ({"at_least": {"FallOut@5": 0.5}}, "less is better"),
     ({"at_least": {"R@5": 0.3, "recall@5": 0.4}}, "state one"),
-    ({"at_least": {"R@5": "much"}}, "one number for each measure"),
-    ({"at_least": {"R@5": True}}, "one number for each measure"),
-    ({"at_least": {"R@5": float("nan")}}, "one number for each measure"),
-    ({"at_least": 0.8}, "one number for each measure"),
-    ({"at_least": {0.8: "R@5"}}, "one number for each measure"),
+    ({"at_least": {"R@5": "much"}}, "one number for each"),
+    ({"at_least": {"R@5": True}}, "one number for each"),
+    ({"at_least": {"R@5": float("nan")}}, "one number for each"),
+    ({"at_least": 0.8}, "one number for each"),
+    ({"at_least": {0.8: "R@5"}}, "one number for each"),
     ({"at_least": {"DCG@5": 1}, "limit": True, "test": "bounded"}, "range=.0, 1."),
 ]
 

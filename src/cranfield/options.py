@@ -121,6 +121,28 @@ def function_or_none(value: object) -> object:
     return value
 
 
+def numbers_by_name(value: Any) -> dict[str, float] | None:
+    """Check for one number for each of some names: {name: number}, or texts as NAME=NUMBER.
+
+    >>> numbers_by_name(["R@5=0.8", "RR=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
+    ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
+    """
+    found: dict[str, float] = {}
+    check = number()
+    try:
+        if isinstance(value, Mapping):
+            pairs = [(str(name), check(one)) for name, one in value.items()]
+        else:
+            texts = [text.rpartition("=") for text in value]
+            pairs = [(name, check(float(one))) for name, _, one in texts]
+        for name, one in pairs:
+            if not name.strip() or found.setdefault(name.strip(), one) != one:
+                raise ValueError
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError("one number for each, as in {'R@5': 0.8}, R@5=0.8") from None
+    return found or None
+
+
 def checked(name: str, value: object, check: Check) -> Any:
     """Return a value in its one form; raise OptionError that names the option if it has none.
 

@@ -9,8 +9,16 @@ from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
-from cranfield.measures import Measure
-from cranfield.options import Check, Options, is_whole, number, option, share, whole
+from cranfield.options import (
+    Check,
+    Options,
+    is_whole,
+    number,
+    numbers_by_name,
+    option,
+    share,
+    whole,
+)
 from cranfield.version import __version__
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
@@ -43,26 +51,6 @@ def rising(value: Any) -> tuple[float, ...]:
     if not found or list(found) != sorted(set(found)) or not found[0] > 0:
         raise ValueError("rising numbers above 0")
     return found
-
-
-def numbers_by_measure(value: Any) -> dict[str, float] | None:
-    """Check for a number for each of some measures: {measure: number}, or texts as R@5=0.8.
-
-    None for no measure at all.
-    """
-    pairs = value.items() if isinstance(value, Mapping) else None
-    found: dict[str, float] = {}
-    try:
-        for text, least in pairs or (one.rsplit("=", 1) for one in value):
-            if not isinstance(text, str | Measure) or not str(text).strip():
-                raise TypeError
-            one = number()(float(least) if pairs is None else least)
-            if found.setdefault(str(text).strip(), one) != one:
-                raise ValueError
-    except (AttributeError, TypeError, ValueError):
-        expected = "one number for each measure, in its unit, as {'R@5': 0.8}, R@5=0.8"
-        raise ValueError(expected) from None
-    return found or None
 
 
 def ends(value: Any) -> tuple[float, float]:
@@ -244,7 +232,7 @@ class GateSettings(Options):
         None,
         "Numbers that the means must reach, by measure, as {'R@5': 0.8}; neither a baseline nor a "
         "margin is then needed. With these, both must hold.",
-        numbers_by_measure,
+        numbers_by_name,
     )
     limit: bool = option(
         False, "Not only the mean must be at least so high, but its lower limit by the test."
