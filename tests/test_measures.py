@@ -1,7 +1,6 @@
 """Measures: arithmetic to check by eye, slow loops, and trec_eval's own numbers."""
 
 import gzip
-import inspect
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from helpers.variants import variants
 import cranfield
 from cranfield import Measure, definitions, evaluate, parse, read_run
 from cranfield.measures import Definition, example_of
-from cranfield.measures.parameters import Depth
 
 # The judgments have grades 3, 2, 1, 1 and 0; the run finds 2, nothing, 0, 3, and misses two.
 TRUTH = {"a": 3, "b": 2, "c": 1, "d": 1, "e": 0}
@@ -246,24 +244,6 @@ def test_gains_are_brought_to_0_to_1_for_rbp() -> None:
 # ---- against slow loops ---------------------------------------------------------------------
 
 
-def by_oracle(
-    measure: Measure, ranking: list[int | None], grades: list[int], top_grade: int
-) -> Any:
-    loop, parameters = oracle.ORACLES[measure.name], measure.parameters
-    if "top_grade" in inspect.signature(loop).parameters:  # of the collection
-        parameters["top_grade"] = top_grade
-    cutoff = measure.cutoff
-    if cutoff is None:
-        return loop(ranking, grades, **parameters)
-    if isinstance(cutoff, Depth):
-        relevant = oracle.n_relevant(grades, parameters.get("rel", 1))
-        depth = cutoff.ranks if cutoff.ranks is not None else relevant
-        return loop(
-            ranking, grades, min(depth, relevant) if cutoff.at_relevant else depth, **parameters
-        )
-    return loop(ranking, grades, cutoff, **parameters)
-
-
 def test_every_measure_has_an_oracle() -> None:
     assert {definition.name for definition in definitions()} == set(oracle.ORACLES)
 
@@ -277,7 +257,7 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
         top_grade = max(grade for docs in qrels.values() for grade in docs.values())
         for query, (ranking, grades) in oracle.rankings(qrels, run).items():
             for measure in measures:
-                expected = by_oracle(measure, ranking, grades, top_grade)
+                expected = oracle.value_of(measure, ranking, grades, top_grade)
                 value = scores.per_query(measure)[query]
                 if name == "EEL":  # sums of squares and of products, which round each in their way
                     assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)

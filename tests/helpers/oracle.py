@@ -4,12 +4,15 @@ A ranking is a list of grades in rank order, None where the document is unjudged
 a query are the list of all its grades. Sums run left to right.
 """
 
+import inspect
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from cranfield import Measure
+from cranfield.measures.parameters import Depth
 from helpers import diversity_oracle
 from helpers.diversity_oracle import divide as divide
 
@@ -193,8 +196,9 @@ def rbp(
     rel: int = 1,
 ) -> float:
     top = max([0, *grades])
-    every = [gain_of(level, gain) for level in range(top + 1)]
-    every += gain.values() if isinstance(gain, Mapping) else []
+    every = [gain_of(0, gain), gain_of(top, gain)]
+    if isinstance(gain, Mapping):
+        every = [*(gain_of(level, gain) for level in range(int(top) + 1)), *gain.values()]
     low, high = min(every), max(every)
     total, weight = 0.0, 1.0
     for grade in ranking[:k]:
@@ -262,6 +266,8 @@ def gain_of(grade: int | None, gain: Any) -> float:
         return 0.0
     if gain == "exp2":
         return float(2**grade - 1) if grade > 0 else 0.0
+    if gain == "binary" or isinstance(gain, tuple):
+        return float(grade >= (1 if gain == "binary" else gain[1]))
     if isinstance(gain, Mapping) and grade in gain:
         return float(gain[grade])
     return float(max(grade, 0))
@@ -413,6 +419,8 @@ def cwl_gain(grade: int | None, gain: Any, top: int, unjudged: float) -> float:
         return unjudged
     if isinstance(gain, Mapping) and grade in gain:
         return float(gain[grade])
+    if gain == "binary" or isinstance(gain, tuple):
+        return gain_of(grade, gain)
     grade = min(max(grade, 0), top)
     if gain == "exp2":
         return divide(2**grade - 1, 2**top - 1)
@@ -585,7 +593,7 @@ def err(
     top: int | None = None,
     top_grade: int = 0,
 ) -> float:
-    scale = max(top_grade, 1) if top is None else top
+    scale = (top_grade if top_grade > 0 else 1) if top is None else top
     return reciprocal([chance(grade, stop, scale) for grade in ranking[:k]])
 
 
@@ -597,7 +605,7 @@ def nerr(
     top: int | None = None,
     top_grade: int = 0,
 ) -> float:
-    scale = max(top_grade, 1) if top is None else top
+    scale = (top_grade if top_grade > 0 else 1) if top is None else top
     best = sorted((chance(grade, stop, scale) for grade in grades), reverse=True)
     return divide(err(ranking, grades, k, stop, top, top_grade), reciprocal(best[:k]))
 
@@ -944,6 +952,25 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "NumRel": lambda ranking, grades, rel=1: float(n_relevant(grades, rel)),
     "NumRelRet": lambda ranking, grades, rel=1: float(hits(ranking, rel)),
 }
+
+
+def value_of(
+    measure: Measure, ranking: Sequence[Any], grades: Sequence[Any], top_grade: Any
+) -> Any:
+    """Return a measure's value by its slow loop; `top_grade` is that of the collection."""
+    loop, parameters = ORACLES[measure.name], measure.parameters
+    if "top_grade" in inspect.signature(loop).parameters:
+        parameters["top_grade"] = top_grade
+    cutoff = measure.cutoff
+    if cutoff is None:
+        return loop(ranking, grades, **parameters)
+    if isinstance(cutoff, Depth):
+        relevant = n_relevant(grades, parameters.get("rel", 1))
+        depth = cutoff.ranks if cutoff.ranks is not None else relevant
+        return loop(
+            ranking, grades, min(depth, relevant) if cutoff.at_relevant else depth, **parameters
+        )
+    return loop(ranking, grades, cutoff, **parameters)
 
 
 # ---- rankings -------------------------------------------------------------------------------

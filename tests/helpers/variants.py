@@ -20,6 +20,8 @@ def variants(name: str) -> Iterator[Measure]:
         "points": [(0.25, 0.5, 0.75), (0.9, 0.1)],
         "gain": [
             "exp2",
+            "binary",
+            ("binary", 2),
             {1: 3, 2: 0.5},
             {0: 1, 1: 5, 2: 1, 3: -1},
             {1: 0.25, 2: 0.5, 3: 1},
@@ -36,7 +38,7 @@ def variants(name: str) -> Iterator[Measure]:
         "top": [4],
         "share": [{1: 0.25, 3: 0.75}, {2: 1}],
         "users": ["rb", "uniform"],
-        "stops": ["exp2", {1: 1, 2: 4, 3: 9}],
+        "stops": ["exp2", "binary", {1: 1, 2: 4, 3: 9}],
         "n": [3],
         "weights": [(2, -1, -0.5, 0.25)],
         "collection": [1000],

@@ -7,7 +7,7 @@ that only the run has cannot be scored. All are counted.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, islice
+from itertools import chain, compress, islice
 
 import numpy as np
 
@@ -323,6 +323,9 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
         rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
         if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
             yield level_scores(match.placed.n_level, n_several)
+        if not met.judged.are_whole and _scores_are_grades(run):
+            text = "The judgments are fractions and the run's scores grades: are they swapped?"
+            yield Note("swapped", "warning", text, 1)
         if run.nested is not None:
             yield from _ranks_in(run.nested, qrels)
         elif match.placed.n_unsorted:
@@ -385,6 +388,21 @@ def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
             if look.several - look.like_ranks > 2 and not look.mostly_ranks:
                 return
     yield from look.notes()
+
+
+_HIGH_GRADE = 10
+
+
+def _scores_are_grades(run: Run) -> bool:
+    """Tell whether the first scores of a run look like grades: small whole numbers."""
+    if run.nested is not None:
+        every = chain.from_iterable(docs.values() for docs in run.nested.values())
+        scores = np.array([*islice(every, 1000)], np.float64)
+    else:
+        first = next(iter(run.skipping().every_row(["score"])))().value
+        scores = np.zeros(0) if first is None else first
+    small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
+    return bool(small.all() and scores.any())  # lists have scores from 0 down
 
 
 def _against(run: Run) -> Iterator[Note]:

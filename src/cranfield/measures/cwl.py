@@ -18,7 +18,7 @@ from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import KINDS, by_worth, worth
+from cranfield.measures.gain import KINDS, worth
 from cranfield.measures.grammar import arguments
 from cranfield.measures.parameters import (
     Cutoff,
@@ -149,7 +149,7 @@ def _linear(parameters: Parameters) -> Linear:
         translate=_translate,
         unnamed="model",
     ),
-    traits=Traits(linear=_linear, takes_cost=True, fits=_fits, fractions=by_worth),
+    traits=Traits(linear=_linear, takes_cost=True, fits=_fits, fractions="taken"),
     range=(0, None),
 )
 def cwl(

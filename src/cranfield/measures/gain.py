@@ -216,12 +216,7 @@ def by_gain(
     return "a judged document costs something" if worth and worth[0] < 0 else ""
 
 
-def by_worth(parameters: Parameters) -> str:
-    """A fraction is worth something by itself, but for a gain that counts from some grade on."""
-    return "binary" if "binary" in (parameters["gain"], parameters.get("stops")) else "taken"
-
-
-BY_GAIN = Traits(by_grade=by_gain, fractions=by_worth)
+BY_GAIN = Traits(by_grade=by_gain, fractions="taken")
 
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
@@ -266,7 +261,7 @@ def _linear(parameters: Parameters) -> Linear:
         translate=_translate,
     ),
     traits=Traits(
-        bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True, fractions=by_worth
+        bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True, fractions="taken"
     ),
 )
 def ndcg(
@@ -315,7 +310,7 @@ def ndcg(
         linear="exact",
         by_grade=by_gain,
         averages_ties=True,
-        fractions=by_worth,
+        fractions="taken",
     ),
     range=(0, None),
 )
@@ -344,7 +339,7 @@ def dcg(
 @measure(
     "IDCG",
     names=Names(("ideal_dcg",), translate=_translate),
-    traits=replace(EXTREMES_AVERAGED, fractions=by_worth),
+    traits=replace(EXTREMES_AVERAGED, fractions="taken"),
     range=(0, None),
     higher_is_better=None,
 )
@@ -401,14 +396,10 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     return discounted_gain
 
 
-def _by_worth_and_level(parameters: Parameters) -> str:
-    return "binary" if parameters["gain"] == "binary" else "level"
-
-
 @measure(
     "RnDCG",
     names=Names(("Rndcg",), translate=_translate),
-    traits=Traits(by_grade=by_gain, fractions=_by_worth_and_level),
+    traits=Traits(by_grade=by_gain),
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.
@@ -432,7 +423,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
     return np.where(judged.n_relevant(rel) > 0, mean, 0)
 
 
-@measure("G", names=Names(translate=_translate), traits=Traits(fractions=by_worth))
+@measure("G", names=Names(translate=_translate), traits=Traits(fractions="taken"))
 def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Normalized gain: gain, discounted by how much less was gained so far than could have been.
 

@@ -9,16 +9,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ranked, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.measures.gain import (
-    BY_GAIN,
-    KINDS,
-    LARGEST_GAIN,
-    Gain,
-    best_first,
-    by_worth,
-    gains,
-    worth,
-)
+from cranfield.measures.gain import BY_GAIN, KINDS, LARGEST_GAIN, Gain, best_first, gains, worth
 from cranfield.measures.parameters import Cutoff, Parameter, between, choice, for_grades
 from cranfield.measures.registry import Names, Traits, measure
 
@@ -28,7 +19,7 @@ Beta = Annotated[
 ]
 
 
-_NOT_BY_GRADE = Traits(fractions=by_worth)
+_NOT_BY_GRADE = Traits(fractions="taken")
 
 
 def _relevant(judged: Judged, gain: Gain) -> Ranked:

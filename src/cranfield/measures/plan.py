@@ -319,23 +319,20 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
     """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
     how, parameters, top = one.fractions, one.parameters, judged.top_grade
     level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
-    binary = {name: ("binary", level) for name, one in parameters.items() if one == "binary"}
-    wanted: dict[str, Any] = {}
-    if how == "binary":
-        wanted = binary
-    elif how == "level" and not one.is_level_stated:
-        wanted = {"rel": level}
-    if how in ("taken", "level", "binary") and not wanted:
-        if "rel" in parameters or not any(depth.at_relevant for depth in depths):
-            return
+    wanted = {name: ("binary", level) for name, value in parameters.items() if value == "binary"}
+    if how == "level" and not one.is_level_stated:
+        wanted["rel"] = level
+    if "rel" not in parameters and any(depth.at_relevant for depth in depths):
         how = "how many documents are relevant, where it is cut, is not known: cut at a rank"
+    elif how in ("taken", "level") and not wanted:
+        return
     grades = "the grades are not whole numbers"
     if len(judged.ideal.grade):
         every = judged.ideal.grade
         some = every[every != np.floor(every)][:1].tolist()
         example = "".join(f"{plain(grade)}, for one; " for grade in some)
         grades += f" ({example}they go from {plain(every.min())} to {plain(every.max())})"
-    if not wanted:
+    if how not in ("taken", "level"):
         raise MeasureError(f"{one}: {grades}, and {how}")
     known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))
     shown = replace(known, given=(*known.given, *wanted.items()))

@@ -7,7 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
-from cranfield.measures.gain import Gain, by_gain, by_worth, check_gain, gains
+from cranfield.measures.gain import Gain, by_gain, check_gain, gains
 from cranfield.measures.parameters import (
     Cutoff,
     Parameter,
@@ -38,7 +38,7 @@ def _fractions(parameters: Parameters) -> str:
     gain = parameters["gain"]
     if isinstance(gain, Mapping):
         return "gains are scaled by all whole grades up to the query's highest: use gain='linear'"
-    return "level" if gain is None else by_worth(parameters)
+    return "level" if gain is None else "taken"
 
 
 def _linear(parameters: Parameters) -> Linear:
