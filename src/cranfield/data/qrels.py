@@ -275,8 +275,10 @@ def read_qrels(
     return Qrels(judgments_of(rows, errors, progress))
 
 
-def as_qrels(data: QrelsLike, errors: Errors = "strict") -> Qrels:
+def as_qrels(
+    data: QrelsLike, errors: Errors = "strict", columns: ColumnsLike | None = None
+) -> Qrels:
     """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
-        return read_qrels(data, errors=errors)
-    return data if isinstance(data, Qrels) else Qrels(data, errors=errors)
+        return read_qrels(data, errors=errors, columns=columns)
+    return data if isinstance(data, Qrels) else Qrels(data, columns, errors)

@@ -22,6 +22,7 @@ from cranfield.formats.block import (
     LARGEST_GRADE,
     SIZES,
     Block,
+    Cells,
     Errors,
     Faults,
     Load,
@@ -87,6 +88,20 @@ class Lines(Rows):
 
         What is yielded first and is not None is taken.
         """
+
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, line by line."""
+        with self.source.open() as stream:
+            number = line_at(stream, self.begin)
+        for _, raw in raw_blocks(self.source, self.cut, [], self.begin, progress):
+            text = raw.tobytes()
+            for cells in self.cells_of(text):
+                yield cells._replace(line=number + (cells.line or 0))
+            number += len(text.splitlines())
+
+    def cells_of(self, raw: bytes) -> Iterator[Cells]:
+        """Yield the same of a block, with the number of each line within it, from 0."""
+        raise NotImplementedError
 
     @abstractmethod
     def query_of(self, line: bytes) -> bytes | None:
