@@ -22,7 +22,7 @@ from cranfield.formats.files import names_of, stem_of
 from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
 from cranfield.options import Options, option, options_of
-from cranfield.scoring.arguments import both_sides
+from cranfield.scoring.sides import sides_of
 
 
 def _columns(text: Any) -> ColumnsLike:
@@ -132,9 +132,9 @@ class DataOptions(Options):
         Raises InputError for a file that does not, or whose judgments are others.
         """
         several: Any = list(dict.fromkeys(paths))
-        found = both_sides(several, self.columns, self.errors)
-        assert found is not None  # noqa: S101 - of paths
-        judgments, named = found
+        sides = sides_of(several, self.columns, self.errors)
+        assert sides is not None  # noqa: S101 - of paths
+        judgments, named = sides.read(self.errors)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = stem_of(run.sources[0])

@@ -31,10 +31,11 @@ from cranfield.errors import InputError, MeasureError, NothingSharedError, Optio
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
-from cranfield.scoring.arguments import Reading, arranged, both_sides, check_scores
+from cranfield.scoring.arguments import Reading, arranged, check_scores
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
+from cranfield.scoring.sides import sides_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -130,15 +131,18 @@ def align(
 
     """
     missing = alignment.missing
-    found_both = None
+    both: tuple[Qrels, Run | dict[str, Run]] | None = None
     if runs is not None:
-        *found_both, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
+        *given, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
+        both = given[0], given[1]
     elif not _is_read_once(qrels):
+        sides = None
         with contextlib.suppress(InputError):  # then they are scores
-            found_both = both_sides(qrels, reading.columns, "strict")
-    if found_both is not None:
+            sides = sides_of(qrels, reading.columns, "strict")
+        both = None if sides is None else sides.read("strict")
+    if both is not None:
         wanted = DEFAULT_MEASURES if measures is None else measures
-        return _evaluated(*found_both, wanted, missing or "zero", judging)
+        return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)
     if given := {**judging.unusual(), **reading.unusual()}:
         raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")

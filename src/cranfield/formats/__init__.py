@@ -53,8 +53,11 @@ _SIDES = (
     "One table holds both where a row has a query's expected and retrieved documents, in columns "
     "such as expected_ids and retrieved_ids, or a document's grade and score. To say which is "
     "which: columns={'query_id': ..., 'expected_ids': ..., 'retrieved_ids': ...}, "
-    "--columns query_id=...,expected_ids=...,retrieved_ids=..."
+    "--columns query_id=...,expected_ids=...,retrieved_ids=... Or give both, judgments first."
 )
+
+
+_MISSING = tuple(f"has no column {COLUMNS[role].public!r}" for role in ("query", "doc"))
 
 
 def both_rows_of(
@@ -86,7 +89,7 @@ def both_rows_of(
                 )
             found[what] = made
         except InputError as error:
-            if not error.problem.startswith("has no column"):
+            if not error.problem.startswith(_MISSING):
                 raise
             faults[what] = error
     if len(found) == len(_BOTH) and _are_apart(found[What.QRELS].taken, found[What.RUN].taken):

@@ -167,14 +167,15 @@ def may_lack_grades(
 ) -> bool:
     """Tell whether rows of judgments are all relevant, since there can be no column of grades.
 
-    So it is if it is stated, if the documents are called expected or relevant ones, or if there is
-    no column that might be a grade, a score or a rank.
+    So it is if it is stated, if the documents are called expected or relevant ones, or if no other
+    column might be a grade, a score or a rank.
     """
     if "grade" in stated_roles(stated, What.QRELS, names):
         return True
     if found.keys() != {"query", "doc"}:
         return False
-    if plain_name(names[found["doc"]]) in COLUMNS["doc"].lists[What.QRELS]:
+    lists = COLUMNS["doc"].lists[What.QRELS]
+    if any(plain_name(name) in lists for name in (names[found["doc"]], *(stated or {}))):
         return True
     others = (plain_name(name) for at, name in enumerate(names) if at not in found.values())
     return all(name in _NO_GRADES or name.startswith(_INDEX) for name in others)
@@ -371,7 +372,10 @@ _SIDES = {What.QRELS.word: What.QRELS, What.RUN.word: What.RUN}
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
     first, second = (COLUMNS[role].public for role in roles)
     shown = f"{column!r:.40}"
-    return OptionError(f"columns: {shown} is stated as {first} and as {second}, and has one role")
+    more = "; relevance=None if every row is relevant" if "grade" in roles else ""
+    return OptionError(
+        f"columns: {shown} is stated as {first} and as {second}, and has one role{more}"
+    )
 
 
 def _stated_column(names: Sequence[str], column: str | int | None) -> int:
@@ -381,5 +385,10 @@ def _stated_column(names: Sequence[str], column: str | int | None) -> int:
         return column - 1
     if names.count(str(column)) != 1:
         problem = "has two columns" if column in names else "has no column"
-        raise InputError(f"{problem} {column!r}; {listed_names(names)}", kind="columns")
+        raise InputError(
+            f"{problem} {column!r}; {listed_names(names)}",
+            hint="What the columns of judgments and of the run are called, where they differ: "
+            "columns={'qrels': {...}, 'run': {...}}; --qrels-columns, --run-columns.",
+            kind="columns",
+        )
     return names.index(str(column))

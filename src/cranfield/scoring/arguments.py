@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from cranfield.data.qrels import Qrels, as_qrels
-from cranfield.data.run import Run, as_run, numbering, several_runs
+from cranfield.data.run import Run, as_run, several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.formats import both_rows_of
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
-from cranfield.formats.frames import is_row, is_table
+from cranfield.formats.frames import is_table
 from cranfield.formats.header import columns_for
 from cranfield.measures import Measure, parse_all
-from cranfield.notes import Note
 from cranfield.options import Options, option
 from cranfield.scoring.scores import Scores, Systems
+from cranfield.scoring.sides import sides_of
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _ORDER = "The order is: qrels, runs, measures."
@@ -67,16 +66,13 @@ def arranged(
     if runs is None or shifted:
         are_measures = runs is not None and _are_measures(runs)
         try:
-            both = both_sides(qrels, columns, errors)
-        except InputError as error:
-            if runs is None:
+            sides = sides_of(qrels, columns, errors)
+        except InputError:
+            if runs is None or (are_measures and not _are_scores(qrels)):
                 raise
-            if are_measures and _tables(qrels) is None:
-                reason = f"runs={runs!r:.60} is a measure, so the first argument must hold both."
-                raise error.because(reason) from None
-            both = None
-        if both is not None:
-            return *both, runs if shifted else measures
+            sides = None
+        if sides is not None:
+            return *sides.read(errors), runs if shifted else measures
     if runs is None:
         raise InputError("no runs are given", hint=_ORDER)
     check_judged(qrels, runs)
@@ -86,88 +82,6 @@ def arranged(
     own = columns_for(columns, What.RUN)
     several = several_runs(runs, errors, own)
     return judgments, as_run(runs, errors, own) if several is None else several, measures
-
-
-def both_sides(
-    data: Any, columns: ColumnsOfBoth | None, errors: Errors
-) -> tuple[Qrels, Run | dict[str, Run]] | None:
-    """Return the judgments and the run that one table holds, or the runs of several tables.
-
-    Several, a list of tables or files or a dict {name: table}, are as many systems over the same
-    queries: their judgments must be the same. None if the data can be no such table; InputError if
-    they are one, and do not hold both.
-    """
-    named = _tables(data)
-    if named is None:
-        if not _is_table(data):
-            return None
-        return _both_of(data, None, columns, errors)
-    runs: dict[str, Run] = {}
-    first: tuple[str, Qrels] | None = None
-    numbered = numbering()
-    for name, one in named:
-        judgments, run = _both_of(one, name, columns, errors)
-        run.name = numbered(run.name)
-        runs[run.name] = run
-        if first is None:
-            first = run.name, judgments
-        else:
-            _refuse_other_judgments(*first, run.name, judgments)
-    assert first is not None  # noqa: S101 - there is a table at least
-    return first[1], runs
-
-
-def _both_of(
-    data: Any, name: str | None, columns: ColumnsOfBoth | None, errors: Errors
-) -> tuple[Qrels, Run]:
-    is_path = isinstance(data, str | os.PathLike)
-    judged, ranked = both_rows_of(data, columns=columns, errors=errors, is_path=is_path)
-    qrels = Qrels(judged, errors=errors)
-    if judged.taken["doc"] == ranked.taken["doc"]:
-        text = "Judged: the documents of the table alone, all of which were retrieved."
-        qrels = qrels.replaced(notes=(*qrels.notes, Note("judged-retrieved", "info", text)))
-    return qrels, Run(ranked, name, errors=errors)
-
-
-def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -> None:
-    """Raise InputError unless two tables hold the same judgments."""
-    one, two = ours.to_dict(), theirs.to_dict()
-    if one == two:
-        return
-    query = next(q for q in [*one, *two] if one.get(q) != two.get(q))
-    shown = [
-        f"{_shown(judged[query])} in {where}" if query in judged else f"none in {where}"
-        for where, judged in ((name, one), (other, two))
-    ]
-    raise InputError(
-        f"the judgments of {name} and {other} differ: query {query!r:.80} has {', '.join(shown)}",
-        hint="Several tables are several systems over the same judgments; of others, give the "
-        "judgments first, once, and then the runs.",
-    )
-
-
-def _shown(judged: Mapping[str, Any]) -> str:
-    listed = ", ".join(f"{doc!r}: {grade}" for doc, grade in [*judged.items()][:3])
-    return f"{{{listed}{', ...' if len(judged) > 3 else ''}}}"
-
-
-def _tables(data: Any) -> list[tuple[str | None, Any]] | None:
-    """Return (name, table) of each of several tables; None for anything else."""
-    if isinstance(data, dict) and data and all(map(_is_table, data.values())):
-        return [(str(name), one) for name, one in data.items()]
-    if isinstance(data, list | tuple) and data and all(map(_is_table, data)):
-        return [(None, one) for one in data]
-    return None
-
-
-def _is_table(data: Any) -> bool:
-    """Tell whether the data may be a table of named columns: a file, a frame, a list of dicts."""
-    if isinstance(data, str | os.PathLike) or is_table(data):
-        return True
-    if isinstance(data, list):
-        named = len(data) > 0 and (isinstance(data[0], Mapping) or hasattr(data[0], "_fields"))
-        return named and is_row(data[0])
-    return getattr(getattr(data, "dtype", None), "names", None) is not None
 
 
 def _are_read(data: Any) -> bool:

@@ -1,5 +1,6 @@
 """check: what silently ruins numbers, found before scoring."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -26,8 +27,9 @@ from cranfield.options import checked, refuse_others, takes, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged, both_sides
+from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.scan import Scan, is_odd, is_odd_query, scan_of
+from cranfield.scoring.sides import sides_of
 
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
@@ -191,12 +193,11 @@ def _both(
 ) -> tuple[Qrels, Run | Mapping[str, Run]]:
     """Return the judgments, and the runs that there are."""
     if runs is None:
-        try:
-            both = both_sides(qrels, columns, "skip")
-        except InputError:
-            both = None
-        if both is not None:
-            return both
+        sides = None
+        with contextlib.suppress(InputError):  # then they are judgments alone
+            sides = sides_of(qrels, columns, "skip")
+        if sides is not None:
+            return sides.read("skip")
         return as_qrels(qrels, "skip", columns_for(columns, What.QRELS)), {}
     return arranged(qrels, runs, (), None, columns=columns, errors="skip")[:2]
 
