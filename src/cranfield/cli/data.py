@@ -115,16 +115,15 @@ class DataOptions(Options):
 
         Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
         """
-        problem = f"Missing argument 'RUN...'; {otherwise}"
         try:
             both_rows_of(path, columns=self.columns, is_path=True)
         except InputError as error:
-            if not error.problem.startswith(("was read as", "cannot be read")):
+            if not error.problem.startswith("was read as"):
                 return error
-            return click.UsageError(
-                f"{problem} A file that holds judgments and a run stands alone: {error}"
-            )
-        return click.UsageError(f"{problem} The columns of one file of both are said by --columns.")
+        return click.UsageError(
+            f"Missing argument 'RUN...'; {otherwise}, and for one table of both, with columns such "
+            "as question, expected_ids and retrieved_ids, nothing but its name (and --columns)."
+        )
 
     def read_both(self, paths: Sequence[str]) -> tuple[Qrels, list[Run]]:
         """Read files of which each holds both sides: the judgments of all, and a run of each.
@@ -208,7 +207,7 @@ def read_inputs(
         if [qrels, *runs] == ["-"] or data.hold_both([qrels, *runs]):
             return data.read_both([qrels, *runs])
         if not runs and qrels != "-":
-            raise data.refuse_alone(qrels, "for a list of grades alone, say --grades.")
+            raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
         return data.read_qrels(qrels), data.read_runs(runs)
     if qrels is not None:

@@ -37,7 +37,7 @@ class Several:
             return
         flags.refuse_options({"layout"}, "applies to saved scores only: add --saved")
         if not self.runs and not self.hold_both:
-            raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved.")
+            raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved")
 
     @property
     def files(self) -> list[str]:

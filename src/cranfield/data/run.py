@@ -179,7 +179,8 @@ class Run:
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
             source=self.source,
-            hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
+            hint=f"To say which is which: columns={{{name!r}: ...}} (or 'rank'), --run-columns "
+            f"{name}=...; "
             "order='given' (--order given) takes the rows in the order in which they stand.",
             kind="columns",
         )

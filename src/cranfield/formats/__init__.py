@@ -45,7 +45,7 @@ def rows_of(
         return NestedRows(nested(data, what), what, errors, graded=graded)
     if isinstance(data, Rows):
         return data
-    return apart(table_rows(data, what, columns, errors), what)
+    return apart(table_rows(data, what, columns, errors), what, columns)
 
 
 _BOTH = (What.QRELS, What.RUN)
@@ -83,7 +83,8 @@ def both_rows_of(
                 made = rows_of(data, what, columns=stated[what], errors=errors, is_path=is_path)
             if not made.names:
                 raise InputError(
-                    f"was read as {made.form}, which is one side: judgments, or a run",
+                    f"was read as {made.form}, which has no columns, and so is one side: "
+                    "judgments, or a run",
                     source=named(made.sources),
                     hint=_SIDES,
                 )

@@ -56,7 +56,8 @@ class NamedColumns(Rows):
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold, row by row."""
         row = 0
-        for batch in self.batches([self._found[role] for role in self.lists], progress):
+        places = list(map(self.names.index, self.lists.values()))
+        for batch in self.batches(places, progress):
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 held = dict(zip(self.lists, values, strict=True))
                 yield Cells(None, f"row {row}: query {held['query']!r:.80}", held)

@@ -123,10 +123,11 @@ class Delimited(Lines):
 
     def cells_of(self, raw: bytes) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold, line by line."""
+        places = {role: self.names.index(name) for role, name in self.lists.items()}
         for one in self.records(raw):
             held = {}
             if one.fault is None:
-                held = {role: decode(one.columns[self.columns[role]]) for role in self.lists}
+                held = {role: decode(one.columns[at]) for role, at in places.items()}
             yield Cells(one.line, one.text.decode("utf-8", "replace"), held, one.fault)
 
     def records(self, raw: bytes) -> Iterator[Record]:

@@ -89,7 +89,11 @@ class Files(Rows):
         """The rows of each file."""
         if self._rows is None:
             self._rows = [
-                apart(_recognised(source, self._what, self._form, self._columns), self._what)
+                apart(
+                    _recognised(source, self._what, self._form, self._columns),
+                    self._what,
+                    self._columns,
+                )
                 for source in self.sources
             ]
             self._refuse_mixture(self._rows)

@@ -122,8 +122,11 @@ def _take_id(
         raise _which(names[free[usual][0]], names[found["query"]], "query", what)
 
 
+_OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # of one side's documents
+
+
 def _which(one: str, other: str, role: Role, what: What) -> InputError:
-    public = COLUMNS[role].public
+    public = _OWN[what] if role == "doc" else COLUMNS[role].public
     return InputError(
         f"the columns {one!r} and {other!r} may both be the {public}: which one is meant?",
         hint=f"Say columns={{{public!r}: {one!r}}} or {{{public!r}: {other!r}}}; on the command "
@@ -186,13 +189,16 @@ def _hint(names: Sequence[str], role: Role, what: What) -> str:
     if any(_NUMBER.fullmatch(name) for name in names):
         return (
             "Is the first line data? Of a file without a header, say the columns by their "
-            f"numbers: {_by_number(what)}."
+            f"numbers: {by_number(what)}."
         )
     hint = (
         "A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id and "
         f"relevance, or what other tools call them. {state_columns(what)}"
     )
     if role == "grade":
+        ranks = {*COLUMNS["score"].names, *COLUMNS["rank"].names}
+        if not ranks.isdisjoint(map(plain_name, names)):
+            hint = f"This looks like a run. The judgments come first: QRELS RUN. {hint}"
         hint += "; if every row is relevant, relevance=None (--qrels-columns relevance=-)"
     return hint
 
@@ -200,7 +206,8 @@ def _hint(names: Sequence[str], role: Role, what: What) -> str:
 _NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
-def _by_number(what: What) -> str:
+def by_number(what: What) -> str:
+    """Return how to say the columns of a file without a header."""
     third = what.number
     return (
         f"--{what.word}-columns query_id=1,doc_id=2,{third}=3, "
@@ -246,23 +253,21 @@ def list_columns(
     if not {"query", "doc"} <= found.keys():
         return {}
     doc = found["doc"]
-    said = [key for key in stated or {} if plain_name(key) in COLUMNS["doc"].lists[what]]
-    if not (any(map(may_split, [names[doc], *said])) or is_list_cell(first(doc))):
+    if not (may_split(names[doc], names, stated) or is_list_cell(first(doc))):
         return {}
+    taken = {role: names[found[role]] for role in ("query", "doc")}
     given = stated_roles(stated, what, names)
-    return {
-        role: names[at]
-        for role, at in found.items()
-        if role in ("query", "doc")
-        or (
-            COLUMNS[role].kind != "id"
-            and (
-                role in given
-                or is_list_cell(first(at))
-                or plain_name(names[at]) in COLUMNS[role].lists.get(what, ())
-            )
-        )
-    }
+    plain = list(map(plain_name, names))
+    for role in roles_of(what):
+        if COLUMNS[role].kind == "id":
+            continue
+        lists = COLUMNS[role].lists.get(what, ())
+        known = (plain.index(name) for name in [*lists, *COLUMNS[role].names] if name in plain)
+        several = (at for at in known if plain[at] in lists or is_list_cell(first(at)))
+        at = found.get(role) if role in given else next(several, None)
+        if at is not None:
+            taken[role] = names[at]
+    return taken
 
 
 def is_list_cell(value: object) -> bool:
@@ -273,13 +278,22 @@ def is_list_cell(value: object) -> bool:
     return isinstance(value, list | tuple | Set) or getattr(value, "ndim", 0) == 1
 
 
-def may_split(name: str) -> bool:
-    """Tell whether a column's name says that a cell may hold several, as `a;b`."""
+def may_split(name: str, names: Sequence[str], stated: ColumnsLike | None) -> bool:
+    """Tell whether a column is said to hold several, as `a;b`: by its name, or by what is stated.
+
+    `names` are those of all columns.
+    """
+    called = [name]
+    for key, column in (stated or {}).items():
+        at = names[column - 1] if isinstance(column, int) and column <= len(names) else column
+        called += [key] if at == name else [str(column)] if key == name else []
+    return any(_is_of_lists(one) for one in called)
+
+
+def _is_of_lists(name: str) -> bool:
     plain = plain_name(name)
-    lists = {
-        one for column in COLUMNS.values() for several in column.lists.values() for one in several
-    }
-    return plain in lists and not plain.endswith("_id")
+    lists = [several for column in COLUMNS.values() for several in column.lists.values()]
+    return any(plain in several for several in lists) and not plain.endswith("_id")
 
 
 # ---- columns that are stated --------------------------------------------------------------------
@@ -300,8 +314,7 @@ def stated_roles(
             name, column = str(column), name
         role = roles.get(name if _is_public(name, what) else plain_name(name))
         if role is None:
-            known = ", ".join(repr(COLUMNS[one].public) for one in roles_of(what))
-            raise OptionError(f"columns: {name!r} is not known; choose of {known}")
+            raise _unknown(name, [COLUMNS[one].public for one in roles_of(what)])
         is_none = column is ALL_RELEVANT and role == "grade"
         number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
@@ -356,17 +369,23 @@ def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None
             side for side in _SIDES.values() if plain_name(name) in _roles_by_name(side)
         ]
         if not known:
-            known_names = dict.fromkeys(
-                COLUMNS[role].public for side in _SIDES.values() for role in roles_of(side)
-            )
-            every = ", ".join(map(repr, [*known_names, "expected_ids", "retrieved_ids"]))
-            raise OptionError(f"columns: {name!r} is not known; choose of {every}")
+            every = [COLUMNS[role].public for side in _OWN for role in roles_of(side)]
+            raise _unknown(name, [*dict.fromkeys(every), *_OWN.values()])
         if what in known:
             found[name] = column
     return found or None
 
 
 _SIDES = {What.QRELS.word: What.QRELS, What.RUN.word: What.RUN}
+
+
+def _unknown(name: str, known: Sequence[str]) -> OptionError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(plain_name(name), known, 1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    choices = ", ".join(map(repr, known))
+    return OptionError(f"columns: {name!r} is not known{guess}; choose of {choices}")
 
 
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:

@@ -38,6 +38,7 @@ from cranfield.formats.values import NUMBER, WHOLE, whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 Where = Callable[..., tuple[int | None, str | None]]
 
@@ -251,6 +252,8 @@ class Lines(Rows):
             )
         elif role == "grade" and WHOLE.fullmatch(field):
             hint = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
+        elif _DECIMAL_COMMA.fullmatch(field.strip()):
+            hint = f"A decimal comma? Write {shown.strip().replace(',', '.')}."
         problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
         return InputError(problem, hint=hint, kind="number")
 

@@ -17,7 +17,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Progress, Role, Rows
-from cranfield.formats.columns import COLUMNS, FRACTIONS, What, numbers_in
+from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
 from cranfield.formats.header import is_list_cell, may_split
 from cranfield.formats.identifiers import id_bytes
 from cranfield.formats.json_text import WrittenNumber
@@ -31,9 +31,9 @@ _ELEMENT = re.compile(
 )
 
 
-def apart(rows: Rows, what: What) -> Rows:
+def apart(rows: Rows, what: What, stated: ColumnsLike | None) -> Rows:
     """Return the rows, taken apart if their cells hold several documents."""
-    return ListRows(rows, what) if rows.lists else rows
+    return ListRows(rows, what, stated) if rows.lists else rows
 
 
 class ListRows(Rows):
@@ -43,9 +43,11 @@ class ListRows(Rows):
     documents of judgments have grade 1, unless grades stand beside.
     """
 
-    def __init__(self, rows: Rows, what: What) -> None:
+    def __init__(self, rows: Rows, what: What, stated: ColumnsLike | None) -> None:
         self._rows, self._what = rows, what
         self.names, self.taken, self.lists = rows.names, rows.lists, rows.lists
+        several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
+        self._split = frozenset(several)  # the columns that may hold a;b
         self.numbers = numbers_in(rows.lists)
         self.is_ranking = what is What.RUN and not self.numbers & {"score", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
@@ -110,7 +112,7 @@ class ListRows(Rows):
         """Return the documents of a row, with their numbers; InputError for what is none."""
         query = _id(cells.held.get("query"), self.lists["query"])
         name = self.lists["doc"]
-        given = _several(cells.held.get("doc"), name, is_ranked=self._what is What.RUN)
+        given = self._several(cells.held.get("doc"), name, is_ranked=self._what is What.RUN)
         if given is None and self._what is What.QRELS:
             raise InputError(
                 f"column {name!r} is empty: has the query no relevant document, or has nobody "
@@ -124,7 +126,7 @@ class ListRows(Rows):
     def _beside(self, role: Role, cells: Cells, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents: (documents,)."""
         name = self.lists[role]
-        given = _several(cells.held.get(role), name, is_ranked=True) or []
+        given = self._several(cells.held.get(role), name, is_ranked=True) or []
         if len(given) != len(docs):
             raise InputError(
                 f"{len(docs):,} in column {self.lists['doc']!r}, and {len(given):,} in column "
@@ -146,6 +148,40 @@ class ListRows(Rows):
             raise InputError(problem, kind="number")
         return values
 
+    def _several(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
+        """Return what a cell holds, one after the other; None if it is empty.
+
+        `is_ranked`: the order counts.
+        """
+        if is_ranked and isinstance(cell, Set):
+            raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
+        if isinstance(cell, list | tuple | Set):
+            several = list(cell)
+            return several if not several else [*_no_object(several[0], name), *several[1:]]
+        if getattr(cell, "ndim", 0) == 1:
+            found: list[Any] = cell.tolist()
+            return found
+        if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+            return None
+        if not isinstance(cell, str) or isinstance(cell, WrittenNumber):
+            return _no_object(cell, name)
+        text = cell.strip()
+        if not text:
+            return None
+        if is_list_cell(text):
+            return _listed(text, name)
+        if name not in self._split:
+            return [cell]
+        if ";" in text:
+            return [one.strip() for one in text.split(";")]
+        if "," in text:
+            raise InputError(
+                f"column {name!r} holds {text!r:.60}: is this one id, or several?",
+                hint='Several are written a;b or ["a", "b"]; one that holds a comma is ["a,b"].',
+                kind="columns",
+            )
+        return [text]
+
 
 class _Taken:
     """A row that was taken apart: its query, its documents and their numbers."""
@@ -156,46 +192,16 @@ class _Taken:
         self.cells, self.query, self.docs, self.numbers = cells, query, docs, numbers
 
 
-def _several(cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
-    """Return what a cell holds, one after the other; None if it is empty.
-
-    `is_ranked`: the order counts.
-    """
-    if is_ranked and isinstance(cell, Set):
-        raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
-    if isinstance(cell, Mapping):
-        problem = f"column {name!r} holds an object, expected a list of ids: {cell!r:.80}"
+def _no_object(value: Any, name: str) -> list[Any]:
+    """Return [value]; InputError for an object in the place of an id or a list of ids."""
+    if isinstance(value, Mapping):
         raise InputError(
-            problem,
+            f"column {name!r} holds objects, expected a list of ids: {dict(value)!r:.80}",
             hint="Write the ids as a list, and their scores or grades as a list in a column "
             "beside, `scores` or `grades`.",
             kind="columns",
         )
-    if isinstance(cell, list | tuple | Set):
-        return list(cell)
-    if getattr(cell, "ndim", 0) == 1:
-        found: list[Any] = cell.tolist()
-        return found
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return None
-    if not isinstance(cell, str) or isinstance(cell, WrittenNumber):
-        return [cell]
-    text = cell.strip()
-    if not text:
-        return None
-    if is_list_cell(text):
-        return _listed(text, name)
-    if not may_split(name):
-        return [cell]
-    if ";" in text:
-        return [one.strip() for one in text.split(";")]
-    if "," in text:
-        raise InputError(
-            f"column {name!r} holds {text!r:.60}: is this one id, or several?",
-            hint='Several are written a;b or ["a", "b"]; one that holds a comma is ["a,b"].',
-            kind="columns",
-        )
-    return [text]
+    return [value]
 
 
 def _listed(text: str, name: str) -> list[Any]:
