@@ -121,8 +121,8 @@ class DataOptions(Options):
             if not error.problem.startswith("was read as"):
                 return error
         return click.UsageError(
-            f"Missing argument 'RUN...'; {otherwise}, and for one table of both, with columns such "
-            "as question, expected_ids and retrieved_ids, nothing but its name (and --columns)."
+            f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
+            "question, expected_ids and retrieved_ids, stands alone."
         )
 
     def read_both(self, paths: Sequence[str]) -> tuple[Qrels, list[Run]]:

@@ -277,7 +277,7 @@ class HeldRows(Rows):
     def __init__(self, block: Block, of: Rows) -> None:
         self._block, self.of = block, of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
-        self.left_out = block.left_out
+        self.left_out, self.lists = block.left_out, of.lists
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None

@@ -176,7 +176,9 @@ def check(
     unreadable: list[str] = []
     for run in _opened(opened):
         name = _name_of(run.sources, run.name)
-        name = name if name not in facts else f"{name} ({len(facts)})"
+        if name in facts:
+            both = f"{name} (run)"  # of a file that holds both sides
+            name = both if both not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
             found = _about_run(run, judgments, k, facts[name], progress)
