@@ -156,7 +156,7 @@ def test_several_tables_are_several_systems(tmp_path: Path) -> None:
     new.write_text("".join(json.dumps(row) + "\n" for row in OTHER))
     expected = {"old": (1 / 2 + 1) / 2, "new": (1 / 2 + 1 / 2) / 2}
     for data in ([old, new], {"old": ROWS, "new": pd.DataFrame(OTHER)}):
-        systems = evaluate(data, "RR")
+        systems: Any = evaluate(data, "RR")
         assert {name: scores["RR"] for name, scores in systems.items()} == expected
     done = invoke("evaluate", str(old), str(new), "-m", "RR", "--format", "json")
     runs = json.loads(done.stdout)["runs"]
@@ -188,11 +188,11 @@ def test_the_verbs_take_tables_of_both_sides(tmp_path: Path) -> None:
     options: Any = {"baseline": "old", "margin": 0.1}
     assert gate(both, "RR", **options).verdicts == gate(qrels, runs, "RR", **options).verdicts
     assert correlate(both, "RR AP").pairs == correlate(qrels, runs, "RR AP").pairs
-    found = joint_bounds(both, "P@2").low.tolist()
+    found = joint_bounds(both, measures="P@2").low.tolist()
     assert found == joint_bounds(qrels, list(runs.values()), "P@2").low.tolist()
-    assert explain(ROWS, "RR", "How?").value == 1 / 2  # type: ignore[union-attr, arg-type]
+    assert explain(ROWS, "RR", "How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, measure="RR", query="How?").value == 1 / 2  # type: ignore[union-attr]
-    assert explain(ROWS, "RR").value == (1 / 2 + 1) / 2  # type: ignore[union-attr, arg-type]
+    assert explain(ROWS, "RR").value == (1 / 2 + 1) / 2  # type: ignore[union-attr]
     assert set(check(ROWS).facts) == {"qrels", "run"}
     paths = [str(tmp_path / f"{name}.json") for name in both]
     for path, rows in zip(paths, both.values(), strict=True):
@@ -369,13 +369,13 @@ def test_a_column_that_may_be_a_grade_or_a_rank_is_not_passed_over(column: str) 
 
 def test_columns_of_both_sides_are_said_once(tmp_path: Path) -> None:
     rows = [{"q": r["question"], "g": r["expected_ids"], "r": r["retrieved_ids"]} for r in ROWS]
-    columns = {"query_id": "q", "expected_ids": "g", "retrieved_ids": "r"}
+    columns: Any = {"query_id": "q", "expected_ids": "g", "retrieved_ids": "r"}
     assert evaluate(rows, "RR", columns=columns).per_query("RR") == RR
     assert evaluate(rows, rows, "RR", columns=columns).per_query("RR") == RR
     for verb in (compare, correlate):
         verb({"a": rows, "b": rows}, measures="RR AP", columns=columns)
     assert check(rows, columns=columns).ok
-    assert explain(rows, "RR", "How?", columns=columns).value == 1 / 2  # type: ignore[union-attr, arg-type]
+    assert explain(rows, "RR", "How?", columns=columns).value == 1 / 2  # type: ignore[union-attr]
     path = tmp_path / "a.csv"
     path.write_text(as_csv(rows, ";".join, ","))
     stated = "query_id=q,expected_ids=g,retrieved_ids=r"
@@ -386,7 +386,8 @@ def test_columns_of_both_sides_are_said_once(tmp_path: Path) -> None:
 def test_columns_of_two_tables() -> None:
     judged = pd.DataFrame({"reader": ["u"], "book": ["i"], "stars": [4]})
     ranked = pd.DataFrame({"reader": ["u", "u"], "book": ["x", "i"], "guess": [0.9, 0.1]})
-    columns = {"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "guess"}
+    columns: Any = {"query_id": "reader", "doc_id": "book"}
+    columns |= {"relevance": "stars", "score": "guess"}
     assert evaluate(judged, ranked, "RR", columns=columns)["RR"] == 1 / 2
     renamed = ranked.rename(columns={"reader": "user"})
     apart = {

@@ -115,14 +115,17 @@ class DataOptions(Options):
 
         Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
         """
+        why = ""
         try:
             both_rows_of(path, columns=self.columns, is_path=True)
         except InputError as error:
-            if not error.problem.startswith("was read as"):
+            if not error.problem.startswith(("was read as", "cannot be read")):
                 return error
+            if error.problem.startswith("cannot be read"):
+                why = f" But {error}."
         return click.UsageError(
             f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
-            "question, expected_ids and retrieved_ids, stands alone."
+            f"question, expected_ids and retrieved_ids, stands alone.{why}"
         )
 
     def read_both(self, paths: Sequence[str]) -> tuple[Qrels, list[Run]]:

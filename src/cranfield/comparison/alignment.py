@@ -133,8 +133,8 @@ def align(
     missing = alignment.missing
     both: tuple[Qrels, Run | dict[str, Run]] | None = None
     if runs is not None:
-        *given, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
-        both = given[0], given[1]
+        judged, named, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
+        both = judged, named
     elif not _is_read_once(qrels):
         sides = None
         with contextlib.suppress(InputError):  # then they are scores

@@ -16,7 +16,7 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Errors, Progress
+from cranfield.formats.block import Block, Errors, Progress, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
@@ -59,7 +59,9 @@ class Qrels(Judgments):
 
     def __init__(
         self,
-        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments",
+        data: (
+            "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments | Rows"
+        ),
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:

@@ -100,7 +100,8 @@ def both_rows_of(
     one = next(iter(found.values()))
     source = named(one.sources) or "the table"
     lacks = "does not hold judgments and a run side by side"
-    for what, other, word in ((What.QRELS, What.RUN, "a run"), (*reversed(_BOTH), "judgments")):
+    sides = ((What.QRELS, What.RUN, "a run"), (What.RUN, What.QRELS, "judgments"))
+    for what, other, word in sides:
         if other in faults or (what in found and _is_of(what, found[what].taken)):
             lacks = f"lacks {word} beside the {what.called.removeprefix('the ')}"
     raise InputError(f"{lacks}; {listed_names(one.names)}", source=source, hint=_SIDES)

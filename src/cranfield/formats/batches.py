@@ -40,7 +40,7 @@ class NamedColumns(Rows):
         self.names = names = list(schema.names)
         self._found = take_columns(names, what, stated, source)
         self.taken = {role: names[at] for role, at in self._found.items()}
-        kinds = [[] if _LIST.match(str(kind)) else None for kind in schema.types]
+        kinds: list[object] = [[] if _LIST.match(str(kind)) else None for kind in schema.types]
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
             _check_types(schema, self._found, source)

@@ -120,7 +120,7 @@ def evaluate(
     )
     wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
     one = found_runs if isinstance(found_runs, Run) else None
-    several = {one.name: one} if one is not None else found_runs
+    several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
     systems = score_runs(
         judgments, several, wanted, Judging.of(judging), bounds=bounds, progress=progress
     )
