@@ -14,7 +14,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from doctest import DocTestParser
 from importlib import import_module
 from pathlib import Path
@@ -173,9 +173,26 @@ def formats() -> str:
         meaning = f": {column.meaning}" if column.meaning else ""
         of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
         named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
+        for what, names in column.lists.items():
+            side = "runs" if what is What.RUN else "judgments"
+            named.append(
+                f"| the same, of several in a cell | {side} | {', '.join(shortly(names))} |"
+            )
     text = (ROOT / "docs" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
     return COLUMNS_TABLE.sub(lambda found: found[1] + "\n".join(named) + "\n" + found[2], text)
+
+
+def shortly(names: Sequence[str]) -> Iterator[str]:
+    """Yield names; those that are made of several words with the same endings, in one."""
+    words = [name.removesuffix("_ids") for name in names if name.endswith("_ids")]
+    words = [word for word in words if f"{word}_doc_ids" in names]
+    if words:
+        ends = [name.removeprefix(words[0]) for name in names if name.startswith(f"{words[0]}_")]
+        ends = [end for end in ends if all(f"{word}{end}" in names for word in words)]
+        yield f"{', '.join(words)}, each with {', '.join(ends)}"
+        names = [name for name in names if not any(name == w + e for w in words for e in ends)]
+    yield from names
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:

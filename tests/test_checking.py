@@ -176,7 +176,7 @@ def test_few_judged_documents_returned_hint_at_other_documents() -> None:
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(write: Any) -> None:
     qrels, run = write("qrels", QRELS), write("run", RUN)
     report = check(qrels, [qrels, write("none", ""), run])
-    assert list(report.unreadable) == [f"{qrels} (1)", write("none", "")]
+    assert list(report.unreadable) == [f"{qrels} (run)", write("none", "")]
     assert report.facts[run]["rows"] == 6
     assert not report.ok
     assert "This looks like qrels" in report.findings[0].text

@@ -378,7 +378,7 @@ def test_the_demonstration(tmp_path: Path) -> None:
     assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in beside
     done = run("demo", "--save", "demo", cwd=tmp_path)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 6
+    assert len(done.stdout.splitlines()) == 8
     assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
     (tmp_path / "file").write_text("")
     assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2

@@ -379,7 +379,7 @@ def test_what_is_stated_leaves_another_usual_name_free(write: Any) -> None:
 @pytest.mark.parametrize(
     ("stated", "problem"),
     [
-        ({"query": "a"}, "'query' is not known"),
+        ({"scoer": "a"}, "'scoer' is not known"),
         ({"relevance": "a"}, "'relevance' is not known"),
         ({"score": 0}, "a column's name, or its number, from 1"),
         ({"score": True}, "a column's name, or its number, from 1"),
@@ -1124,7 +1124,7 @@ WRONG = {
         columnar_fault(docno=pa.array([1, 2, 3], pa.timestamp("ms"))),
         "expected text or whole numbers",
     ),
-    "lists as ids": (columnar_fault(docno=[["a"]] * 3), "expected text or whole numbers"),
+    "lists as ids": (columnar_fault(qid=[["q"]] * 3), "expected text or whole numbers"),
     "nothing but nulls": (columnar_fault(docno=pa.nulls(3)), "'docno' holds null, expected"),
     "no query": (columnar_fault().drop_columns(["qid"]), "has no column 'query_id'"),
     "no score": (columnar_fault().drop_columns(["score"]), "has no column 'score'"),

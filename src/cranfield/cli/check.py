@@ -7,6 +7,7 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
 from cranfield.cli.terminal import Format, Reading, format_option, show
+from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.scoring.check import check, unreadable
 
@@ -39,13 +40,17 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     data = replace(data, errors="skip")
+    opened: list[Run] | None = None
     try:
-        judgments = data.read_qrels(qrels)
+        if data.hold_both([qrels, *runs]):
+            judgments, opened = data.read_both([qrels, *runs])
+        else:
+            judgments = data.read_qrels(qrels)
     except InputError as error:
         if form.name == "json":
             show(unreadable(qrels, error), form)
         raise
-    opened = data.read_runs(runs)
+    opened = data.read_runs(runs) if opened is None else opened
     with Reading(size_of(opened)) as progress:
         found = check(judgments, opened, k=k, progress=progress)
     show(found, form)

@@ -15,34 +15,29 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError
+from cranfield.formats import both_rows_of
 from cranfield.formats.block import Errors
-from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
-from cranfield.formats.files import names_of
+from cranfield.formats.columns import ColumnsLike, What
+from cranfield.formats.files import names_of, stem_of
+from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
 from cranfield.measures import known_as, parse_all
-from cranfield.options import Check, Options, level, option, options_of
+from cranfield.options import Options, level, option, options_of
+from cranfield.scoring.sides import sides_of
 
 
-def _columns(what: What) -> Check:
-    """Return a check that reads `query_id=user,doc_id=2`; columns that were read stay so."""
-    known = [COLUMNS[role].public for role in roles_of(what)]
-
-    def read(text: Any) -> ColumnsLike:
-        if not isinstance(text, str):
-            return text  # type: ignore[no-any-return] # columns
-        found: dict[str, str | int] = {}
-        for part in text.split(","):
-            role, equals, column = map(str.strip, part.partition("="))
-            if not equals or not role or not column:
-                raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
-            if role not in known:
-                raise ValueError(
-                    f"NAME=COLUMN: {role!r} is not known; choose of {', '.join(known)}"
-                )
-            found[role] = int(column) if re.fullmatch("[0-9]{1,9}", column) else column
-        return found
-
-    return read
+def _columns(text: Any) -> ColumnsLike:
+    """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already stay so."""
+    if not isinstance(text, str):
+        return text  # type: ignore[no-any-return] # columns
+    found: dict[str, str | int | None] = {}
+    for part in text.split(","):
+        role, equals, column = map(str.strip, part.partition("="))
+        if not equals or not role or not column:
+            raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
+        number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
+        found[role] = None if column == "-" else column if number is None else number
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +55,18 @@ class DataOptions(Options):
     )
     qrels_columns: ColumnsLike | None = option(
         None,
-        "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3.",
-        _columns(What.QRELS),
+        "Which column is which, by name or number, as in query_id=user,doc_id=item,relevance=3; "
+        "relevance=- where every row is relevant.",
+        _columns,
     )
     run_columns: ColumnsLike | None = option(
-        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _columns(What.RUN)
+        None, "The same for runs, as in query_id=1,doc_id=3,score=4.", _columns
+    )
+    columns: ColumnsLike | None = option(
+        None,
+        "The same for both, or for one file that holds both sides, as in "
+        "query_id=question,expected_ids=gold,retrieved_ids=found.",
+        _columns,
     )
     errors: Errors = option(
         "strict",
@@ -78,7 +80,7 @@ class DataOptions(Options):
             return read_qrels(
                 path,
                 self.qrels_format,
-                columns=self.qrels_columns,
+                columns=self.qrels_columns or columns_for(self.columns, What.QRELS),
                 errors=self.errors,
                 progress=progress,
             )
@@ -86,18 +88,75 @@ class DataOptions(Options):
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
         _refuse_measures(*paths)
+        columns = self.run_columns or columns_for(self.columns, What.RUN)
         runs = [
-            read_run(path, format=self.run_format, columns=self.run_columns, errors=self.errors)
+            read_run(path, format=self.run_format, columns=columns, errors=self.errors)
             for path in paths
         ]
-        names = [run.name for run in runs]
-        for run, path in zip(runs, paths, strict=True):
-            if names.count(run.name) > 1:
-                run.name = path
+        _name_apart(runs, paths)
         return runs
 
+    def hold_both(self, paths: Sequence[str]) -> bool:
+        """Tell whether each of some files holds both sides; those of one side come in pairs.
 
-_SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in ("qrels_columns", "run_columns")}
+        Of several files, only such are looked at as have a column of their own for each side. What
+        can be read only once is not.
+        """
+        said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
+        if said or any(one == "-" or (len(paths) > 1 and Source(one).is_url) for one in paths):
+            return False
+        try:
+            both = [both_rows_of(one, columns=self.columns, is_path=True) for one in paths]
+        except InputError:
+            return False
+        return len(both) == 1 or all(
+            judged.taken["doc"] != ranked.taken["doc"] for judged, ranked in both
+        )
+
+    def refuse_alone(self, path: str, otherwise: str) -> Exception:
+        """Return what is wrong with a file that stands alone: which columns it has, or lacks.
+
+        Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
+        """
+        why = ""
+        try:
+            both_rows_of(path, columns=self.columns, is_path=True)
+        except InputError as error:
+            if not error.problem.startswith(("was read as", "cannot be read")):
+                return error
+            if error.problem.startswith("cannot be read"):
+                why = f" But {error}."
+        return click.UsageError(
+            f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
+            f"question, expected_ids and retrieved_ids, stands alone.{why}"
+        )
+
+    def read_both(self, paths: Sequence[str]) -> tuple[Qrels, list[Run]]:
+        """Read files of which each holds both sides: the judgments of all, and a run of each.
+
+        Raises InputError for a file that does not, or whose judgments are others.
+        """
+        several: Any = list(dict.fromkeys(paths))
+        sides = sides_of(several, self.columns, self.errors)
+        assert sides is not None  # noqa: S101 - of paths
+        judgments, named = sides.read(self.errors)
+        runs = [named] if isinstance(named, Run) else list(named.values())
+        for run in runs:
+            run.name = stem_of(run.sources[0])
+        _name_apart(runs, several)
+        return judgments, runs
+
+
+def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
+    """Name runs by their whole paths where two have one name."""
+    names = [run.name for run in runs]
+    for run, path in zip(runs, paths, strict=True):
+        if names.count(run.name) > 1:
+            run.name = path
+
+
+_COLUMNS = ("qrels_columns", "run_columns", "columns")
+_SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS}
 data_options = flags.family(DataOptions, group="Reading files", **_SHOWN)
 lenient_data_options = flags.family(
     DataOptions, without=("errors",), group="Reading files", **_SHOWN
@@ -162,11 +221,14 @@ def read_inputs(
         typed = [f"--{name.replace('_', '-')}" for name in listed.unusual()]
         if typed:
             raise click.UsageError(f"{typed[0]} applies to lists of grades: add --grades.")
-        if qrels is None or not runs:
-            missing = "QRELS" if qrels is None else "RUN..."
+        if qrels is None:
             raise click.UsageError(
-                f"Missing argument '{missing}'; for a list of grades alone, say --grades."
+                "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
+        if [qrels, *runs] == ["-"] or data.hold_both([qrels, *runs]):
+            return data.read_both([qrels, *runs])
+        if not runs and qrels != "-":
+            raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
         return data.read_qrels(qrels), data.read_runs(runs)
     if qrels is not None:

@@ -19,7 +19,7 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.data.judging import Judging
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
 
 @flags.command("evaluate")
@@ -48,7 +48,8 @@ def command(
     QRELS holds judgments (TREC: query_id iteration doc_id grade), RUN what a system returned (TREC:
     query_id Q0 doc_id rank score tag). BEIR, MS MARCO, CSV, TSV, JSON, JSON lines, Parquet and
     Arrow are recognised, too, compressed or not; a folder or a quoted glob is one table; `-` reads
-    the standard input. Several runs make one table. Or grades alone stand for both: --grades.
+    the standard input. Several runs make one table. A file that holds both sides, the expected and
+    the retrieved documents of each query, stands alone. So do grades: --grades.
 
     \b
     cranfield evaluate qrels.txt bm25.run
@@ -56,12 +57,14 @@ def command(
     cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item
     cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
     cranfield evaluate qrels.txt new.run -m R@5 --slices types.csv
+    cranfield evaluate rag.json -m recall@5
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "has no effect without -q")
-    measures = flags.measures_of(names, DEFAULT_MEASURES, rel)
+    flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them is said first
     judgments, named = read_inputs(qrels, runs, data, listed)
+    measures = flags.measures_of(names, usual_measures(judgments), rel)
     with Reading(size_of(named)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}
         # Scores that are saved with every query may be compared with others one day.

@@ -92,7 +92,8 @@ def command(
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
     last = None
-    if query is None and len(runs) > 1 and not is_file(runs[-1]):
+    is_query = query is None and runs and not is_file(runs[-1])
+    if is_query and (len(runs) > 1 or data.hold_both([str(qrels)])):
         *runs, last = runs
     if query is not None and len(runs) > 1 and not is_file(runs[-1]):
         raise click.UsageError(

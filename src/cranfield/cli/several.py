@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
-
 from cranfield.cli import flags
 from cranfield.cli.data import READING, DataOptions
 from cranfield.comparison.alignment import align
@@ -14,6 +12,7 @@ from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
+from cranfield.lazy import cached_property
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,18 @@ class Several:
             )
             return
         flags.refuse_options({"layout", "differing"}, "applies to saved scores only: add --saved")
-        if not self.runs:
-            raise click.UsageError("Missing argument 'RUN...'; for saved scores, say --saved.")
+        if not self.runs and not self.hold_both:
+            raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved")
 
     @property
     def files(self) -> list[str]:
         """The files of systems: scores if these were saved, else runs."""
-        return [self.qrels, *self.runs] if self.saved else list(self.runs)
+        return [self.qrels, *self.runs] if self.saved or self.hold_both else list(self.runs)
+
+    @cached_property
+    def hold_both(self) -> bool:
+        """Whether each file holds both judgments and a run."""
+        return not self.saved and self.data.hold_both([self.qrels, *self.runs])
 
     def measures(self, default: str) -> Any:
         """Return the measures that were named, else the default; None for all that were saved."""
@@ -55,6 +59,8 @@ class Several:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
         if self.saved:
             return files, None
+        if self.hold_both:
+            return self.data.read_both(files)
         try:
             return self.data.read_qrels(self.qrels), self.data.read_runs(files)
         except InputError as error:

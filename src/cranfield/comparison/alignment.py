@@ -4,6 +4,7 @@ Scores are paired by the query's id, never by its place. Every system and every 
 queries.
 """
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +25,17 @@ from cranfield.comparison.score_columns import (
 )
 from cranfield.comparison.settings import Alignment, Missing
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, runs_of
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
-from cranfield.scoring.arguments import check_judged, check_scores, from_lists
+from cranfield.scoring.arguments import Reading, arranged, check_scores
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
+from cranfield.scoring.sides import sides_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -107,6 +109,7 @@ def align(
     measures: MeasuresLike | None = None,
     alignment: Alignment = Alignment(),
     judging: Judging = Judging(),
+    reading: Reading = Reading(),
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -114,11 +117,12 @@ def align(
         qrels: judgments, as `evaluate` takes them; or, without runs, scores: Systems, Scores, a
             list of these, a dict `{name: Scores}`, `{name: {query_id: value}}` or `{name: {measure:
             {query_id: value}}}`; or saved per-query scores of any tool: a path, a list of paths, a
-            table.
-        runs: as `evaluate` takes them. None: the first argument holds scores.
+            table; or tables that hold both sides, as `evaluate` takes them.
+        runs: as `evaluate` takes them. None: the first argument holds scores, or both sides.
         measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
         alignment: what to do with missing scores, and what columns of saved ones are.
         judging: how runs are judged; not which queries count, which `alignment` says.
+        reading: how judgments and runs are read.
 
     Raises:
         InputError: a score that is missing or is no number, no system, no query.
@@ -128,13 +132,20 @@ def align(
     """
     missing = alignment.missing
     refuse_mapping(measures)
+    both: tuple[Qrels, Run | dict[str, Run]] | None = None
     if runs is not None:
-        qrels, runs = from_lists(qrels, runs)
-        check_judged(qrels, runs)
+        judged, named, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
+        both = judged, named
+    elif not _is_read_once(qrels):
+        sides = None
+        with contextlib.suppress(InputError):  # then they are scores
+            sides = sides_of(qrels, reading.columns, "strict")
+        both = None if sides is None else sides.read("strict")
+    if both is not None:
         wanted = DEFAULT_MEASURES if measures is None else measures
-        return _evaluated(qrels, runs, wanted, missing or "zero", judging)
+        return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)
-    if given := judging.unusual():
+    if given := {**judging.unusual(), **reading.unusual()}:
         raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
     try:
         found, notes, recipe = given_columns(qrels, alignment)
@@ -146,20 +157,26 @@ def align(
     return _aligned(found, names, missing or "error", notes, recipe)
 
 
+def _is_read_once(data: Any) -> bool:
+    return isinstance(data, str) and (data == "-" or "://" in data)
+
+
 def _evaluated(
-    qrels: QrelsLike, runs: Any, measures: MeasuresLike, missing: Missing, judging: Judging
+    judgments: Qrels,
+    runs: Run | Mapping[str, Run],
+    measures: MeasuresLike,
+    missing: Missing,
+    judging: Judging,
 ) -> Aligned:
     how = replace(judging, queries="both" if missing == "drop" else "judged")
-    judgments, named, asked = (
-        as_qrels(qrels, "strict"),
-        runs_of(runs, "strict"),
-        measures_of(measures),
-    )
+    named, asked = {runs.name: runs} if isinstance(runs, Run) else runs, measures_of(measures)
     wanted = [one for one in asked if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
-    # Judgments in groups do not say how much is judged.
-    shares = [] if judgments.in_groups else list(map(judged_measure, wanted))
+    # Judgments in groups do not say how much is judged, nor do those of relevant documents alone.
+    shares = (
+        [] if judgments.in_groups or not judgments.graded else list(map(judged_measure, wanted))
+    )
     every = list(dict.fromkeys([*wanted, *shares]))
     systems = score_runs(judgments, named, every, how)
     for name, scores in systems.items():

@@ -17,19 +17,20 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import warn_of
 from cranfield.options import refuse_others, takes
-from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 from cranfield.scoring.slices import Slice, slices_of
 
 
-class CompareOptions(SettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+class CompareOptions(SettingsOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `compare`, as keywords."""
 
 
-@takes(Settings, Alignment, Judging, without=("queries",))
+@takes(Settings, Alignment, Reading, Judging, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -49,8 +50,8 @@ def compare(
         slices: labels of queries, to compare on those of each label alone, too: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
-        **options: each option of `Settings` and `Alignment`; of judgments and runs, of `Judging`,
-            too.
+        **options: each option of `Settings` and `Alignment`; of judgments and runs, of `Reading`
+            and `Judging`, too.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
     tested are differences of logarithms, and `tie` and `rope` are differences of logarithms, too.
@@ -81,7 +82,9 @@ def compare(
     """
     refuse_others(compare, options)
     settings = Settings.of(options)
-    aligned = align(qrels, runs, measures, Alignment.of(options), Judging.of(options))
+    aligned = align(
+        qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
+    )
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned.baseline(named))

@@ -43,21 +43,22 @@ from cranfield.comparison.settings import (
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
-from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 
 _WORST = 5  # queries to show of a system that did not pass
 
 
-class GateOptions(GateSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `gate`, as keywords."""
 
 
-@takes(GateSettings, Alignment, Judging, without=("queries",))
+@takes(GateSettings, Alignment, Reading, Judging, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -96,7 +97,7 @@ def gate(
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
         **options: each option of `GateSettings` and `Alignment`; of judgments and runs, of
-            `Judging`, too.
+            `Reading` and `Judging`, too.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -132,7 +133,9 @@ def gate(
         of_margin = named_texts(DEFAULT_MEASURES if measures is None else measures)
     of_margin = of_margin if stated is not None else []
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
-    aligned = align(qrels, runs, asked, Alignment.of(options), Judging.of(options))
+    aligned = align(
+        qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)
+    )
     others = list(aligned.names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []

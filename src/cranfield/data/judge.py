@@ -333,7 +333,7 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     if not len(match.row) and np.count_nonzero(match.n_retrieved):
         from cranfield.data.spelling import affix_of
 
-        whole = met.whole and not qrels.notes
+        whole = met.whole and qrels.form != "lists of grades"
         yield nothing_judged(affix_of(qrels, run), whole=whole)
 
 
@@ -345,6 +345,8 @@ def _ranked_by(met: Meeting) -> Order:
 def _notes(met: Meeting) -> Iterator[Note]:
     qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
     yield from qrels.notes
+    if not qrels.graded:
+        yield NO_GRADES
     if not met.judged.are_whole:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
         yield Note("fractions", "info", text)
@@ -354,7 +356,8 @@ def _notes(met: Meeting) -> Iterator[Note]:
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield Note("left-out", "info", left_out.said(name), count=left_out.count)
-    if run.nested is None and met.judging.order == "score" and by != "score":
+    is_told = run.nested is not None or run.has_lists  # by what it is ranked
+    if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
     if n_tied := match.placed.n_tied:
@@ -372,6 +375,9 @@ def _notes(met: Meeting) -> Iterator[Note]:
             yield Note("spelling", "warning", f"{other.problem}.", 1)
 
 
+NO_GRADES = Note(
+    "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
+)
 _BLOCKS_LOOKED_AT = 2
 
 

@@ -16,7 +16,7 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Errors, Progress
+from cranfield.formats.block import Block, Errors, Progress, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
@@ -61,7 +61,9 @@ class Qrels(Judgments):
 
     def __init__(
         self,
-        data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments",
+        data: (
+            "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments | Rows"
+        ),
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
     ) -> None:
@@ -301,8 +303,10 @@ def read_qrels(
     return Qrels(judgments_of(rows, errors, progress))
 
 
-def as_qrels(data: QrelsLike, errors: Errors = "strict") -> Qrels:
+def as_qrels(
+    data: QrelsLike, errors: Errors = "strict", columns: ColumnsLike | None = None
+) -> Qrels:
     """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
-        return read_qrels(data, errors=errors)
-    return data if isinstance(data, Qrels) else Qrels(data, errors=errors)
+        return read_qrels(data, errors=errors, columns=columns)
+    return data if isinstance(data, Qrels) else Qrels(data, columns, errors)

@@ -44,6 +44,7 @@ class Judgments:
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     notes: Sequence[Note] = ()  # what every result of them says
+    graded: bool = True  # False: documents came without grades, and all have grade 1
 
     def only(self, codes: Sequence[int], top: float) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
@@ -97,7 +98,8 @@ def _from_dict(rows: NestedRows) -> Judgments:
             f"expected a number as the grade, got {grade!r:.80}"
         )
     starts = np.cumsum([0, *map(len, lists)])
-    return Judgments(query_ids, starts, lists, grades, form=rows.form, left_out=rows.left_out)
+    how: dict[str, Any] = {"form": rows.form, "left_out": rows.left_out, "graded": rows.graded}
+    return Judgments(query_ids, starts, lists, grades, **how)
 
 
 def _from_groups(groups: Groups) -> Judgments:
@@ -174,6 +176,7 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
 def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
     from cranfield.data.regroup import together
 
+    has_grades = "grade" in rows.numbers
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
     blocks = [_with_chances(load(), errors) for load in loads]
     left_out = sum((block.left_out for block in blocks), LeftOut())
@@ -194,7 +197,8 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     lengths = np.diff(begins)[order]
     starts = np.append(0, np.cumsum(lengths))
     at = spans(begins[order], lengths)
-    grade = graded(whole.columns["grade"][at])
+    ones = np.ones(len(at), np.int64)
+    grade = graded(whole.columns["grade"][at]) if has_grades else ones
     assert grade is not None  # noqa: S101 - each was checked as it was read
     return Judgments(
         [decode(queries[i]) for i in order],
@@ -206,6 +210,7 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=whole.left_out,
+        graded=has_grades and rows.graded,
     )
 
 

@@ -30,6 +30,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.header import listed_names
 from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
@@ -144,6 +145,11 @@ class Run:
         return self._rows.numbers
 
     @property
+    def has_lists(self) -> bool:
+        """Whether it is a table with a list for each query, whose order is plainly the ranking."""
+        return bool(self._rows.lists) and self._rows.is_ranking
+
+    @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
         rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
@@ -169,11 +175,12 @@ class Run:
         return order
 
     def _no_column(self, name: str) -> InputError:
+        names = f"; {listed_names(self._rows.names)}" if self._rows.names else ""
         return InputError(
-            f"the run {self.name!r} has no column {name!r}: it was read as {self.form}",
+            f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
             source=self.source,
-            hint=f"To say which is which: columns={{{name!r}: ...}}, --run-columns {name}=...; "
-            "order='given' (--order given) takes the rows in the order that they have.",
+            hint=f"To say which is which: columns={{{name!r}: ...}} (or 'rank'), --run-columns "
+            f"{name}=...; order='given' (--order given) takes the rows in their order.",
             kind="columns",
         )
 
@@ -371,11 +378,11 @@ def read_run(
     return Run(rows, name, errors=errors)
 
 
-def as_run(data: RunLike, errors: Errors = "strict") -> Run:
+def as_run(data: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
     """Return a run from whatever holds it: Run, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
-        return read_run(data, errors=errors)
-    return data if isinstance(data, Run) else Run(data, errors=errors)
+        return read_run(data, errors=errors, columns=columns)
+    return data if isinstance(data, Run) else Run(data, columns=columns, errors=errors)
 
 
 def numbering() -> Callable[[str], str]:
@@ -397,22 +404,24 @@ def _holds_any(one: object) -> bool:
     return bool(getattr(one, "__len__", lambda: 1)())
 
 
-def runs_of(runs: Any, errors: Errors) -> dict[str, Run]:
+def runs_of(runs: Any, errors: Errors, columns: ColumnsLike | None = None) -> dict[str, Run]:
     """Return one run, or several, by name."""
-    several = several_runs(runs, errors)
+    several = several_runs(runs, errors, columns)
     if several is not None:
         return several
-    one = as_run(runs, errors)
+    one = as_run(runs, errors, columns)
     return {one.name: one}
 
 
-def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
+def several_runs(
+    run: Any, errors: Errors, columns: ColumnsLike | None = None
+) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
         refuse_lists_of_ids(run, What.RUN)
     if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
         numbered = numbering()
-        return {numbered(one.name): one for one in [as_run(one, errors) for one in run]}
+        return {numbered(one.name): one for one in [as_run(one, errors, columns) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
@@ -423,7 +432,7 @@ def several_runs(run: Any, errors: Errors) -> dict[str, Run] | None:
         if nested or of_other_kind or is_table(first) or is_sparse(first):
             named = {}
             for name, one in run.items():
-                named[str(name)] = made = as_run(one, errors)
+                named[str(name)] = made = as_run(one, errors, columns)
                 if made is not one:
                     made.name = str(name)
             return named

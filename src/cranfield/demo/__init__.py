@@ -3,6 +3,7 @@
 See ORIGIN.md beside this file for how it was made.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -17,8 +18,41 @@ def queries() -> dict[str, str]:
     return dict(line.split("\t", 1) for line in lines)
 
 
+def rows(system: str, k: int = 5) -> list[dict[str, object]]:
+    """Return a row for each question: its text, the modules that help, and a system's first k.
+
+    Those that help are the modules of grade 2 and 3.
+    """
+    expected: dict[str, list[str]] = {}
+    for query, _, doc, grade in map(str.split, QRELS.read_text("utf-8").splitlines()):
+        if int(grade) >= 2:
+            expected.setdefault(query, []).append(doc)
+    retrieved: dict[str, list[str]] = {}
+    for query, _, doc, *_ in map(
+        str.split, (HERE / f"{system}.run").read_text("utf-8").splitlines()
+    ):
+        retrieved.setdefault(query, []).append(doc)  # the best first
+    return [
+        {
+            "question": text,
+            "expected_ids": expected.get(query, []),
+            "retrieved_ids": retrieved.get(query, [])[:k],
+        }
+        for query, text in queries().items()
+    ]
+
+
 def save(folder: Path) -> list[Path]:
-    """Copy the judgments, the runs and the questions into a folder; return what was written."""
+    """Copy the judgments, the runs and the questions into a folder; return what was written.
+
+    `rag.json` and `rag-new.json` have a row for each question, as of a test set for RAG: what was
+    expected, and what bm25 and dense retrieved.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     sources = [QRELS, HERE / "queries.tsv", *RUNS]
-    return [Path(shutil.copyfile(source, folder / source.name)) for source in sources]
+    written = [Path(shutil.copyfile(source, folder / source.name)) for source in sources]
+    for name, system in (("rag", "bm25"), ("rag-new", "dense")):
+        written.append(folder / f"{name}.json")
+        lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))
+        written[-1].write_text(f"[\n{lines}\n]\n", "utf-8")
+    return written

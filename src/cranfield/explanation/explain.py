@@ -2,9 +2,9 @@
 
 from typing import Unpack, get_args
 
-from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.data.qrels import QrelsLike, as_qrels
-from cranfield.data.run import RunLike, SeveralRuns, runs_of
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import QrelsLike
+from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
@@ -16,20 +16,22 @@ from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure
 from cranfield.notes import warn_of
 from cranfield.options import checked, function_or_none, refuse_others, takes
-from cranfield.scoring.arguments import check_judged, from_lists
-from cranfield.scoring.evaluate import measures_of
+from cranfield.scoring.arguments import Reading, arranged
+from cranfield.scoring.evaluate import HowOptions, measures_of
+
+_USUAL = "nDCG@10"
 
 
-@takes(Judging)
+@takes(Reading, Judging)
 def explain(
     qrels: QrelsLike,
-    run: RunLike | SeveralRuns,
-    measure: str | Measure = "nDCG@10",
+    run: RunLike | SeveralRuns | None = None,
+    measure: str | Measure = _USUAL,
     query: str | int | None = None,
     *,
     errors: Errors = "strict",
     progress: Progress | None = None,
-    **judging: Unpack[JudgingOptions],
+    **judging: Unpack[HowOptions],
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Explain a number: of one query, over all queries, or the difference of two runs.
 
@@ -39,14 +41,15 @@ def explain(
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
-        run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}.
+        run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}. A table
+            that holds both sides stands alone, as in `evaluate`: `explain(rows, "AP", "q1")`.
         measure: one measure.
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
             whole number is its decimal text.
         errors: as in `evaluate`.
         progress: as in `evaluate`.
-        **judging: each option of `Judging`; `queries` where no query is named.
+        **judging: each option of `Reading` and `Judging`; `queries` where no query is named.
 
     Returns:
         Explanation of a query's value, MeanExplanation of the value over all queries; of two
@@ -89,20 +92,27 @@ recip_rank)
 
     """
     refuse_others(explain, judging)
+    columns = Reading.of(judging).columns
+    one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
+    judgments, its_runs, found_measure = arranged(
+        *(qrels, run, _USUAL if query is None else measure, _USUAL),
+        columns=columns,
+        errors=errors,
+        verb=explain,
+    )
+    if query is None and found_measure is not _USUAL:  # the measure came in the place of the run
+        measure, query = found_measure, None if measure is _USUAL else str(measure)
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    qrels, run = from_lists(qrels, run)
-    check_judged(qrels, run, explain)
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
-    one_of("errors", errors, get_args(Errors))
     how = Judging.of(judging)
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
-    one, judgments = wanted[0], as_qrels(qrels, errors)
-    named = runs_of(run, errors)
+    one = wanted[0]
+    named = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
     runs = [*named.values()]
     if len(runs) > 2:
         raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
+from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
@@ -21,9 +21,9 @@ from cranfield.formats.columns import (
     ColumnsLike,
     What,
     numbers_in,
-    take_columns,
     understood,
 )
+from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
@@ -37,10 +37,14 @@ class NamedColumns(Rows):
         self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
     ) -> None:
         self.name = source
-        self._names = list(schema.names)
-        self._found = take_columns(self._names, what, stated, source)
-        _check_types(schema, self._found, source)
-        self.form = f"{form} with columns {understood(self._names, self._found)}"
+        self.names = names = list(schema.names)
+        self._found = take_columns(names, what, stated, source)
+        self.taken = {role: names[at] for role, at in self._found.items()}
+        kinds: list[object] = [[] if _LIST.match(str(kind)) else None for kind in schema.types]
+        self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
+        if not self.lists:
+            _check_types(schema, self._found, source)
+        self.form = f"{form} with columns {understood(names, self._found)}"
         self.numbers = numbers_in(self._found)
 
     @abstractmethod
@@ -48,6 +52,18 @@ class NamedColumns(Rows):
         self, places: Sequence[int], progress: Progress | None
     ) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places, in this order, in batches."""
+
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, row by row."""
+        row = 0
+        places = list(map(self.names.index, self.lists.values()))
+        for batch in self.batches(places, progress):
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                held = dict(zip(self.lists, values, strict=True))
+                yield Cells(None, f"row {row}: query {held['query']!r:.80}", held)
+                row += 1
+        if not row:
+            raise InputError("holds no rows", source=self.name)
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
@@ -89,7 +105,7 @@ class NamedColumns(Rows):
         bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
         found: dict[Role, Any] = {}
         for role, column in zip(roles, columns, strict=True):
-            name = self._names[self._found[role]]
+            name = self.taken[role]
             if role in IDS:
                 found[role], missing = ids_of(column)
                 wrongs = [missing, found[role].spoilt()]
@@ -166,6 +182,7 @@ def _last_query(queries: "pa.Array") -> int:
     return len(queries) - size + int(begins[-1])
 
 
+_LIST = re.compile(r"(large_|fixed_size_)?list(_view)?<")
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
 _ID = re.compile(f"{_TEXT}|{_WHOLE}")

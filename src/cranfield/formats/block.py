@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -217,6 +217,18 @@ def _stacked(columns: Sequence[Any]) -> Any:
     return Ids.joined(columns) if isinstance(columns[0], Ids) else np.concatenate(columns)
 
 
+class Cells(NamedTuple):
+    """A row of a table of lists: what is in its columns, and where it stands.
+
+    `fault` says why it cannot be read; then there are no cells.
+    """
+
+    line: int | None
+    text: str
+    held: Mapping[Role, Any]
+    fault: InputError | None = None
+
+
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
 
 
@@ -237,6 +249,17 @@ class Rows(ABC):
     length: int | None = None
     #: What was left out before they are read: of dicts.
     left_out: LeftOut = LeftOut()
+    #: Of judgments without a column of grades: whether they have grades all the same.
+    graded: bool = True
+    #: Of a table: what all of its columns are called, and which of them has each role.
+    names: Sequence[str] = ()
+    taken: Mapping[Role, str] = {}
+    #: Of a table whose cells may hold several documents: the columns to take.
+    lists: Mapping[Role, str] = {}
+
+    def cells(self, progress: Progress | None = None) -> Iterator["Cells"]:
+        """Yield what the columns of `lists` hold, row by row, as it is written there."""
+        raise NotImplementedError
 
     @abstractmethod
     def blocks(
@@ -254,7 +277,7 @@ class HeldRows(Rows):
     def __init__(self, block: Block, of: Rows) -> None:
         self._block, self.of = block, of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
-        self.left_out = block.left_out
+        self.left_out, self.lists = block.left_out, of.lists
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None

@@ -1,13 +1,10 @@
-"""Columns: what a run and judgments may have, and which name of a table's column means which."""
+"""Columns: what a run and judgments may have, and what tools call them."""
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Role
-from cranfield.options import is_whole
 
 
 @dataclass(frozen=True)
@@ -43,15 +40,18 @@ What.QRELS = What("qrels", "grade", "the qrels")
 class Column:
     """A column that a run or judgments may have.
 
-    `names` are those that tools give it: the first one present is taken. `several` is what errors
-    call its values, if all files of one table need it or none. `beside` is the role of the column
-    without which it means nothing. `stated_as` is what users call it, if not by its first name.
-    `or_whole`: its numbers are kept as whole numbers if all of them are.
+    `names` are those that tools give it: the first one present is taken. `lists` are names that
+    only a run, or only judgments, give to a column whose cells may hold several: so that one table
+    can have both. `several` is what errors call its values, if all files of one table need it or
+    none. `beside` is the role of the column without which it means nothing. `stated_as` is what
+    users call it, if not by its first name. `or_whole`: its numbers are kept as whole numbers if
+    all of them are.
     """
 
     of: tuple[What, ...]
     kind: Literal["id", "number", "whole number"]
     names: Sequence[str]
+    lists: Mapping[What, Sequence[str]] = field(default_factory=dict)
     needed: bool = False
     several: str | None = None
     beside: Role | None = None
@@ -64,26 +64,78 @@ class Column:
         """What users call it."""
         return self.stated_as or self.names[0]
 
+    def known(self, what: What) -> list[str]:
+        """Return its names in a run, or in judgments, in the order in which they are looked for.
+
+        `expected_ids` can be nothing but a column of documents, and comes first; `relevant` may be
+        a column of grades, and comes last.
+        """
+        lists = self.lists.get(what, ())
+        sure = [name for name in lists if name.endswith(("ids", "_id"))]
+        return [*sure, *self.names, *(name for name in lists if name not in sure)]
+
 
 _BOTH, _RUN, _QRELS = (What.RUN, What.QRELS), (What.RUN,), (What.QRELS,)
 
-_QUERY = "query_id qid q_id queryid user_id userid topic_id query user topic"
-_DOC = "doc_id docno docid corpus_id document_id item_id itemid passage_id pid doc document item"
-_GRADE = "relevance label rel grade score rating"
+_QUERY = (
+    "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
+    "question uid user_input session_id"
+)
+_DOC = (
+    "doc_id docno docid corpus_id document_id item_id itemid passage_id pid doc document item iid "
+    "sku product_id productid article_id movie_id movieid chunk_id node_id context_id product "
+    "article passage chunk"
+)
+_GRADE = (
+    "relevance label rel grade score rating clicks click clicked purchases purchased relevant "
+    "is_relevant judgment judgement gain r_ui"
+)
+_SCORE = (
+    "score similarity similarity_score relevance_score retrieval_score cosine_similarity "
+    "prediction predicted_score est"
+)
 _GROUP = "subtopic subtopic_id intent intent_id aspect group"
 _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
 _STRATA = "of judgments that are a sample; whole numbers"
+_ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
+
+
+def _lists(before: str, others: str) -> list[str]:
+    """Return names of columns of several ids: each word with each ending, and others."""
+    return [*(f"{word}_{end}" for word in before.split() for end in _ENDS.split()), *others.split()]
+
+
+_EXPECTED = _lists(
+    "expected relevant gold golden positive correct target reference ground_truth",
+    "expected relevant gold ground_truth relevant_docs relevant_documents relevant_items",
+)
+_RETRIEVED = _lists(
+    "retrieved predicted returned ranked reranked recommended result",
+    "context_ids retrieved results predictions recommendations ranking retrieved_docs "
+    "retrieved_documents recommended_items",
+)
+_SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
+_GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
 #: Every column, in the order in which they are looked for, and written.
 COLUMNS: Mapping[Role, Column] = {
     "query": Column(_BOTH, "id", _QUERY.split(), needed=True),
-    "doc": Column(_BOTH, "id", _DOC.split(), needed=True),
-    "score": Column(_RUN, "number", ["score"], several="scores"),
-    "rank": Column(_RUN, "whole number", ["rank"]),
+    "doc": Column(
+        *(_BOTH, "id", _DOC.split()),
+        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED},
+        needed=True,
+    ),
+    "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
+    "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
-    "grade": Column(_QRELS, "number", _GRADE.split(), needed=True, or_whole=True),
+    "grade": Column(
+        *(_QRELS, "number", _GRADE.split()),
+        lists={What.QRELS: _GRADES},
+        needed=True,
+        or_whole=True,
+    ),
     "group": Column(
         _QRELS, "id", _GROUP.split(), several="subtopics", meaning="of judgments by subtopic"
     ),
@@ -106,13 +158,19 @@ COLUMNS: Mapping[Role, Column] = {
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
 }
-NAMES: Mapping[Role, Sequence[str]] = {role: column.names for role, column in COLUMNS.items()}
+NAMES: Mapping[Role, Sequence[str]] = {
+    role: [*column.names, *(name for several in column.lists.values() for name in several)]
+    for role, column in COLUMNS.items()
+}
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
 FRACTIONS = frozenset(
     role for role, column in COLUMNS.items() if column.kind == "number" and not column.or_whole
 )
-_MOST_COLUMNS = 10_000
-ColumnsLike = Mapping[str, str | int]
+ALL_RELEVANT = None  # stated in the place of a column of grades
+
+ColumnsLike = Mapping[str, str | int | None]
+# What the columns of a table are called, of both sides: in one mapping, or one for each.
+ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 
 
 def roles_of(what: What) -> list[Role]:
@@ -129,121 +187,6 @@ def in_order(roles: Iterable[Role]) -> list[Role]:
 def plain_name(name: str) -> str:
     """Return a column's name as it is compared."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -> dict[Role, int]:
-    """Return which of a table's columns has each role; roles may be missing.
-
-    A column that is stated for one role is not taken for another by its name. Raises InputError
-    if a stated column is not there, or two have the name that is looked for, OptionError if a
-    column is stated for two roles.
-    """
-    given = stated_roles(stated, what)
-    found: dict[Role, int] = {}
-    for role, column in given.items():
-        at = _stated_column(names, column)
-        if at in found.values():
-            raise _two_roles(names[at], next(one for one in found if found[one] == at), role)
-        found[role] = at
-    free: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        if at not in found.values():
-            free.setdefault(plain_name(name), []).append(at)
-    for role in roles_of(what):
-        usual = next((name for name in COLUMNS[role].names if name in free), None)
-        if role in found or usual is None:
-            continue
-        if len(free[usual]) > 1:
-            raise InputError(
-                f"has {len(free[usual])} columns named {usual!r}",
-                hint=state_columns(what),
-                kind="columns",
-            )
-        found[role] = free[usual][0]
-    for role in list(found):
-        beside = COLUMNS[role].beside
-        if beside is not None and beside not in found:
-            if role in given:
-                its = COLUMNS[beside].public
-                raise OptionError(f"columns: a {role} is a {its}'s: state the column {its}, too")
-            del found[role]  # of something else
-    return {role: found[role] for role in in_order(found)}
-
-
-def stated_roles(stated: ColumnsLike | None, what: What) -> dict[Role, str | int]:
-    """Return {role: column} of what the user stated; OptionError for what is no role."""
-    found: dict[Role, str | int] = {}
-    roles = {COLUMNS[role].public: role for role in roles_of(what)}
-    for name, column in (stated or {}).items():
-        if name not in roles:
-            known = ", ".join(map(repr, roles))
-            raise OptionError(f"columns: {name!r} is not known; choose of {known}")
-        number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
-        if not isinstance(column, str) and not 0 < number <= _MOST_COLUMNS:
-            raise OptionError(
-                f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
-            )
-        for other, taken in found.items():
-            if taken == column:
-                raise _two_roles(column, other, roles[name])
-        found[roles[name]] = column
-    return found
-
-
-def _two_roles(column: str | int, *roles: Role) -> OptionError:
-    first, second = (COLUMNS[role].public for role in roles)
-    shown = f"{column!r:.40}"
-    return OptionError(f"columns: {shown} is stated as {first} and as {second}, and has one role")
-
-
-def _stated_column(names: Sequence[str], column: str | int) -> int:
-    if isinstance(column, int):
-        if column > len(names):
-            raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")
-        return column - 1
-    if names.count(column) != 1:
-        problem = "has two columns" if column in names else "has no column"
-        raise InputError(f"{problem} {column!r}; {_listed(names)}", kind="columns")
-    return names.index(column)
-
-
-def take_columns(
-    names: Sequence[str], what: What, stated: ColumnsLike | None, source: str
-) -> dict[Role, int]:
-    """Return which column has each role; InputError if a column is missing that there must be."""
-    try:
-        found = find_columns(names, what, stated)
-    except InputError as error:
-        raise error.at(source) from None
-    for role, column in COLUMNS.items():
-        if not column.needed or what not in column.of or role in found:
-            continue
-        missing = f"has no column {column.public!r}"
-        for other, at in found.items():
-            if plain_name(names[at]) in column.names:  # it would have been taken by its name
-                as_other = f"{names[at]!r:.40} is stated as {COLUMNS[other].public}"
-                missing = f"has no column for {column.public!r}: {as_other}"
-        raise InputError(
-            f"{missing}; {_listed(names)}",
-            source=source,
-            hint="A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id "
-            f"and relevance, or what other tools call them. {state_columns(what)}",
-            kind="columns",
-        )
-    return found
-
-
-def state_columns(what: What) -> str:
-    """Return how to say which column is which."""
-    return (
-        f"To say which is which: columns={{'query_id': ..., 'doc_id': ..., {what.number!r}: ...}}, "
-        f"--{what.word}-columns query_id=...,doc_id=...,{what.number}=..."
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name!r:.60}" for name in names[:20])
-    return f"its columns are {shown}" + (", ..." if len(names) > 20 else "")
 
 
 def numbers_in(found: Iterable[Role]) -> frozenset[Role]:

@@ -14,20 +14,18 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Block, Role
-from cranfield.formats.columns import (
-    IDS,
-    ColumnsLike,
-    What,
+from cranfield.formats.block import Block, Cells, Role
+from cranfield.formats.columns import ALL_RELEVANT, IDS, ColumnsLike, What, understood
+from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.header import (
     find_columns,
+    list_columns,
     state_columns,
     stated_roles,
     take_columns,
-    understood,
 )
-from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
 from cranfield.formats.text import (
@@ -61,6 +59,7 @@ class Delimited(Lines):
         names: Sequence[str],
         begin: int,
         stated: ColumnsLike | None,
+        first: Sequence[str] = (),
     ) -> None:
         try:
             found = take_columns(names, what, stated, source.name)
@@ -70,11 +69,15 @@ class Delimited(Lines):
         form = f"{kind} with columns {understood(names, found)}"
         super().__init__(source, what, begin, found, form)
         self._separator = separator
-        self._names = names
+        self.names = names
+        self.taken = {role: names[at] for role, at in found.items()}
+        self.lists = list_columns(
+            names, found, what, stated, lambda at: first[at] if first else None
+        )
 
     def place(self, role: Role) -> str:
         """Return which column has a role, in words."""
-        return f"column {self._names[self.columns[role]]!r}"
+        return f"column {self.names[self.columns[role]]!r}"
 
     def query_of(self, line: bytes) -> bytes | None:
         """Return the line's query, None for a line that is no data."""
@@ -118,6 +121,15 @@ class Delimited(Lines):
             )
         return change
 
+    def cells_of(self, raw: bytes) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, line by line."""
+        places = {role: self.names.index(name) for role, name in self.lists.items()}
+        for one in self.records(raw):
+            held = {}
+            if one.fault is None:
+                held = {role: decode(one.columns[at]) for role, at in places.items()}
+            yield Cells(one.line, one.text.decode("utf-8", "replace"), held, one.fault)
+
     def records(self, raw: bytes) -> Iterator[Record]:
         """Yield the lines of data, and what is wrong with their columns."""
         lines = raw.splitlines(keepends=True)
@@ -139,10 +151,10 @@ class Delimited(Lines):
             elif not text:
                 begin = n_lines
                 continue
-            elif len(fields) != len(self._names):
-                names = ", ".join(self._names)
+            elif len(fields) != len(self.names):
+                names = ", ".join(self.names)
                 fault = InputError(
-                    f"expected {len(self._names)} columns, as the header has: {names:.200}; "
+                    f"expected {len(self.names)} columns, as the header has: {names:.200}; "
                     f"got {len(fields)}",
                     kind="columns",
                 )
@@ -167,7 +179,7 @@ class Delimited(Lines):
         text = raw.tobytes()
         if b'"' in text or b"\r" in text or b"\0" in text:
             return None
-        arrays = read_csv(raw, self._separator.decode(), len(self._names), columns)
+        arrays = read_csv(raw, self._separator.decode(), len(self.names), columns)
         if arrays is None or any(Ids.of_arrow(array).spoilt() is not None for array in arrays[:2]):
             return None
         return arrays
@@ -237,6 +249,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             kind="columns",
         )
     names, behind = _names(line, separator), begin + len(line)
+    first = _first_row(file.sample[behind:], separator, len(names))
     if file.are_numbered:  # the first line may be a header or data
         roles = stated_roles(file.columns, file.what)
         numbers = [at for role, at in roles.items() if role not in IDS]
@@ -248,7 +261,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
         )
         if is_data and numbers:
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
-    return Delimited(file.source, file.what, separator, names, behind, file.columns)
+    return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
 
 
 def _sniffed(file: Beginning) -> Delimited | None:
@@ -267,10 +280,12 @@ def _sniffed(file: Beginning) -> Delimited | None:
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             raise error.at(file.source.name, text=text) from None
-        known = {"query", "doc"} <= {*found, *stated_roles(stated, file.what)}
-        if known and all(column in names for column in stated.values()):
+        given = stated_roles(stated, file.what, names)
+        known = {"query", "doc"} <= {*found, *given}
+        if known and all(one is ALL_RELEVANT or one in names for one in given.values()):
             behind = begin + len(line)
-            return Delimited(file.source, file.what, separator, names, behind, file.columns)
+            first = _first_row(file.sample[behind:], separator, len(names))
+            return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
     return None
 
 
@@ -284,6 +299,13 @@ def _first_line(sample: bytes) -> tuple[int, bytes]:
             break
         begin += len(line)
     return begin, line
+
+
+def _first_row(sample: bytes, separator: bytes, n: int) -> list[str]:
+    """Return the fields of the first row, if there are n."""
+    rows = (fields for _, fields, _ in _records(sample.splitlines(keepends=True), separator))
+    first = next(filter(None, rows), [])
+    return list(map(decode, first)) if len(first) == n else []
 
 
 def _names(line: bytes, separator: bytes) -> list[str]:

@@ -10,9 +10,11 @@ from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import columnar, delimited, json, jsonl, trec
 from cranfield.formats.block import Block, Errors, Load, Progress, Role, Rows
-from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of, stated_roles
+from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
+from cranfield.formats.header import stated_roles
+from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
 from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
 from cranfield.formats.values import WHOLE
@@ -87,11 +89,39 @@ class Files(Rows):
         """The rows of each file."""
         if self._rows is None:
             self._rows = [
-                _recognised(source, self._what, self._form, self._columns)
+                apart(
+                    _recognised(source, self._what, self._form, self._columns),
+                    self._what,
+                    self._columns,
+                )
                 for source in self.sources
             ]
             self._refuse_mixture(self._rows)
         return self._rows
+
+    def beside(self, what: What, columns: ColumnsLike | None) -> "Files":
+        """Return the other side of the same files: what can be read only once is read once."""
+        return Files(self.sources, what, self._form, columns)
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override] # known once they are opened
+        """What the columns of the first file are called."""
+        return self.rows[0].names
+
+    @property
+    def taken(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
+        """Which column of the first file has each role."""
+        return self.rows[0].taken
+
+    @property
+    def lists(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
+        """Which columns of the first file hold several documents, or their numbers."""
+        return self.rows[0].lists
+
+    @property
+    def graded(self) -> bool:  # type: ignore[override] # known once they are opened
+        """Whether all files have grades."""
+        return all(one.graded for one in self.rows)
 
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
         """Raise InputError unless all files have the same columns, where that matters."""

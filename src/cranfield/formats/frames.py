@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import Errors, Progress, Role
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, take_columns
+from cranfield.formats.block import Cells, Errors, Load, Progress, Role, Rows
+from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
+from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
 from cranfield.formats.values import is_number
@@ -251,7 +252,7 @@ def is_row(data: object) -> bool:
 
 def listed_rows(
     data: Iterable[Any], what: What, stated: ColumnsLike | None, errors: Errors
-) -> TableRows:
+) -> Rows:
     """Return rows: tuples (query, document, number), named tuples, or dicts.
 
     A run's rows of two, (query, document), are in the order of the ranking.
@@ -262,6 +263,9 @@ def listed_rows(
     if not rows:
         raise InputError("holds no rows", source=what.called)
     names, get = _fields_of(rows[0], what, stated)
+    found = ObjectRows(rows, names, get, what, stated)
+    if found.lists:
+        return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # their places count
     if are_plain:
         n = len(names)
@@ -279,6 +283,45 @@ def listed_rows(
         return _listed(values, names[at], role, what, errors)
 
     return _rows_of_columns(names, column, what, stated, "rows", are_plain and len(names) == 2)
+
+
+class ObjectRows(Rows):
+    """Dicts, or objects with named fields, whose cells hold several documents: see `lists`."""
+
+    def __init__(
+        self,
+        rows: Sequence[Any],
+        names: Sequence[str],
+        get: Callable[[Any], Callable[[Any], Any]],
+        what: What,
+        stated: ColumnsLike | None,
+    ) -> None:
+        self._data, self._get, self.names = rows, get, names
+        found = take_columns(names, what, stated, what.called)
+        self.lists = list_columns(
+            names, found, what, stated, lambda at: _or_none(get(names[at]), rows[0])
+        )
+        self.form, self.name = "rows with lists", what.called
+
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, row by row; what a row has not is None."""
+        read = {role: self._get(name) for role, name in self.lists.items()}
+        for i, row in enumerate(self._data):
+            held = {role: _or_none(one, row) for role, one in read.items()}
+            yield Cells(None, f"row {i}: {row!r:.120}", held)
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Refuse: these rows are read as cells."""
+        raise NotImplementedError
+
+
+def _or_none(read: Callable[[Any], Any], row: Any) -> Any:
+    try:
+        return read(row)
+    except (AttributeError, KeyError, TypeError, IndexError):
+        return None
 
 
 def _fields_of(
@@ -316,7 +359,7 @@ def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
     return field
 
 
-def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> TableRows:
+def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind."""
     if type(data).__module__.startswith("datasets.") and hasattr(data, "with_format"):
         data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed

@@ -43,6 +43,7 @@ class JsonNested(Rows):
         first = _FIRST_LIST.match(sample.removeprefix(BYTE_ORDER_MARK))
         self.is_ranking = first is not None and what is What.RUN
         self.numbers = frozenset([] if self.is_ranking else [what.role])
+        self.graded = first is None
         form = "[document, ...]" if self.is_ranking else f"{{document: {what.role}}}"
         self.form = f"JSON: {{query: {form}}}"
 

@@ -8,9 +8,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Load, Progress, Role
-from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, take_columns, understood
+from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Progress, Role
+from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import id_bytes
 from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
 from cranfield.formats.lines import Lines, Record
@@ -38,7 +39,10 @@ class JsonLines(Lines):
             found = take_columns(names, what, stated, source.name)
         except InputError as error:
             raise error.at(source.name, number, text) from None
-        self._names = {role: names[at] for role, at in found.items()}
+        self._names = self.taken = {role: names[at] for role, at in found.items()}
+        values = list(first.values())
+        self.lists = list_columns(names, found, what, stated, values.__getitem__)
+        self.names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
         self._whole = {name for name, value in first.items() if isinstance(value, WrittenNumber)}
         order = {role: i for i, role in enumerate(self._names)}
@@ -92,6 +96,28 @@ class JsonLines(Lines):
             return Record(line, text, (), error)
         return Record(line, text, fields)
 
+    def cells_of(self, raw: bytes) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, line by line."""
+        for i, line in enumerate(raw.split(b"\n")):
+            text = line.rstrip(b"\r")
+            if text.strip():
+                try:
+                    yield self.held(i, text.decode("utf-8", "replace"), _record_of(text))
+                except InputError as error:
+                    yield Cells(i, text.decode("utf-8", "replace"), {}, error)
+
+    def held(self, line: int, text: str, pairs: Iterable[tuple[str, Any]]) -> Cells:
+        """Return what an object has of the columns of `lists`; what it has not is None."""
+        pairs = list(pairs)
+        found: dict[Role, Any] = {}
+        for role, wanted in self.lists.items():
+            values = [value for name, value in pairs if name == wanted]
+            if len(values) > 1:
+                fault = InputError(f"has more than one {wanted!r}", kind="columns")
+                return Cells(line, text, {}, fault)
+            found[role] = values[0] if values else None
+        return Cells(line, text, found)
+
     def tables(
         self, raw: Bytes, columns: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
@@ -139,6 +165,7 @@ class JsonList(JsonLines):
     """A JSON list of objects with the names of columns."""
 
     kind = "JSON list with objects"
+    is_text = False  # how its lines end does not matter
 
     def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
@@ -147,6 +174,16 @@ class JsonList(JsonLines):
                 return line, text, value
             raise InputError("expected a JSON object", source=source.name, line=line, text=text)
         raise InputError("holds no rows", source=source.name)
+
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, element by element."""
+        for line, text, value in _elements(self.source, progress):
+            if isinstance(value, dict | Repeated):
+                pairs = list(value.items()) if isinstance(value, dict) else value
+                yield self.held(line, text, pairs)
+            else:
+                fault = InputError("expected a JSON object", kind="columns")
+                yield Cells(line, text, {}, fault)
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
@@ -208,11 +245,17 @@ def _id_of(value: Any, name: str) -> bytes:
     if found is None:
         shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
         raise InputError(
-            f"expected a text or a whole number as {name!r}, got {shown:.80}", kind="id"
+            f"expected a text or a whole number as {name!r}, got {shown:.80}",
+            hint=_LISTS if isinstance(value, list) else None,
+            kind="id",
         )
     return found
 
 
+_LISTS = (
+    "If its cells hold several documents: columns={'expected_ids': ...} or {'retrieved_ids': ...} "
+    "says so."
+)
 _INTEGER = re.compile(r"-?\d+")
 
 

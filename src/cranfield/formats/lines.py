@@ -23,6 +23,7 @@ from cranfield.formats.block import (
     LARGEST_GRADE,
     SIZES,
     Block,
+    Cells,
     Errors,
     Faults,
     Load,
@@ -38,6 +39,7 @@ from cranfield.formats.values import NUMBER, graded, grades_of, whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 Where = Callable[..., tuple[int | None, str | None]]
 
@@ -88,6 +90,20 @@ class Lines(Rows):
 
         What is yielded first and is not None is taken.
         """
+
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, line by line."""
+        with self.source.open() as stream:
+            number = line_at(stream, self.begin)
+        for _, raw in raw_blocks(self.source, self.cut, [], self.begin, progress):
+            text = raw.tobytes()
+            for cells in self.cells_of(text):
+                yield cells._replace(line=number + (cells.line or 0))
+            number += len(text.splitlines())
+
+    def cells_of(self, raw: bytes) -> Iterator[Cells]:
+        """Yield the same of a block, with the number of each line within it, from 0."""
+        raise NotImplementedError
 
     @abstractmethod
     def query_of(self, line: bytes) -> bytes | None:
@@ -240,6 +256,8 @@ class Lines(Rows):
         hint = None
         if role == "grade" and NUMBER.fullmatch(field):
             hint = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
+        elif _DECIMAL_COMMA.fullmatch(field.strip()):
+            hint = f"A decimal comma? Write {shown.strip().replace(',', '.')}."
         problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
         return InputError(problem, hint=hint, kind="number")
 

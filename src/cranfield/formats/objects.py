@@ -285,9 +285,14 @@ class NestedRows(Rows):
     """
 
     def __init__(
-        self, data: Nested, what: What, errors: Errors = "strict", form: str = "dict of dicts"
+        self,
+        data: Nested,
+        what: What,
+        errors: Errors = "strict",
+        form: str = "dict of dicts",
+        graded: bool = True,
     ) -> None:
-        self._what, self.form = what, form
+        self._what, self.form, self.graded = what, form, graded
         self.numbers = frozenset([what.role])
         self.data = self._without_faults(data) if errors == "skip" else data
 

@@ -17,8 +17,9 @@ import numpy as np
 from cranfield.arrays.ids import decode, encode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import SIZES, Block
-from cranfield.formats.columns import COLUMNS, What, in_order, stated_roles
+from cranfield.formats.columns import COLUMNS, What, in_order
 from cranfield.formats.format import Beginning, Format, Holds, Target
+from cranfield.formats.header import stated_roles
 from cranfield.formats.source import Source
 from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole

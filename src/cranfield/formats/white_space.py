@@ -10,6 +10,7 @@ from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.header import by_number
 from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
 from cranfield.formats.text import HASH, NEWLINE, Bytes, is_data, read_csv
@@ -106,6 +107,8 @@ class WhiteSpace(Lines):
 
     def _other_file(self, columns: list[bytes]) -> str | None:
         """Guess what was given in place of what was expected."""
+        if self.what is What.QRELS and len(columns) == 3 and WHOLE.fullmatch(columns[2]):
+            return f"If these are query, document and grade, say so: {by_number(What.QRELS)}."
         if self.what is What.QRELS and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
             return "This looks like a run. The judgments come first: QRELS RUN."
         if self.what is What.RUN and len(columns) == 4 and WHOLE.fullmatch(columns[3]):

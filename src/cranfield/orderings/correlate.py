@@ -16,7 +16,7 @@ from cranfield.comparison.settings import (
     SignFlips,
 )
 from cranfield.comparison.significance import resampled
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
@@ -34,16 +34,17 @@ from cranfield.orderings.discrimination import Discrimination
 from cranfield.orderings.ordering import Ordering, orderings_of
 from cranfield.orderings.pairs import Correlation, OrderingPair, Swapped
 from cranfield.orderings.rbo import rbo
-from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 
 _HOLDS_AT = 97  # queries: measured of so many, the interval holds as often as it says
 
 
-class CorrelateOptions(CorrelationSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+class CorrelateOptions(CorrelationSettingsOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `correlate`, as keywords."""
 
 
-@takes(CorrelationSettings, Alignment, Judging, without=("queries",))
+@takes(CorrelationSettings, Alignment, Reading, Judging, without=("queries",))
 def correlate(
     qrels: Any,
     runs: Any = None,
@@ -64,7 +65,7 @@ def correlate(
         reference: a measure, or the label of the judgments, with which each other one is compared.
             [default: every two are compared, and the earlier one is the reference]
         **options: each option of `CorrelationSettings` and `Alignment`; of judgments and runs, of
-            `Judging`, too.
+            `Reading` and `Judging`, too.
 
     Measures of which less is better are turned: the first of an ordering is always the best. Where
     the mean is geometric, intervals and tests are of logarithms of the queries' values. The

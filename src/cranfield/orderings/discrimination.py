@@ -21,14 +21,15 @@ from cranfield.comparison.settings import (
     SwapSettings,
     SwapSettingsOptions,
 )
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.coefficients import rounded
 from cranfield.orderings.ordering import Ordering, orderings_of, shown_flips
 from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.evaluate import MeasuresLike
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 from cranfield.scoring.variants import blocks
 
 _FEW = 100  # differences of a size: of fewer, a table shows no share
@@ -134,15 +135,15 @@ class SwapRate(Shown):
         return {**asdict(self), "rate": self.rate, "rates": self.rates}
 
 
-class PowerOptions(SignFlipsOptions, AlignmentOptions, JudgingOptions, total=False):
+class PowerOptions(SignFlipsOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `discriminative_power`, as keywords."""
 
 
-class SwapOptions(SwapSettingsOptions, AlignmentOptions, JudgingOptions, total=False):
+class SwapOptions(SwapSettingsOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `swap_rate`, as keywords."""
 
 
-@takes(SignFlips, Alignment, Judging, without=("queries",))
+@takes(SignFlips, Alignment, Reading, Judging, without=("queries",))
 def discriminative_power(
     qrels: Any,
     runs: Any = None,
@@ -172,7 +173,7 @@ def discriminative_power(
     return {one.label: power_of(one, settings) for one in every}
 
 
-@takes(SwapSettings, Alignment, Judging, without=("queries",))
+@takes(SwapSettings, Alignment, Reading, Judging, without=("queries",))
 def swap_rate(
     qrels: Any,
     runs: Any = None,

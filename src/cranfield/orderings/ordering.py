@@ -19,6 +19,7 @@ from cranfield.errors import InputError
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, merged
 from cranfield.orderings.coefficients import rounded
+from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Systems
 
@@ -71,7 +72,9 @@ def orderings_of(
     notes: list[tuple[str, Note]] = []
     sources = _sources(qrels, runs)
     for source, one in sources.items():
-        aligned = align(*one, measures, Alignment.of(options), Judging.of(options))
+        aligned = align(
+            *one, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
+        )
         names = names or aligned.names
         if set(aligned.names) != set(names):
             odd = min(set(aligned.names) ^ set(names))

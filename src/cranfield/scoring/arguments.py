@@ -1,26 +1,113 @@
 """The arguments that every verb begins with, qrels, runs and measures: each in its place."""
 
+import glob
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 
 from cranfield.data.judge import unequal_lists
 from cranfield.data.lists import Graded, GradedSystems
-from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
-from cranfield.errors import InputError, MeasureError
-from cranfield.formats.columns import What
+from cranfield.data.qrels import Qrels, as_qrels
+from cranfield.data.run import Run, as_run, several_runs
+from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.formats.block import Errors
+from cranfield.formats.columns import ColumnsOfBoth, What
+from cranfield.formats.frames import is_table
+from cranfield.formats.header import columns_for
 from cranfield.formats.objects import LISTS, NestedRows, is_list, lists_of_ids, nested
 from cranfield.measures import Measure, parse_all
-from cranfield.options import is_whole
+from cranfield.options import Options, is_whole, option
 from cranfield.scoring.scores import Scores, Systems
+from cranfield.scoring.sides import sides_of
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _COMPARED = ["qrels", "runs", "measures"]
 _SCORES_ALONE = "Scores take the place of qrels and runs; say measures=... by name."
+
+
+def _columns(value: Any) -> ColumnsOfBoth:
+    if not isinstance(value, Mapping):
+        raise ValueError("a dict, as in {'query_id': 'user', 'doc_id': 'item'}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Options):
+    """How data are read that are not yet a Qrels or a Run."""
+
+    columns: ColumnsOfBoth | None = option(
+        None,
+        "Which column of a table or a file is which, where that cannot be told by their names: "
+        '{"query_id": "reader", "doc_id": "book", "relevance": "stars", "score": "prediction"}, '
+        'for judgments and runs alike; or {"qrels": {...}, "run": {...}} where they differ. A '
+        'table that holds both has "expected_ids" and "retrieved_ids".',
+        _columns,
+    )
+
+
+def arranged(
+    qrels: Any,
+    runs: Any,
+    measures: Any,
+    usual: Any,
+    *,
+    columns: ColumnsOfBoth | None = None,
+    errors: Errors = "strict",
+    verb: Callable[..., Any] | None = None,
+) -> tuple[Qrels, Run | dict[str, Run], Any]:
+    """Return the judgments, the run or several by name, and the measures that a verb was given.
+
+    Where `qrels` hold both sides, they stand alone, and the measures may take the place of the
+    runs; `usual` are those that no one named. `verb` is as in `check_judged`. Raises InputError,
+    which says what to write, for an argument out of place.
+    """
+    if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
+        judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors)
+        several = several_runs(runs, errors)
+        return judgments, as_run(runs, errors) if several is None else several, measures
+    qrels, runs = from_lists(qrels, runs)
+    shifted = runs is not None and measures is usual and _may_be_measures(runs)
+    if runs is None or shifted:
+        are_measures = runs is not None and _are_measures(runs)
+        try:
+            sides = sides_of(qrels, columns, errors)
+        except InputError:
+            if runs is None or (are_measures and not _are_scores(qrels)):
+                raise
+            sides = None
+        if sides is not None:
+            return *sides.read(errors), runs if shifted else measures
+    if runs is None:
+        raise InputError(
+            "no runs are given", hint=_order(_COMPARED if verb is None else _arguments_of(verb))
+        )
+    check_judged(qrels, runs, verb)
+    if columns is not None and _are_read(qrels) and _are_read(runs):
+        raise OptionError("columns applies to tables and files, which are still to be read")
+    judgments = as_qrels(qrels, errors, columns_for(columns, What.QRELS))
+    own = columns_for(columns, What.RUN)
+    several = several_runs(runs, errors, own)
+    return judgments, as_run(runs, errors, own) if several is None else several, measures
+
+
+def _are_read(data: Any) -> bool:
+    """Tell whether the data are judgments, a run, or dicts, which have no columns."""
+    if isinstance(data, list | tuple):
+        return len(data) > 0 and all(isinstance(one, Run) for one in data)
+    if isinstance(data, Mapping):
+        return not any(isinstance(one, str | os.PathLike) or is_table(one) for one in data.values())
+    return isinstance(data, Qrels | Run)
+
+
+def _may_be_measures(runs: Any) -> bool:
+    """Tell whether these are measures, or a text that names neither a file nor a measure."""
+    if isinstance(runs, str) and not os.path.exists(runs):
+        return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
+    return isinstance(runs, Measure | list | tuple) and _are_measures(runs)
 
 
 def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) -> None:
@@ -162,3 +249,15 @@ def _are_measures(runs: Any) -> bool:
         return bool(parse_all(first))
     except MeasureError:
         return False
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The options of Reading, as keywords of a function."""
+
+    columns: ColumnsOfBoth | None
+
+
+# ---- end

@@ -1,32 +1,36 @@
 """check: what silently ruins numbers, found before scoring."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import Meeting, judge
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
+from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged
 from cranfield.data.spelling import affix_of
 from cranfield.errors import InputError, printable
 from cranfield.formats.block import LeftOut, Progress
+from cranfield.formats.columns import ColumnsOfBoth, What
+from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
 from cranfield.notes import Note, Severity, gravest_first
-from cranfield.options import checked, function_or_none, whole
+from cranfield.options import checked, function_or_none, refuse_others, takes, whole
 from cranfield.render.numbers import number_of, plain, queries_of
 from cranfield.render.plain import folded
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import check_judged, from_lists
-from cranfield.scoring.scan import Scan, is_odd, scan_of
+from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.scan import Scan, is_odd, is_odd_query, scan_of
+from cranfield.scoring.sides import sides_of
 
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
@@ -125,20 +129,24 @@ def _example(finding: Note) -> str:
     return f"{line}: {row}" if line and row else line or row
 
 
+@takes(Reading)
 def check(
     qrels: QrelsLike,
-    runs: RunLike | SeveralRuns = (),
+    runs: RunLike | SeveralRuns | None = None,
     *,
     k: int = 10,
     progress: Progress | None = None,
+    **reading: Unpack[ReadingOptions],
 ) -> Check:
     """Look for what silently ruins numbers in judgments and runs.
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
-        runs: a run, or several, as `evaluate` takes them.
+        runs: a run, or several, as `evaluate` takes them. None: a table that holds both sides, or
+            judgments alone.
         k: the depth at which ties and unjudged documents are counted.
         progress: called with the number of bytes whenever some of a run file were read.
+        **reading: each option of `Reading`.
 
     Returns:
         A Check: findings of severity "error" (rows that cannot be used, ids that do not match),
@@ -155,9 +163,8 @@ def check(
     """
     k = checked("k", k, whole(1))
     checked("progress", progress, function_or_none)
-    qrels, runs = from_lists(qrels, runs)
-    check_judged(qrels, runs, check)
-    judgments = as_qrels(qrels, "skip")
+    refuse_others(check, reading)
+    judgments, opened = _both(qrels, runs, Reading.of(reading).columns)
     named = _name_of(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     pairs = zip(map(plain, grades.tolist()), counts.tolist(), strict=True)
@@ -174,9 +181,11 @@ def check(
     }
     findings = [one.of(named) for one in _about_qrels(judgments)]
     unreadable: list[str] = []
-    for run in _opened(runs):
+    for run in _opened(opened):
         name = _name_of(run.sources, run.name)
-        name = name if name not in facts else f"{name} ({len(facts)})"
+        if name in facts:
+            both = f"{name} (run)"  # of a file that holds both sides
+            name = both if both not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
             found = _about_run(run, judgments, k, facts[name], progress)
@@ -186,6 +195,20 @@ def check(
             facts[name].setdefault("read as", "not read")
             findings.append(_of_error(error, "unreadable").of(name))
     return Check(gravest_first(findings), facts, unreadable)
+
+
+def _both(
+    qrels: Any, runs: Any, columns: ColumnsOfBoth | None
+) -> tuple[Qrels, Run | Mapping[str, Run]]:
+    """Return the judgments, and the runs that there are."""
+    if runs is None:
+        sides = None
+        with contextlib.suppress(InputError):  # then they are judgments alone
+            sides = sides_of(qrels, columns, "skip")
+        if sides is not None:
+            return sides.read("skip")
+        return as_qrels(qrels, "skip", columns_for(columns, What.QRELS)), {}
+    return arranged(qrels, runs, (), None, columns=columns, errors="skip", verb=check)[:2]
 
 
 def unreadable(name: str, error: InputError) -> Check:
@@ -199,10 +222,10 @@ def _name_of(sources: Sequence[Source], name: str) -> str:
     return sources[0].name if len(sources) == 1 else name
 
 
-def _opened(runs: Any) -> list[Run]:
+def _opened(runs: Run | Mapping[str, Run]) -> list[Run]:
     """Return runs as they are to be looked at: rows with a fault are left out, and counted."""
     found = []
-    for name, run in runs_of(runs, "skip").items():
+    for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
         found.append(run.skipping())
         found[-1].name = name
     return found
@@ -260,7 +283,8 @@ def _about_qrels(qrels: Qrels) -> Iterator[Note]:
             "documents (Bpref, infAP) have nothing to go by"
         )
         yield Note("one-grade", "info", text, count=1)
-    yield from _odd_ids(filter(is_odd, chain(qrels.query_ids, *qrels.doc_lists)))
+    queries = filter(is_odd_query, qrels.query_ids)
+    yield from _odd_ids(chain(queries, filter(is_odd, chain(*qrels.doc_lists))))
     for source in qrels.sources if qrels.is_text else ():
         yield from _about_text(source)
 
@@ -335,7 +359,7 @@ def _about_run(
 
 
 def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
-    if "score" not in run.numbers and _is_ranked(run):
+    if "score" not in run.numbers and _is_ranked(run) and not run.has_lists:
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
         yield Note("no-scores", "info", f"has no scores: it is ranked by {by}", count=1)
     line, row = scan.tied_at() if scan.tied_at else (None, None)
@@ -379,7 +403,7 @@ def _about_both(
     """Yield what is found in a run with the judgments; add to the facts of the run."""
     judged, judged_at = meeting.judged, 1.0
     n_hits = facts["judged documents returned"] = len(judged.hits.rank)
-    if not qrels.in_groups:
+    if qrels.graded and not qrels.in_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]
         judged_at = facts[f"Judged@{k}"] = float(mean(shares[meeting.in_run]))
     if n_hits == scan.rows == len(qrels) and scan.like_grades(qrels):
@@ -400,7 +424,7 @@ def _about_both(
             "judged?"
         )
         yield Note("few-judged-returned", "warning", text, count=n_hits)
-    if judged_at < _FEW_JUDGED:
+    if judged_at < _FEW_JUDGED and qrels.graded:
         text = (
             f"{1 - judged_at:.1%} of the first {k} documents carry no judgment, and count as not "
             "relevant: the numbers are lower bounds, more or less"

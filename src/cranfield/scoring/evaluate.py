@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Unpack, cast, get_args, overload
+from typing import Any, Unpack, get_args, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, SeveralRuns, as_run, several_runs
+from cranfield.data.qrels import Qrels, QrelsLike
+from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Progress
 from cranfield.formats.small.labels import LabelRows, label_rows
@@ -15,7 +15,7 @@ from cranfield.measures import Measure, Plan, parse_all
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
-from cranfield.scoring.arguments import check_judged, from_lists
+from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
@@ -25,8 +25,12 @@ DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
-class EvaluateOptions(JudgingOptions, total=False):
-    """The options of `evaluate`, for its two forms."""
+class HowOptions(ReadingOptions, JudgingOptions, total=False):
+    """How data are read, and how a run is judged, as keywords of a function."""
+
+
+class EvaluateOptions(HowOptions, total=False):
+    """The options of `evaluate`, for its forms."""
 
     bounds: bool
     slices: Any
@@ -49,10 +53,17 @@ def evaluate(
     measures: MeasuresLike = ...,
     **options: Unpack[EvaluateOptions],
 ) -> Scores: ...
-@takes(Judging)
+@overload
+def evaluate(
+    qrels: Any,
+    runs: None = ...,
+    measures: MeasuresLike = ...,
+    **options: Unpack[EvaluateOptions],
+) -> Any: ...
+@takes(Reading, Judging)
 def evaluate(
     qrels: QrelsLike,
-    runs: RunLike | SeveralRuns,
+    runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
     bounds: bool = False,
@@ -60,19 +71,26 @@ def evaluate(
     fingerprints: bool = False,
     errors: Errors = "strict",
     progress: Progress | None = None,
-    **judging: Unpack[JudgingOptions],
+    **judging: Unpack[HowOptions],
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
+
+    A table that holds both sides, the expected and the retrieved documents of each query, or the
+    grade and the score of each document, stands alone: `evaluate(rows, "recall@5")`.
 
     Args:
         qrels: the judgments: a Qrels, the path of a file (whatever `read_qrels` reads), a dict
             `{query_id: {doc_id: grade}}`, or a table (whatever `Qrels` takes: pandas, polars,
-            Arrow, rows, arrays) with the columns query_id, doc_id, relevance.
+            Arrow, rows, arrays) with the columns query_id, doc_id, relevance. Or a table, a file
+            or a list of dicts that holds both sides; several of them, a list or a dict `{name:
+            table}`, are several systems over the same judgments.
         runs: a Run, the path of a file (whatever `read_run` reads), a dict
             `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}`, or a table with the
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
-            Systems, one table for all; a list of rows is one run.
+            Systems, one table for all; a list of rows is one run. None, or the measures in its
+            place: the first argument holds both sides.
         measures: names or Measure values; a string may hold several, separated by blanks.
+            Judged@10 is none of the default where judgments have no grades: it would be P@10.
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
@@ -85,7 +103,7 @@ def evaluate(
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         progress: called with the number of bytes whenever some of a run file were read.
-        **judging: each option of `Judging`.
+        **judging: each option of `Reading` and `Judging`.
 
     Returns:
         Scores, with the value over all queries, each query's, and the counts of queries; or
@@ -103,25 +121,28 @@ def evaluate(
 
     >>> evaluate({"q1": {"d1": 3, "d2": 2}}, {"q1": ["d1", "d4", "d2"]}, "nDCG@5 RR").means()
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
+    >>> rows = [{"question": "Why?", "expected_ids": ["d1", "d2"], "retrieved_ids": ["d1", "d4"]}]
+    >>> evaluate(rows, "recall@5").means()
+    {'R@5': 0.5}
 
     """
     refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
-    qrels, runs = from_lists(qrels, runs)
-    check_judged(qrels, runs, evaluate)
-    wanted = measures_of(measures)
+    columns = Reading.of(judging).columns if "columns" in judging else None
+    judgments, found_runs, named = arranged(
+        *(qrels, runs, measures, DEFAULT_MEASURES), columns=columns, errors=errors, verb=evaluate
+    )
+    wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
     given = None if slices is None else label_rows(slices)
-    judgments = as_qrels(qrels, errors)
-    several = several_runs(runs, errors)
-    one = None if several is not None else as_run(cast(RunLike, runs), errors)
-    named = (several or {}) if one is None else {one.name: one}
+    one = found_runs if isinstance(found_runs, Run) else None
+    several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
     how = Judging.of(judging)
     systems = score_runs(
-        judgments, named, wanted, how, bounds=bounds, slices=given, progress=progress
+        judgments, several, wanted, how, bounds=bounds, slices=given, progress=progress
     )
     if checked("fingerprints", fingerprints, flag):
-        systems = _with_fingerprints(systems, judgments, named)
+        systems = _with_fingerprints(systems, judgments, several)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
@@ -135,6 +156,11 @@ def _with_fingerprints(systems: Systems, qrels: Qrels, runs: Mapping[str, Run]) 
         replace(one, recipe={**one.recipe, **known, "retrieved": sketch_of(runs[name])})
         for name, one in systems.items()
     )
+
+
+def usual_measures(qrels: Qrels) -> str:
+    """Return the measures of `evaluate` where none is named."""
+    return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 
 
 def score_runs(
@@ -186,7 +212,7 @@ def score_runs(
 
 def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     """Return notes on which ideal ranking each measure has, where the judgments are lists."""
-    if not qrels.notes:
+    if qrels.form != "lists of grades":
         return []
     meanings = {
         "top": f"has the top grade, {plain(qrels.top_grade)}, at every rank",

@@ -29,9 +29,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, are_whole, means
 from cranfield.data.judged import ENDLESS
-from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, SeveralRuns, runs_of
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels, QrelsLike
+from cranfield.data.run import Run, SeveralRuns
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
 from cranfield.formats.block import Errors
 from cranfield.lazy import cached_property
@@ -42,9 +42,9 @@ from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import check_judged, from_lists
+from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.completions import reachable_grade
-from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike, measures_of, score_runs
 from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.scores import Systems
 from cranfield.scoring.unjudged import Unjudged, unjudged_of
@@ -169,14 +169,17 @@ _NOTES: Mapping[str, str] = {
 }
 
 
-@takes(Judging, without=("judged_only",))
+_USUAL = "nDCG@10 P@10"
+
+
+@takes(Reading, Judging, without=("judged_only",))
 def joint_bounds(
     qrels: QrelsLike,
-    runs: SeveralRuns,
-    measures: MeasuresLike = "nDCG@10 P@10",
+    runs: SeveralRuns | None = None,
+    measures: MeasuresLike = _USUAL,
     *,
     errors: Errors = "strict",
-    **judging: Unpack[JudgingOptions],
+    **judging: Unpack[HowOptions],
 ) -> JointBounds:
     """Return the lowest and the highest difference of two runs, however the unjudged are graded.
 
@@ -195,7 +198,8 @@ def joint_bounds(
         runs: two runs, as `evaluate` takes several: the difference is the first minus the second.
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
-        **judging: each option of `Judging` but `judged_only`; `ties` are "document" or "ascending".
+        **judging: each option of `Reading`, and of `Judging` but `judged_only`; `ties` are
+            "document" or "ascending".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -211,16 +215,20 @@ def joint_bounds(
     """
     refuse_others(joint_bounds, judging)
     how = Judging.of(judging)
-    qrels, runs = from_lists(qrels, runs)
-    check_judged(qrels, runs, joint_bounds)
-    named = runs_of(runs, errors)
-    if len(named) != 2:
+    judgments, named, measures = arranged(
+        *(qrels, runs, measures, _USUAL),
+        columns=Reading.of(judging).columns,
+        errors=errors,
+        verb=joint_bounds,
+    )
+    if isinstance(named, Run) or len(named) != 2:
+        n = 1 if isinstance(named, Run) else len(named)
         raise OptionError(
-            f"the difference of two runs has bounds, and runs holds {len(named)}: put both into "
-            "one list, joint_bounds(qrels, [old, new], measures)"
+            f"the difference of two runs has bounds, and runs holds {n}: put both into one list, "
+            "joint_bounds(qrels, [old, new], measures)"
         )
     left, right = named
-    wanted, judgments = measures_of(measures), as_qrels(qrels, errors)
+    wanted = measures_of(measures)
     one_of("ties", how.ties, ("document", "ascending"))
     systems = score_runs(judgments, named, wanted, how)
     query_ids = _shared_queries(systems)

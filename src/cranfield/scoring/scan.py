@@ -87,9 +87,9 @@ def _scanned(load: Load, k: int) -> Scan:
     block = whole.block
     scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries), left_out=block.left_out)
     scan.apart = len(whole.queries) - len(scan.queries)
-    for ids in (block.query.take(whole.starts[:-1]), block.doc):
+    for ids, found in ((block.query.take(whole.starts[:-1]), is_odd_query), (block.doc, is_odd)):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII
-            scan.odd |= dict.fromkeys(filter(is_odd, map(decode, dict.fromkeys(ids.to_list()))))
+            scan.odd |= dict.fromkeys(filter(found, map(decode, dict.fromkeys(ids.to_list()))))
     numbers = block.value if block.value is not None else block.rank
     if numbers is not None and len(block):
         scan.low, scan.high = float(numbers.min()), float(numbers.max())
@@ -122,6 +122,11 @@ def _tie(block: Block, scores: Floats, upper: int, lower: int) -> tuple[int | No
     return block.where(lower)[
         0
     ], f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}"
+
+
+def is_odd_query(text: str) -> bool:
+    """Tell the same of a query's id, which may be a question: words with a blank between them."""
+    return is_odd(text) and any(not word or is_odd(word) for word in text.split(" "))
 
 
 def is_odd(text: str) -> bool:
