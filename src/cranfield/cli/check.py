@@ -40,7 +40,7 @@ def command(
     refuse_two_inputs(qrels, *runs)
     data = replace(data, errors="skip")
     try:
-        judgments = data.read_qrels(qrels)
+        judgments = data.read_qrels(qrels, "first")
     except InputError as error:
         if form.name == "json":
             show(unreadable(qrels, error), form)

@@ -15,7 +15,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError
-from cranfield.formats.block import Errors
+from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
@@ -61,7 +61,7 @@ class DataOptions(Options):
         "Refuse the first line that cannot be used, or leave such lines out and count them.",
     )
 
-    def read_qrels(self, path: str) -> Qrels:
+    def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments, showing how far that is."""
         with Reading(Source(path).size, "reading qrels") as progress:
             return read_qrels(
@@ -69,6 +69,7 @@ class DataOptions(Options):
                 self.qrels_format,
                 columns=self.qrels_columns,
                 errors=self.errors,
+                duplicates=duplicates,
                 progress=progress,
             )
 
@@ -91,6 +92,10 @@ lenient_data_options = flags.family(DataOptions, without=("errors",), **_SHOWN)
 # Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family(Judging, without=("queries",))
 all_judging_options = flags.family(Judging)
+# Where nothing is ranked.
+duplicates_option = flags.family(
+    Judging, without={one.name for one in options_of(Judging)} - {"duplicates"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +129,11 @@ READING = {one.name for family in (DataOptions, Judging) for one in options_of(f
 
 
 def read_inputs(
-    qrels: str | None, runs: Sequence[str], data: DataOptions, listed: GradesOptions
+    qrels: str | None,
+    runs: Sequence[str],
+    data: DataOptions,
+    listed: GradesOptions,
+    judging: Judging,
 ) -> tuple[Qrels, list[Run]]:
     """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
 
@@ -141,7 +150,7 @@ def read_inputs(
                 f"Missing argument '{missing}'; for a list of grades alone, say --grades."
             )
         refuse_two_inputs(qrels, *runs)
-        return data.read_qrels(qrels), data.read_runs(runs)
+        return data.read_qrels(qrels, judging.duplicates), data.read_runs(runs)
     if qrels is not None:
         raise click.UsageError(
             "--grades stands for judgments and a run: leave out QRELS and RUN, or --grades. (A "

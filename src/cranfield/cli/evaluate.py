@@ -49,7 +49,7 @@ def command(
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     measures = flags.measures_of(names, DEFAULT_MEASURES, rel)
-    judgments, named = read_inputs(qrels, runs, data, listed)
+    judgments, named = read_inputs(qrels, runs, data, listed, judging)
     with Reading(size_of(named)) as progress:
         options = judging.unusual()
         systems = evaluate(judgments, named, measures, bounds=bounds, progress=progress, **options)

@@ -78,7 +78,7 @@ def command(
     last = None
     if query is None and len(runs) > 1 and not is_file(runs[-1]):
         *runs, last = runs
-    judgments, named = read_inputs(qrels, runs, data, listed)
+    judgments, named = read_inputs(qrels, runs, data, listed, judging)
     if last is not None and last not in judgments.query_ids:
         raise InputError("neither a file nor a query of the qrels", source=last)
     measures = flags.measures_of(names, _DEFAULT, rel)

@@ -55,7 +55,8 @@ class Several:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
         if self.saved:
             return files, None
-        return self.data.read_qrels(self.qrels), self.data.read_runs(files)
+        judgments = self.data.read_qrels(self.qrels, self.judging.duplicates)
+        return judgments, self.data.read_runs(files)
 
     @property
     def options(self) -> dict[str, Any]:

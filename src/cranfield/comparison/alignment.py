@@ -149,7 +149,7 @@ def _evaluated(
 ) -> Aligned:
     how = replace(judging, queries="both" if missing == "drop" else "judged")
     judgments, named, asked = (
-        as_qrels(qrels, "strict"),
+        as_qrels(qrels, "strict", judging.duplicates),
         runs_of(runs, "strict"),
         measures_of(measures),
     )

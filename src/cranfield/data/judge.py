@@ -18,7 +18,14 @@ from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import Look, are_ranks, level_scores, mostly, nothing_judged
+from cranfield.data.run_notes import (
+    Look,
+    are_ranks,
+    duplicates_of,
+    level_scores,
+    mostly,
+    nothing_judged,
+)
 from cranfield.errors import OptionError
 from cranfield.formats.block import Order, Progress, Role
 from cranfield.formats.objects import Nested
@@ -126,6 +133,11 @@ def judge_all(
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option of `judging` that these judgments or runs do not go with.
     """
+    if qrels.in_groups and judging.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and these judgments are in groups, "
+            "where it has one: take 'first' or 'best'"
+        )
     if qrels.in_groups and not judging.ties_by_id:
         raise OptionError(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
@@ -162,7 +174,8 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
 
     def parts() -> Parts:
         rank_of = np.zeros(len(qrels), np.int64)
-        rank_of[row] = rank if depth is None else np.where(rank <= depth, rank, 0)
+        best = rank.argsort()[::-1] if match.repeated.count else slice(None)  # the last one counts
+        rank_of[row[best]] = rank[best] if depth is None else np.where(rank <= depth, rank, 0)[best]
         of = qrels.levels if levels is None else qrels.levels.of_queries(levels)
         return Parts(len(query_ids), of, rank_of[of.row], judging.judged_only, qrels)
 
@@ -303,6 +316,12 @@ def _notes(met: Meeting) -> Iterator[Note]:
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    for name, repeated, kept in (
+        ("the qrels", qrels.repeated, qrels.duplicates),
+        ("the run", match.repeated, met.judging.duplicates),
+    ):
+        if repeated.count:
+            yield duplicates_of(name, repeated, kept)
     if run.nested is None and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Union
+from typing import Any, Union, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Errors, Progress
+from cranfield.formats.block import Block, Duplicates, Errors, Progress
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
@@ -51,6 +51,9 @@ class Qrels(Judgments):
     groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
     `weight`.
 
+    A document that stands more than once for a query is refused (DuplicateError), unless
+    `duplicates` keeps its "first" row or the one of the highest grade ("best").
+
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
     >>> Qrels({"q1": {"ann": {"d1": 1, "d2": 0}, "bob": {"d1": 0, "d2": 1}}})
@@ -62,9 +65,12 @@ class Qrels(Judgments):
         data: "Mapping[Any, Any] | ArrowTable | LazyTable | Iterable[Any] | Sparse | Judgments",
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
+        duplicates: Duplicates = "refuse",
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
-            data = judgments_of(rows_of(data, What.QRELS, columns=columns, errors=errors), errors)
+            one_of("duplicates", duplicates, get_args(Duplicates))
+            rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
+            data = judgments_of(rows, errors, None, duplicates)
         vars(self).update(vars(data))
         self._judgments = data
 
@@ -248,6 +254,7 @@ def read_qrels(
     *,
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
+    duplicates: Duplicates = "refuse",
     progress: Progress | None = None,
 ) -> Qrels:
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
@@ -266,17 +273,22 @@ def read_qrels(
     judged), which xinfAP and statAP need.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
-    the first raises InputError, which names it. `progress` hears of the bytes read.
+    the first raises InputError, which names it. A document that stands more than once for a query
+    is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
+    `progress` hears of the bytes read.
 
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
-    return Qrels(judgments_of(rows, errors, progress))
+    one_of("duplicates", duplicates, get_args(Duplicates))
+    return Qrels(judgments_of(rows, errors, progress, duplicates))
 
 
-def as_qrels(data: QrelsLike, errors: Errors = "strict") -> Qrels:
+def as_qrels(
+    data: QrelsLike, errors: Errors = "strict", duplicates: Duplicates = "refuse"
+) -> Qrels:
     """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
-        return read_qrels(data, errors=errors)
-    return data if isinstance(data, Qrels) else Qrels(data, errors=errors)
+        return read_qrels(data, errors=errors, duplicates=duplicates)
+    return data if isinstance(data, Qrels) else Qrels(data, errors=errors, duplicates=duplicates)

@@ -12,10 +12,11 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.rows import spans
+from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
@@ -44,6 +45,8 @@ class Judgments:
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
+    repeated: LeftOut = field(default_factory=LeftOut)  # rows whose document another row has, too
+    duplicates: Duplicates = "refuse"  # which of these were kept
     notes: Sequence[Note] = ()  # what every result of them says
 
     def only(self, codes: Sequence[int], top: int) -> "Judgments":
@@ -51,7 +54,8 @@ class Judgments:
         ids = [self.query_ids[code] for code in codes]
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
-            return replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
+            some = replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
+            return replace(some, duplicates=self.duplicates)
         lengths = np.diff(self.starts)[codes]
         starts = np.cumsum([0, *lengths.tolist()])
         rows = spans(self.starts[codes], lengths)
@@ -67,15 +71,24 @@ class Judgments:
         )
 
 
-def judgments_of(rows: Rows, errors: Errors, progress: Progress | None = None) -> Judgments:
-    """Return the judgments that some rows hold; InputError if there are none."""
+def judgments_of(
+    rows: Rows,
+    errors: Errors,
+    progress: Progress | None = None,
+    duplicates: Duplicates = "refuse",
+) -> Judgments:
+    """Return the judgments that some rows hold; InputError if there are none.
+
+    A document has one grade for a query: of several, `duplicates` says which one counts.
+    """
     if isinstance(rows, NestedRows):
         return _from_dict(rows)
     if isinstance(rows, Groups):
         return _from_groups(rows)
     if "group" in rows.numbers:
-        return _from_groups(_subtopics(rows, errors, progress))
-    return _from_blocks(rows, errors, progress)
+        groups = _subtopics(rows, errors, progress, duplicates)
+        return replace(_from_groups(groups), duplicates=duplicates)
+    return _from_blocks(rows, errors, progress, duplicates)
 
 
 def _from_dict(rows: NestedRows) -> Judgments:
@@ -146,10 +159,13 @@ def _from_groups(groups: Groups) -> Judgments:
         sources=groups.sources,
         is_text=groups.is_text,
         left_out=groups.left_out,
+        repeated=groups.repeated,
     )
 
 
-def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
+def _subtopics(
+    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
+) -> Groups:
     """Return the judgments by subtopic of a table."""
     sampled = in_order(rows.numbers & {"stratum", "probability"})
     if sampled:
@@ -159,7 +175,7 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
             source=named(rows.sources),
         )
     try:
-        groups = groups_of_rows(rows, errors, progress)
+        groups = groups_of_rows(rows, errors, progress, duplicates)
     except InputError as error:
         if error.source is not None:
             raise
@@ -169,7 +185,9 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
     return groups
 
 
-def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
+def _from_blocks(
+    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
+) -> Judgments:
     from cranfield.data.regroup import together
 
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
@@ -179,12 +197,14 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise _no_judgment(named(rows.sources), left_out)
+    kept = Judging(duplicates="refuse" if duplicates == "each" else duplicates)
     try:
-        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
+        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     except DuplicateError as twice:
-        if not rows.form.startswith("TREC"):
-            raise
-        raise twice.but(hint=f"{twice.hint} {_BY_SUBTOPIC}") from None
+        hint = f"{twice.hint} {_ONE_GRADE}" if duplicates == "each" else twice.hint
+        raise twice.but(
+            hint=f"{hint} {_BY_SUBTOPIC}" if rows.form.startswith("TREC") else hint
+        ) from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -202,9 +222,12 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=whole.left_out,
+        repeated=by_query.repeated,
+        duplicates=duplicates,
     )
 
 
+_ONE_GRADE = "'each' is for runs: a judged document has one grade."
 _BY_SUBTOPIC = (
     "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
     "--qrels-format subtopics."

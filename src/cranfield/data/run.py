@@ -13,10 +13,11 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import come_back, grouped, placed
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
     Block,
+    Duplicates,
     Errors,
     HeldRows,
     LeftOut,
@@ -62,6 +63,7 @@ class Written(NamedTuple):
     rows: int
     left_out: LeftOut
     lost: Sequence[Role] = ()  # columns of the run that the format has no place for
+    repeated: LeftOut = LeftOut()  # rows whose document another row of the query has, too
 
 
 class Ranking(NamedTuple):
@@ -206,6 +208,7 @@ class Run:
         path: Path,
         format: str | None = None,  # noqa: A002 - the word for it
         progress: Progress | None = None,
+        duplicates: Duplicates = "refuse",
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
@@ -215,8 +218,10 @@ class Run:
         the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
-        held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
-        OptionError for a suffix that names no format; what was there before then stays.
+        held whole. Of a document that stands more than once for a query, `duplicates` says which
+        rows are kept, as in `evaluate`. Raises InputError for what cannot be read, or an id that
+        the format cannot hold, OptionError for a suffix that names no format; what was there before
+        then stays.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -240,19 +245,20 @@ class Run:
         needs_rank = room.needs_rank or "score" not in self.numbers
         wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
 
-        parts: list[tuple[int, LeftOut]] = []
+        judging = Judging(duplicates=duplicates)
+        parts: list[tuple[int, LeftOut, LeftOut]] = []
 
         def blocks(loads: Iterable[Load]) -> Iterator[Block]:
             seen: set[bytes] = set()
             parts.clear()
             for load in loads:
-                whole = grouped(load(), self.errors)
+                whole = grouped(load(), judging)
                 block = whole.block
                 if come_back(whole.queries, seen):
                     raise _ApartError
                 if needs_rank and block.rank is None:
                     block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
-                parts.append((len(block), block.left_out))
+                parts.append((len(block), block.left_out, whole.repeated))
                 yield block
 
         tag = (self.tag if form.name == "trec" else None) or self.name
@@ -263,8 +269,10 @@ class Run:
             from cranfield.data.regroup import regrouped
 
             write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
-        left_out = sum((one for _, one in parts), LeftOut())
-        return Written(sum(n for n, _ in parts), left_out, in_order(self.numbers - kept))
+        left_out = sum((one for _, one, _ in parts), LeftOut())
+        repeated = sum((one for *_, one in parts), LeftOut())
+        n_rows = sum(n for n, *_ in parts)
+        return Written(n_rows, left_out, in_order(self.numbers - kept), repeated)
 
     def of(
         self,
@@ -302,7 +310,7 @@ class Run:
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         block = next(self.blocks(judging.order, costs=costs))()
-        whole = grouped(block, self.errors, judging)
+        whole = grouped(block, judging)
         place = placed(whole, judging, with_ties=True)
         rows = place.rank.argsort()
         ranked = whole.block.take(rows)
@@ -314,7 +322,7 @@ class Run:
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises InputError for a document that occurs twice, unless such rows are left out.
+        Raises DuplicateError for a document that occurs twice.
         """
         found: dict[str, dict[str, float]] = {}
         by = self.ranked_by("score")
@@ -326,12 +334,14 @@ class Run:
             numbers = [None] * len(docs) if values is None else values.tolist()
             for row, (query, doc, number) in enumerate(zip(queries, docs, numbers, strict=True)):
                 ranking = found.setdefault(query, {})
-                if doc in ranking and self.errors == "skip":
-                    continue
                 if doc in ranking:
-                    raise block.error(row, f"the document {doc!r} stands twice for query {query!r}")
+                    problem = f"the document {doc!r} stands twice for query {query!r}"
+                    raise block.error(row, problem, _ONE_NUMBER, DuplicateError)
                 ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
         return found
+
+
+_ONE_NUMBER = "A dict has one number for a document; write() with duplicates='best' keeps one."
 
 
 def _name_of(sources: Sequence[Source]) -> str:

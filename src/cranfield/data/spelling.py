@@ -34,7 +34,7 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
         spelt = {_plain(doc): doc for doc in judged}
         for doc in docs:
             other = spelt.get(_plain(doc), doc)
-            if other != doc:  # a row of the same one was left out, by errors="skip"
+            if other != doc:  # a row of the same one was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
                     f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",

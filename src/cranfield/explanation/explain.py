@@ -88,11 +88,16 @@ recip_rank)
     how = Judging.of(judging)
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
-    one, judgments = wanted[0], as_qrels(qrels, errors)
+    one, judgments = wanted[0], as_qrels(qrels, errors, how.duplicates)
     named = runs_of(run, errors)
     runs = [*named.values()]
     if len(runs) > 2:
         raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
+    if len(runs) == 2 and how.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and a difference is explained "
+            "document by document: take 'first' or 'best'"
+        )
     if len(runs) == 2 and one.definition.is_text:
         raise MeasureError(f"{one} is a text: two of them have no difference")
     if query is None and len(judgments.query_ids) == 1:

@@ -6,12 +6,12 @@ Nothing else reads or writes data. It knows no Qrels and no Run.
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from cranfield.errors import one_of
+from cranfield.errors import DuplicateError, one_of
 from cranfield.formats.block import Errors, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.objects import NestedRows, nested
+from cranfield.formats.objects import ListRows, NestedRows, nested
 
 
 def rows_of(
@@ -36,7 +36,12 @@ def rows_of(
         return file_rows(data, what, format, columns)
     if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
         groups = groups_of_dict(data) if what is What.QRELS else None
-        return NestedRows(nested(data, what), what, errors) if groups is None else groups
+        if groups is not None:
+            return groups
+        try:
+            return NestedRows(nested(data, what), what, errors)
+        except DuplicateError:
+            return ListRows(data, what)
     if isinstance(data, Rows):
         return data
     return table_rows(data, what, columns, errors)

@@ -18,6 +18,12 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
+Duplicates = Literal["refuse", "first", "best", "each"]  # what becomes of a document that is twice
+# What to do about a document that is twice, in errors.
+TWICE = (
+    "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
+    "best)."
+)
 Role = str  # what a column is for: a key of `columns.COLUMNS`
 Progress = Callable[[int], None]
 
@@ -37,7 +43,9 @@ SIZES = Sizes()  # set by tests only
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What errors="skip" left out: for each kind of fault, how often, and how to say the first.
+    """Rows with a fault: for each kind of fault, how often, and how to say the first.
+
+    Those that errors="skip" left out; or those whose document stands above them already.
 
     To say it may mean to read the file once more, for the number of the line.
     """
@@ -237,6 +245,8 @@ class Rows(ABC):
     length: int | None = None
     #: What was left out before they are read: of dicts.
     left_out: LeftOut = LeftOut()
+    #: Rows whose document stood above already: of judgments in groups.
+    repeated: LeftOut = LeftOut()
 
     @abstractmethod
     def blocks(

@@ -10,6 +10,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import Meeting, judge
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged
@@ -30,6 +31,7 @@ from cranfield.scoring.scan import Scan, is_odd, scan_of
 _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
 _HIGH_GRADE = 10
+_KEPT = Judging(duplicates="first")  # of a document that is twice, which is a finding
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +154,7 @@ def check(
     """
     k = checked("k", k, whole(1))
     check_judged(qrels, runs)
-    judgments = as_qrels(qrels, "skip")
+    judgments = as_qrels(qrels, "skip", _KEPT.duplicates)
     named = _name_of(judgments.sources, "qrels")
     grades, counts = np.unique(judgments.grade, return_counts=True)
     each = " ".join(f"{g}:{n:,}" for g, n in zip(grades.tolist(), counts.tolist(), strict=True))
@@ -218,7 +220,7 @@ def _left_out(left_out: LeftOut) -> Iterator[Note]:
 
 
 def _about_qrels(qrels: Qrels) -> Iterator[Note]:
-    yield from _left_out(qrels.left_out)
+    yield from _left_out(qrels.left_out + qrels.repeated)
     relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
     without = [query for query, n in zip(qrels.query_ids, relevant.tolist(), strict=True) if n == 0]
     if without:
@@ -311,7 +313,7 @@ def _about_run(
     for source in run.sources if run.is_text else ():
         yield from _about_text(source)
     try:
-        meeting = judge(qrels, run)
+        meeting = judge(qrels, run, _KEPT)
     except InputError as error:
         yield _of_error(error, "ids" if error.kind == "other" else error.kind)
         return

@@ -95,13 +95,12 @@ def evaluate(
     one_of("errors", errors, get_args(Errors))
     check_judged(qrels, runs)
     wanted = measures_of(measures)
-    judgments = as_qrels(qrels, errors)
+    how = Judging.of(judging)
+    judgments = as_qrels(qrels, errors, how.duplicates)
     several = several_runs(runs, errors)
     one = None if several is not None else as_run(cast(RunLike, runs), errors)
     named = several if one is None else {one.name: one}
-    systems = score_runs(
-        judgments, named or {}, wanted, Judging.of(judging), bounds=bounds, progress=progress
-    )
+    systems = score_runs(judgments, named or {}, wanted, how, bounds=bounds, progress=progress)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
@@ -122,7 +121,7 @@ def score_runs(
     if checked("bounds", bounds, flag):
         from cranfield.scoring.bounds import bounds_of, check_bounded
 
-        check_bounded(wanted, judging.judged_only, judging.ties)
+        check_bounded(wanted, judging)
     ideals = ideals_of(wanted, qrels)
     costs = any(one.definition.traits.takes_cost for one in wanted)
     meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)

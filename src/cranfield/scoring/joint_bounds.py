@@ -195,7 +195,8 @@ def joint_bounds(
         runs: two runs, as `evaluate` takes several: the difference is the first minus the second.
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
-        **judging: each option of `Judging` but `judged_only`; `ties` are "document" or "ascending".
+        **judging: each option of `Judging` but `judged_only`; `ties` are "document" or "ascending",
+            `duplicates` not "each".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -212,12 +213,13 @@ def joint_bounds(
     refuse_others(joint_bounds, judging)
     how = Judging.of(judging)
     check_judged(qrels, runs)
-    judgments = as_qrels(qrels, errors)
+    judgments = as_qrels(qrels, errors, how.duplicates)
     named = runs_of(runs, errors)
     if len(named) != 2:
         raise OptionError(f"the difference of two runs has bounds: runs are {len(named)}")
     left, right = named
     one_of("ties", how.ties, ("document", "ascending"))
+    one_of("duplicates", how.duplicates, ("refuse", "first", "best"))
     systems = score_runs(judgments, named, measures_of(measures), how)
     query_ids = _shared_queries(systems)
     if not query_ids:
@@ -276,7 +278,8 @@ def pair_bounds(
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
-    documents were left out, or equal scores ranked by grade or in all orders. Where `separate` is
+    documents were left out or count each time, or equal scores ranked by grade or in all orders.
+    Where `separate` is
     false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
     run and unjudged document.
     """
@@ -284,6 +287,8 @@ def pair_bounds(
     found: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
+        return found
+    if judging.duplicates == "each":
         return found
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     values = _values(systems, query_ids)

@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats
 from cranfield.arrays.threads import in_threads
+from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, grouped, placed
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
@@ -82,9 +83,10 @@ def _added(loads: Iterable[Load], k: int) -> Scan:
 
 
 def _scanned(load: Load, k: int) -> Scan:
-    whole = grouped(load(), "skip")
+    whole = grouped(load(), Judging(duplicates="first"))
     block = whole.block
-    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries), left_out=block.left_out)
+    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries))
+    scan.left_out = block.left_out + whole.repeated
     scan.apart = len(whole.queries) - len(scan.queries)
     for ids in (block.query.take(whole.starts[:-1]), block.doc):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII
