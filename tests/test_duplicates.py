@@ -33,6 +33,7 @@ Row = tuple[str, str, float]
 Write = Callable[[str, str], str]
 MEASURES = "P@3 SetR AP RR nDCG@5 DCG NumRet NumRelRet Success@2 Rprec RBP(p=0.5)"
 KEPT: list[Duplicates] = ["first", "best"]
+REFUSED: list[Duplicates] = ["refuse", "each"]  # of judgments
 
 
 def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
@@ -166,7 +167,7 @@ def test_lists(form: str, write: Write) -> None:
         DuplicateError, match=r"'x' stands twice(.|\n)*duplicates='first' or 'best'"
     ):
         evaluate(qrels, run)
-    expected = {"first": (1 / 2 + 2 / 3) / 2, "best": (1 / 2 + 2 / 3) / 2}
+    expected: dict[Duplicates, float] = {"first": (1 / 2 + 2 / 3) / 2, "best": (1 / 2 + 2 / 3) / 2}
     expected["each"] = (1 / 2 + 2 / 4 + 3 / 5) / 2
     for how, value in expected.items():
         found = evaluate(qrels, run, "AP", duplicates=how)["AP"]
@@ -232,9 +233,9 @@ QRELS: dict[str, Callable[[Write], Any]] = {
 def test_a_document_has_one_grade(form: str, write: Write) -> None:
     data = QRELS[form](write)
     read: Callable[..., Qrels] = read_qrels if isinstance(data, str) else Qrels
-    for refused in ({}, {"duplicates": "each"}):
+    for refused in REFUSED:
         with pytest.raises(DuplicateError, match="'a' stands twice for query 'q'"):
-            read(data, **refused)
+            read(data, duplicates=refused)
     assert read(data, duplicates="first").to_dict() == {"q": {"a": 1, "b": 0}, "r": {"a": 1}}
     best = read(data, duplicates="best")
     assert best.to_dict() == {"q": {"b": 0, "a": 2}, "r": {"a": 1}}
@@ -248,10 +249,10 @@ def test_a_document_has_one_grade(form: str, write: Write) -> None:
 def test_of_subtopics_the_first_or_the_highest_level_counts() -> None:
     rows = [("q", s, "a", level) for s, level in (("s", 1), ("s", 2), ("t", 3))]
     table = pd.DataFrame(rows, columns=["query_id", "subtopic", "doc_id", "relevance"])
-    for refused in ({}, {"duplicates": "each"}):
+    for refused in REFUSED:
         with pytest.raises(DuplicateError, match="subtopic 's'"):
-            Qrels(table, **refused)
-    for how, level in (("first", 1), ("best", 2)):
+            Qrels(table, duplicates=refused)
+    for how, level in zip(KEPT, (1, 2), strict=True):
         found = Qrels(table, duplicates=how)
         assert found.to_dict() == {"q": {"s": [{"a": level}], "t": [{"a": 3}]}}
         scores = evaluate(found, {"q": ["a"]}, "alpha_nDCG@5")
@@ -271,7 +272,9 @@ def test_relevant_documents_that_stand_twice_in_a_list() -> None:
 
 
 def test_skipping_errors_does_not_touch_duplicates() -> None:
-    rows = [("q", "a", 1.0), ("q", "b", None), ("q", "a", 3.0)]
+    rows: Any = pd.DataFrame(
+        {"qid": ["q"] * 3, "docno": ["a", "b", "a"], "score": [1.0, None, 3.0]}
+    )
     with pytest.raises(DuplicateError):
         evaluate({"q": {"a": 1}}, rows, errors="skip")
     scores = evaluate({"q": {"a": 1}}, rows, "NumRet", errors="skip", duplicates="first")
