@@ -341,8 +341,11 @@ def test_a_run_is_written_without_them(tmp_path: Path) -> None:
         run.write(path)
     assert run.write(path, duplicates="best").repeated.count == 1
     assert read_run(path).to_dict() == {"q": {"a": 2.0, "b": 0.5}}
-    with pytest.raises(DuplicateError, match="one number"):
+    with pytest.raises(DuplicateError, match="'a' stands twice"):
         run.to_dict()
+    assert run.to_dict(duplicates="first") == {"q": {"a": 1.0, "b": 0.5}}
+    with pytest.raises(OptionError, match="duplicates='each'"):
+        run.to_dict(duplicates="each")
 
 
 def test_on_the_command_line(write: Write, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option, size_of
 from cranfield.cli.terminal import Reading, note
+from cranfield.data.chunks import merged_note
 from cranfield.data.judging import Judging
 from cranfield.data.run_notes import duplicates_of
 from cranfield.formats.block import LeftOut
@@ -52,12 +53,16 @@ def command(
         judgments.write(target, form)
         _say(judgments.form, judgments.left_out, len(judgments), target)
         _say_twice(judgments.repeated, kept)
+        if judgments.chunks:
+            note(merged_note(judgments.chunks, len(judgments), None).text)
         return
     (run,) = data.read_runs([source])
     with Reading(size_of([run]), "reading the run") as progress:
         written = run.write(target, form, progress, kept.duplicates)
     _say(run.form, written.left_out, written.rows, target)
     _say_twice(written.repeated, kept)
+    if run.chunks is not None:
+        note(merged_note(written.chunks, written.rows, run.chunks.keep).text)
     for role in written.lost:
         name = COLUMNS[role].public
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")

@@ -11,14 +11,16 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Reading
+from cranfield.data.chunks import DocsOfChunks, Keep
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.errors import InputError
+from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
+from cranfield.lazy import cached_property
 from cranfield.options import Options, option, options_of
 
 
@@ -61,10 +63,47 @@ class DataOptions(Options):
         "Refuse the first line that cannot be used, or leave such lines out and count them.",
     )
 
+    map_docs: str | None = option(
+        None,
+        "A table of two columns, chunk and document: the chunks of a run become documents.",
+    )
+    map_docs_pattern: str | None = option(
+        None,
+        "The same by a regular expression that is found in a chunk's id; its group 1 is the "
+        "document, as in '^(.*)#'.",
+    )
+    map_docs_keep: Keep | None = option(
+        None,
+        "Which of its chunks ranks a document: the first-ranked one, the best-scored one, or the "
+        "sum of all scores.  [default: first]",
+    )
+    map_qrels: bool = option(
+        False,
+        "The judgments are of chunks, too: a document has the highest grade of its chunks.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.map_docs is not None and self.map_docs_pattern is not None:
+            raise OptionError("--map-docs and --map-docs-pattern say the same: leave one out")
+        mapped = self.map_docs is not None or self.map_docs_pattern is not None
+        if not mapped and (self.map_qrels or self.map_docs_keep is not None):
+            typed = "--map-qrels" if self.map_qrels else "--map-docs-keep"
+            raise OptionError(f"{typed} has no effect without --map-docs or --map-docs-pattern")
+
+    @cached_property
+    def _docs(self) -> DocsOfChunks | None:
+        """Which document each chunk belongs to, if that was said."""
+        if self.map_docs is None:
+            return self.map_docs_pattern
+        from cranfield.formats.small.chunk_files import chunk_rows
+
+        return chunk_rows(self.map_docs)
+
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments, showing how far that is."""
         with Reading(Source(path).size, "reading qrels") as progress:
-            return read_qrels(
+            found = read_qrels(
                 path,
                 self.qrels_format,
                 columns=self.qrels_columns,
@@ -72,6 +111,9 @@ class DataOptions(Options):
                 duplicates=duplicates,
                 progress=progress,
             )
+        if self._docs is None or not self.map_qrels:
+            return found
+        return found.map_docs(self._docs, self.errors)
 
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
@@ -79,6 +121,8 @@ class DataOptions(Options):
             read_run(path, format=self.run_format, columns=self.run_columns, errors=self.errors)
             for path in paths
         ]
+        if self._docs is not None:
+            runs = [run.map_docs(self._docs, self.map_docs_keep or "first") for run in runs]
         names = [run.name for run in runs]
         for run, path in zip(runs, paths, strict=True):
             if names.count(run.name) > 1:
@@ -87,6 +131,7 @@ class DataOptions(Options):
 
 
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in ("qrels_columns", "run_columns")}
+_SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
 data_options = flags.family(DataOptions, **_SHOWN)
 lenient_data_options = flags.family(DataOptions, without=("errors",), **_SHOWN)
 # Where queries are those that all systems have, or the one that is named.

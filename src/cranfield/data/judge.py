@@ -13,6 +13,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
+from cranfield.data.chunks import merged_note
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
@@ -322,6 +323,10 @@ def _notes(met: Meeting) -> Iterator[Note]:
     ):
         if repeated.count:
             yield duplicates_of(name, repeated, kept)
+    if qrels.chunks:
+        yield merged_note(qrels.chunks, len(qrels), None)
+    if match.n_chunks and run.chunks is not None:
+        yield merged_note(match.n_chunks, match.n_rows, run.chunks.keep)
     if run.nested is None and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")

@@ -19,7 +19,6 @@ from cranfield.data.order import (
     Grouped,
     Placed,
     come_back,
-    grouped,
     placed,
     single,
     tie_order,
@@ -44,6 +43,8 @@ class Match:
     row: Ints  # (hits,)
     placed: Placed  # of the hits
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
+    n_chunks: int = 0  # before those of a document were merged; 0: none were
+    n_rows: int = 0  # of the run, judged or not
     regrouped: bool = False  # whether its queries came back after others
 
 
@@ -75,7 +76,7 @@ def matches(
 
     def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
         i, load = task
-        return i, _matched_block(qrels, judging, load)
+        return i, _matched_block(qrels, runs[i], judging, load)
 
     done = groupby(in_threads(matched, tasks()), key=itemgetter(0))
     ready = None
@@ -110,12 +111,13 @@ class _Part(NamedTuple):
     placed: Placed
     left_out: LeftOut
     repeated: LeftOut
+    n_chunks: int
     cost: Floats | None  # of the judged queries' documents, best rank first
 
 
-def _matched_block(qrels: Qrels, judging: Judging, load: Load) -> _Part:
+def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
-    whole = grouped(load(), judging)
+    whole = run.grouped(load(), judging)
     block, queries = whole.block, [*whole.queries, *whole.block.empty]
     codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
     code = codes[: len(whole.queries)]
@@ -132,6 +134,7 @@ def _matched_block(qrels: Qrels, judging: Judging, load: Load) -> _Part:
         placed(whole, judging, rows, code >= 0, with_ties=with_ties),
         block.left_out,
         whole.repeated,
+        whole.chunks,
         _costs(whole, code, judging),
     )
 
@@ -166,6 +169,8 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
             *(_stacked(first), _stacked(size)),
         ),
         cost,
+        sum(part.n_chunks for part in parts),
+        sum(int(part.n_retrieved.sum()) for part in parts),
         regrouped,
     )
 

@@ -33,6 +33,7 @@ class Grouped(NamedTuple):
     keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
+    chunks: int = 0  # rows before those of a document were merged; 0: none were
 
 
 def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
@@ -75,11 +76,20 @@ def _again(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> I
     With `by`, (rows of the block,): those of which another row has the highest number of all, or is
     the first of several that have it.
     """
-    docs = block.doc.take(rows).numbers()
-    first = () if by is None else (-by[rows],)
-    order = np.lexsort((*first, docs, group[rows]))
-    found: Ints = np.sort(rows[order[~changes(group[rows[order]], docs[order])]])
+    order, new = by_document(block.doc.take(rows), group[rows], None if by is None else by[rows])
+    found: Ints = np.sort(rows[order[~new]])
     return found
+
+
+def by_document(docs: Ids, group: Ints, by: Floats | None) -> tuple[Ints, Bools]:
+    """Return the rows by group and document, and which of these are the first of a document.
+
+    The rows of one document fall by `by`, (rows,); they keep their order where this is equal, or
+    None.
+    """
+    numbers = docs.numbers()
+    order = np.lexsort((numbers, group) if by is None else (-by, numbers, group))
+    return order, changes(group[order], numbers[order])
 
 
 def _repeated(block: Block, row: int, count: int) -> LeftOut:

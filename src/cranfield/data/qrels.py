@@ -12,6 +12,7 @@ from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
+from cranfield.data.chunks import Chunks, DocsOfChunks, merged_judgments
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import OptionError, one_of
@@ -170,6 +171,19 @@ class Qrels(Judgments):
     def replaced(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
         return Qrels(replace(self._judgments, **changes))
+
+    def map_docs(self, mapping: DocsOfChunks, errors: Errors = "strict") -> "Qrels":
+        """Return the judgments of documents, of judgments of their chunks.
+
+        `mapping` is as in `Run.map_docs`. A document has the highest grade of its judged chunks;
+        results say how many chunks became how many documents. A chunk without a document raises
+        InputError, or is left out and counted with `errors="skip"`; judgments that are a sample
+        raise OptionError.
+
+        >>> Qrels({"q1": {"d1#0": 1, "d1#1": 3, "d2#0": 0}}).map_docs("(.*)#").to_dict()
+        {'q1': {'d1': 3, 'd2': 0}}
+        """
+        return Qrels(merged_judgments(self._judgments, Chunks.of(mapping), errors))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Union
 
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import decode, encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
+from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
-from cranfield.data.order import come_back, grouped, placed
-from cranfield.errors import DuplicateError, InputError, OptionError, one_of
+from cranfield.data.order import Grouped, placed
+from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
     Block,
@@ -31,7 +33,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
-from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
+from cranfield.formats.objects import NestedRows, refuse_lists_of_ids
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.render.numbers import number_of, queries_of
@@ -64,6 +66,7 @@ class Written(NamedTuple):
     left_out: LeftOut
     lost: Sequence[Role] = ()  # columns of the run that the format has no place for
     repeated: LeftOut = LeftOut()  # rows whose document another row of the query has, too
+    chunks: int = 0  # before those of a document were merged; 0: none were
 
 
 class Ranking(NamedTuple):
@@ -82,11 +85,7 @@ class Ranking(NamedTuple):
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
-class _ApartError(Exception):
-    """The rows of a query are apart."""
-
-
-class Run:
+class Run(Documents):
     """One system's ranking: for each query, documents and the scores by which they are ranked.
 
     `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
@@ -114,9 +113,9 @@ class Run:
         self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
         self.name = name if name is not None else _name_of(rows.sources)
         self.errors: Errors = errors
-        self.nested: Nested | None = getattr(rows, "data", None)  # if it came as a dict
-        self.sources = rows.sources  # the files that it is read from, none if it is in memory
-        self.left_out = rows.left_out  # already; of what is read later, its blocks say it
+        self.nested = getattr(rows, "data", None)
+        self.sources = rows.sources
+        self.left_out = rows.left_out
 
     def __repr__(self) -> str:
         if self.nested is not None:
@@ -133,7 +132,8 @@ class Run:
     @property
     def form(self) -> str:
         """What the data were understood to be, in words."""
-        return self._rows.form
+        mapped = "" if self.chunks is None else f"; chunks mapped to documents ({self.chunks.keep})"
+        return self._rows.form + mapped
 
     @property
     def is_text(self) -> bool:
@@ -143,7 +143,8 @@ class Run:
     @property
     def numbers(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
-        return self._rows.numbers
+        numbers = self._rows.numbers
+        return numbers if self.chunks is None else numbers - self.chunks.drops
 
     @property
     def source(self) -> str | None:
@@ -154,7 +155,7 @@ class Run:
     @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
-        return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
+        return run_tag(self.sources[-1]) if self._rows.form == TREC_RUN else None
 
     def ranked_by(self, order: Order) -> Order:
         """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
@@ -190,7 +191,7 @@ class Run:
         wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
-        return self.every_row(wanted, progress)
+        return self.every_row(dict.fromkeys((*wanted, *self.needed)), progress)
 
     def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
@@ -201,7 +202,9 @@ class Run:
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
             rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
-        return Run(rows, self.name, errors="skip")
+        found = self._made_of(rows, self.chunks)
+        found.errors = "skip"
+        return found
 
     def write(
         self,
@@ -244,35 +247,32 @@ class Run:
         by = self.ranked_by("score")
         needs_rank = room.needs_rank or "score" not in self.numbers
         wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
-
-        judging = Judging(duplicates=duplicates)
-        parts: list[tuple[int, LeftOut, LeftOut]] = []
-
-        def blocks(loads: Iterable[Load]) -> Iterator[Block]:
-            seen: set[bytes] = set()
-            parts.clear()
-            for load in loads:
-                whole = grouped(load(), judging)
-                block = whole.block
-                if come_back(whole.queries, seen):
-                    raise _ApartError
-                if needs_rank and block.rank is None:
-                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
-                parts.append((len(block), block.left_out, whole.repeated))
-                yield block
-
         tag = (self.tag if form.name == "trec" else None) or self.name
         target = Target(os.fspath(path), What.RUN, tag)
-        try:
-            write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
-        except _ApartError:
-            from cranfield.data.regroup import regrouped
+        parts: list[tuple[int, LeftOut, LeftOut, int]] = []
 
-            write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
-        left_out = sum((one for _, one, _ in parts), LeftOut())
-        repeated = sum((one for *_, one in parts), LeftOut())
-        n_rows = sum(n for n, *_ in parts)
-        return Written(n_rows, left_out, in_order(self.numbers - kept), repeated)
+        def ranked(wholes: Callable[[], Iterator[Grouped]]) -> Iterator[Block]:
+            parts.clear()
+            for whole in wholes():
+                block = whole.block
+                if needs_rank and block.rank is None:
+                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
+                parts.append((len(block), block.left_out, whole.repeated, whole.chunks))
+                yield block
+
+        self.in_whole_queries(
+            wanted,
+            Judging(duplicates=duplicates),
+            lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
+            progress,
+        )
+        return Written(
+            sum(n for n, *_ in parts),
+            sum((one for _, one, *_ in parts), LeftOut()),
+            in_order(self.numbers - kept),
+            sum((one for *_, one, _ in parts), LeftOut()),
+            sum(n for *_, n in parts),
+        )
 
     def of(
         self,
@@ -288,7 +288,7 @@ class Run:
         """
         if self.nested is not None:
             nested = {query: self.nested.get(query, {})}
-            return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
+            return self._made_of(NestedRows(nested, What.RUN, form=self.form), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
@@ -305,12 +305,12 @@ class Run:
         blocks = [block for block, _ in parts if block is not None]
         found = joined(blocks) if blocks else no_rows_of(key, self.numbers)
         held = HeldRows(replace(found, left_out=left_out), self._rows)
-        return Run(held, self.name, errors=self.errors)
+        return self._made_of(held, self.chunks)
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         block = next(self.blocks(judging.order, costs=costs))()
-        whole = grouped(block, judging)
+        whole = self.grouped(block, judging)
         place = placed(whole, judging, with_ties=True)
         rows = place.rank.argsort()
         ranked = whole.block.take(rows)
@@ -319,29 +319,29 @@ class Run:
         first, size = place.tie_first[rows], place.tie_size[rows]
         return Ranking(docs, first, size, scores, ranked.columns.get("cost"))
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
+    def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises DuplicateError for a document that occurs twice.
+        Raises DuplicateError for a document that stands more than once for a query, unless
+        `duplicates` keeps the "first" or the "best" of its rows.
         """
-        found: dict[str, dict[str, float]] = {}
+        one_of("duplicates", duplicates, ("refuse", "first", "best"))
         by = self.ranked_by("score")
-        for load in self.blocks():
-            block = load()
-            queries = list(map(decode, block.query.to_list()))
-            docs = list(map(decode, block.doc.to_list()))
-            values = block.value if block.rank is None else -1.0 * block.rank
-            numbers = [None] * len(docs) if values is None else values.tolist()
-            for row, (query, doc, number) in enumerate(zip(queries, docs, numbers, strict=True)):
-                ranking = found.setdefault(query, {})
-                if doc in ranking:
-                    problem = f"the document {doc!r} stands twice for query {query!r}"
-                    raise block.error(row, problem, _ONE_NUMBER, DuplicateError)
-                ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
-        return found
 
+        def used(wholes: Callable[[], Iterator[Grouped]]) -> dict[str, dict[str, float]]:
+            found: dict[str, dict[str, float]] = {}
+            for whole in wholes():
+                block, docs = whole.block, list(map(decode, whole.block.doc.to_list()))
+                rank = placed(whole).rank if by == "given" else block.rank
+                values = block.value if rank is None else -1.0 * rank
+                numbers = [] if values is None else values.tolist()
+                for query, rows in zip(whole.queries, pairwise(whole.starts.tolist()), strict=True):
+                    its = slice(*rows)
+                    found[decode(query)] = dict(zip(docs[its], numbers[its], strict=True))
+            return found
 
-_ONE_NUMBER = "A dict has one number for a document; write() with duplicates='best' keeps one."
+        wanted = () if by == "given" else (by,)
+        return self.in_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
 
 
 def _name_of(sources: Sequence[Source]) -> str:

@@ -184,11 +184,15 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
             if n >= _SHARED_AFFIXES or by_sign:
                 whole, part, affix = example[kind]
                 run, judgment = (whole, part) if side == "run" else (part, whole)
+                chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
                     f"ids match but for {affix!r} {where} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}"
+                    f"{run!r}, the qrels {judgment!r}" + _CHUNKS * chunks
                 )
     return None
+
+
+_CHUNKS = "; if these are chunks, Run.map_docs (--map-docs-pattern) makes documents of them"
 
 
 def _first(ids: Iterable[str]) -> dict[str, None]:

@@ -53,7 +53,7 @@ def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterat
         queries = block.query.take(block.query.begins()).to_list()
         shared = [i for i, query in enumerate(queries) if query in judged]
         for i in shared:
-            docs = block.doc.take(slice(starts[i], starts[i + 1])).to_list()
+            docs = run.docs_of(block.take(slice(starts[i], starts[i + 1]))).to_list()
             yield decode(queries[i]), judged[queries[i]], map(decode, docs)
         if shared:
             return

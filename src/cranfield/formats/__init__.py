@@ -39,7 +39,9 @@ def rows_of(
         if groups is not None:
             return groups
         try:
-            return NestedRows(nested(data, what), what, errors)
+            rows = NestedRows(nested(data, what), what, errors)
+            rows.is_ranking = not isinstance(next(iter(data.values()), {}), Mapping)
+            return rows
         except DuplicateError:
             return ListRows(data, what)
     if isinstance(data, Rows):

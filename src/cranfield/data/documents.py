@@ -1,0 +1,115 @@
+"""What a run ranks: the documents of its rows, or those that its rows are chunks of."""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Self, TypeVar, get_args
+
+from cranfield.arrays.ids import Ids
+from cranfield.data.chunks import Chunks, DocsOfChunks, Keep
+from cranfield.data.judging import Judging
+from cranfield.data.order import Grouped, come_back, grouped
+from cranfield.errors import OptionError, one_of
+from cranfield.formats.block import Block, Errors, LeftOut, Load, Progress, Role, Rows
+from cranfield.formats.objects import Nested
+from cranfield.formats.source import Source
+
+_Found = TypeVar("_Found")
+
+
+class _ApartError(Exception):
+    """The rows of a query are apart."""
+
+
+class Documents:
+    """Rows of a run, and the documents that they are: base class of `Run`."""
+
+    name: str
+    errors: Errors
+    nested: Nested | None  # if it came as a dict, whose documents are ranked as they are
+    chunks: Chunks | None = None  # if its documents are made of them
+    sources: Sequence[Source]  # the files that it is read from, none if it is in memory
+    left_out: LeftOut  # already; of what is read later, its blocks say it
+    _rows: Rows
+
+    def map_docs(self, mapping: DocsOfChunks, keep: Keep = "first") -> Self:
+        """Return the run of documents, of a run of their chunks.
+
+        `mapping` says which document a chunk belongs to: a dict {chunk: document}; a regular
+        expression, as text or compiled, that is searched for in the chunk's id, and whose group 1
+        is the document; or a function of the chunk's id. A document takes the place of its "first"
+        chunk in the ranking, or of its "best"-scored one, which is the same unless the run is
+        ranked by something else than its scores; or has the "sum" of its chunks' scores. Ranks
+        close up. What is cut, as by nDCG@10 or `depth`, is cut after that.
+
+        A file is still read in blocks whenever the run is evaluated. A chunk without a document
+        raises InputError then, which names it, or is left out and counted with `errors="skip"`;
+        results say how many chunks became how many documents. Raises OptionError for a mapping that
+        is none of these, for scores that the run has not, and if documents are mapped already.
+
+        Source: the first, the best and the sum of passages (FirstP, MaxP, SumP) are those of Dai &
+        Callan, SIGIR 2019.
+
+        >>> from cranfield import Run
+        >>> run = Run({"q1": {"d1#0": 3.0, "d1#4": 2.5, "d2#1": 2.0}})
+        >>> run.map_docs("(.*)#").to_dict()
+        {'q1': {'d1': 3.0, 'd2': 2.0}}
+        >>> run.map_docs({"d1#0": "d1", "d1#4": "d1", "d2#1": "d2"}, keep="sum").to_dict()
+        {'q1': {'d1': 5.5, 'd2': 2.0}}
+        """
+        one_of("keep", keep, get_args(Keep))
+        if self.chunks is not None:
+            raise OptionError("the documents of this run are mapped already")
+        if keep != "first" and ("score" not in self._rows.numbers or self._rows.is_ranking):
+            raise OptionError(f"keep={keep!r} compares scores, and the run {self.name!r} has none")
+        return self._made_of(self._rows, Chunks.of(mapping, keep))
+
+    def _made_of(self, rows: Rows, chunks: Chunks | None) -> Self:
+        """Return the same run over other rows, or chunks of documents."""
+        found = copy.copy(self)
+        found._rows, found.chunks = rows, chunks
+        found.sources, found.left_out = rows.sources, rows.left_out
+        # What is made of chunks is ranked block by block.
+        found.nested = getattr(rows, "data", None) if chunks is None else None
+        return found
+
+    @property
+    def needed(self) -> tuple[Role, ...]:
+        """The columns without which it is not known what the documents are."""
+        return () if self.chunks is None else self.chunks.needs
+
+    def grouped(self, block: Block, judging: Judging = Judging()) -> Grouped:
+        """Return a block of its rows by query: the documents that are ranked."""
+        whole = grouped(block, judging)
+        return whole if self.chunks is None else self.chunks.merged(whole, self.errors, judging)
+
+    def docs_of(self, block: Block) -> Ids:
+        """Return the documents of some of its rows, row by row."""
+        return block.doc if self.chunks is None else self.chunks.documents(block.doc)[0]
+
+    def in_whole_queries(
+        self,
+        wanted: Iterable[Role],
+        judging: Judging,
+        use: Callable[[Callable[[], Iterator[Grouped]]], _Found],
+        progress: Progress | None = None,
+    ) -> _Found:
+        """Return what `use` makes of the blocks, of which none begins within a query's rows.
+
+        If a query comes back after others, they are held whole, and `use` is called once more.
+        """
+        roles = tuple(dict.fromkeys((*wanted, *self.needed)))
+
+        def blocks(loads: Iterable[Load]) -> Iterator[Grouped]:
+            seen: set[bytes] = set()
+            for load in loads:
+                whole = self.grouped(load(), judging)
+                if come_back(whole.queries, seen):
+                    raise _ApartError
+                yield whole
+
+        try:
+            return use(lambda: blocks(self._rows.blocks(roles, self.errors, progress)))
+        except _ApartError:
+            from cranfield.data.regroup import regrouped
+
+            return use(lambda: blocks(regrouped(self._rows.blocks(roles, self.errors))))
