@@ -61,8 +61,8 @@ def command(
         written = run.write(target, form, progress, kept.duplicates)
     _say(run.form, written.left_out, written.rows, target)
     _say_twice(written.repeated, kept)
-    if run.chunks is not None:
-        note(merged_note(written.chunks, written.rows, run.chunks.keep).text)
+    if run.made_of is not None:
+        note(run.made_of.note(written.chunks, written.rows).text)
     for role in written.lost:
         name = COLUMNS[role].public
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")

@@ -82,6 +82,12 @@ class DataOptions(Options):
         "The judgments are of chunks, too: a document has the highest grade of its chunks.",
     )
 
+    span_pattern: str | None = option(
+        None,
+        "For judgments by span: a regular expression that finds the groups doc, start and end in "
+        "the ids of a run, as in '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.map_docs is not None and self.map_docs_pattern is not None:
@@ -123,6 +129,8 @@ class DataOptions(Options):
         ]
         if self._docs is not None:
             runs = [run.map_docs(self._docs, self.map_docs_keep or "first") for run in runs]
+        if self.span_pattern is not None:
+            runs = [run.spans(self.span_pattern) for run in runs]
         names = [run.name for run in runs]
         for run, path in zip(runs, paths, strict=True):
             if names.count(run.name) > 1:
@@ -132,6 +140,7 @@ class DataOptions(Options):
 
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in ("qrels_columns", "run_columns")}
 _SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
+_SHOWN |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family(DataOptions, **_SHOWN)
 lenient_data_options = flags.family(DataOptions, without=("errors",), **_SHOWN)
 # Where queries are those that all systems have, or the one that is named.

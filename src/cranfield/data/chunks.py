@@ -67,7 +67,24 @@ class Chunks:
         """The columns of a run that say nothing of its documents."""
         return frozenset(("rank",) if self.keep == "sum" else ())
 
-    def documents(self, chunks: Ids) -> tuple[Ids, Ints]:
+    @property
+    def said(self) -> str:
+        """What is done, in words."""
+        return f"chunks mapped to documents ({self.keep})"
+
+    def prepared(self, block: Block, errors: Errors) -> Block:
+        """Return a block as it is to be grouped: chunks are told apart as they are."""
+        return block
+
+    def documents(self, block: Block) -> Ids:
+        """Return the documents of a run's rows; of a chunk that has none, its own id."""
+        return self.of_ids(block.doc)[0]
+
+    def note(self, chunks: int, documents: int) -> Note:
+        """Say how many chunks became how many documents."""
+        return merged_note(chunks, documents, self.keep)
+
+    def of_ids(self, chunks: Ids) -> tuple[Ids, Ints]:
         """Return the document of each chunk, (rows,), and the rows of those that have none.
 
         These keep the id of the chunk.
@@ -93,7 +110,7 @@ class Chunks:
 
         Raises InputError for a chunk without a document, or leaves it out.
         """
-        docs, lost = self.documents(whole.block.doc)
+        docs, lost = self.of_ids(whole.block.doc)
         if len(lost):
             error = partial(self.error, whole.block, int(lost[0]))
             rest = grouped(without(whole.block, lost, errors, "chunk", error), judging)
@@ -112,7 +129,7 @@ class Chunks:
             rows = replace(rows, columns={**rows.columns, "rank": _closed_up(rows, whole, kept)})
         rows = replace(rows, left_out=block.left_out, empty=block.empty)
         found = grouped(rows, judging)
-        return found._replace(repeated=whole.repeated, chunks=len(block))
+        return found._replace(repeated=whole.repeated, made=(len(block), len(rows)))
 
 
 def _closed_up(rows: Block, whole: Grouped, kept: Ints) -> Ints:
@@ -152,7 +169,8 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
     """
     if judgments.columns:
         raise OptionError(
-            "judgments that are a sample are of what was drawn: their chunks have no documents"
+            "judgments that are a sample, or of spans, are not mapped to documents: they say what "
+            "was drawn, or which document it is"
         )
     if judgments.groups is not None:
         return _merged_groups(judgments, judgments.groups, chunks, errors)
@@ -167,7 +185,7 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
         return None, f"query {ids[query[row]]!r}, document {decode(docs[row])!r}"
 
     block = Block(Ids.of_texts(ids).take(query), docs, {"grade": judgments.grade}, source, where)
-    docs_of, lost = chunks.documents(docs)
+    docs_of, lost = chunks.of_ids(docs)
     left_out = LeftOut()
     if len(lost):
         error = partial(chunks.error, block, int(lost[0]), judged=True)
@@ -190,7 +208,7 @@ def _merged_groups(
 ) -> Judgments:
     block = groups.block()
     named_so = Block(block.query, block.doc, {}, named(judgments.sources) or "the qrels")
-    docs, lost = chunks.documents(block.doc)
+    docs, lost = chunks.of_ids(block.doc)
     left_out = LeftOut()
     if len(lost):
         error = partial(chunks.error, named_so, int(lost[0]), judged=True)

@@ -144,6 +144,12 @@ def judge_all(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
             "groups"
         )
+    if qrels.spans is None and judging.overlap != Judging.overlap:
+        raise OptionError(
+            f"overlap={judging.overlap!r} has no effect: the judgments are not of spans (columns "
+            "start and end)"
+        )
+    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
         yield _met(qrels, run, match, judging, whole)
 
@@ -303,7 +309,7 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
         from cranfield.data.spelling import affix_of
 
         whole = met.whole and not qrels.notes
-        yield nothing_judged(affix_of(qrels, run), whole=whole)
+        yield nothing_judged(affix_of(qrels, run) if qrels.spans is None else None, whole=whole)
 
 
 def _ranked_by(met: Meeting) -> Order:
@@ -325,8 +331,8 @@ def _notes(met: Meeting) -> Iterator[Note]:
             yield duplicates_of(name, repeated, kept)
     if qrels.chunks:
         yield merged_note(qrels.chunks, len(qrels), None)
-    if match.n_chunks and run.chunks is not None:
-        yield merged_note(match.n_chunks, match.n_rows, run.chunks.keep)
+    if run.made_of is not None:
+        yield run.made_of.note(*match.made)
     if run.nested is None and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
-from cranfield.options import Options, option, whole
+from cranfield.options import Options, number, option, whole
 
 Queries = Literal["judged", "both"]
 Precision = Literal["double", "single"]
@@ -61,6 +61,13 @@ class Judging(Options):
         "be above 1.",
     )
 
+    overlap: float = option(
+        0.5,
+        "For judgments by span: a retrieved span is the judged one with which it shares at least "
+        "so much of the shorter, 0 to 1.",
+        number(0, 1),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         without_ids = self.order == "given" or (self.order == "rank" and not self.ties_by_id)
@@ -106,6 +113,7 @@ class JudgingOptions(TypedDict, total=False):
     depth: int | None
     judged_only: bool
     duplicates: Duplicates
+    overlap: float
 
 
 # ---- end

@@ -43,8 +43,7 @@ class Match:
     row: Ints  # (hits,)
     placed: Placed  # of the hits
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
-    n_chunks: int = 0  # before those of a document were merged; 0: none were
-    n_rows: int = 0  # of the run, judged or not
+    made: tuple[int, int] = (0, 0)  # see `Grouped`
     regrouped: bool = False  # whether its queries came back after others
 
 
@@ -111,7 +110,7 @@ class _Part(NamedTuple):
     placed: Placed
     left_out: LeftOut
     repeated: LeftOut
-    n_chunks: int
+    made: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
 
 
@@ -134,7 +133,7 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
         placed(whole, judging, rows, code >= 0, with_ties=with_ties),
         block.left_out,
         whole.repeated,
-        whole.chunks,
+        whole.made,
         _costs(whole, code, judging),
     )
 
@@ -169,8 +168,7 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
             *(_stacked(first), _stacked(size)),
         ),
         cost,
-        sum(part.n_chunks for part in parts),
-        sum(int(part.n_retrieved.sum()) for part in parts),
+        (sum(part.made[0] for part in parts), sum(part.made[1] for part in parts)),
         regrouped,
     )
 

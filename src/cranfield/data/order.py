@@ -33,7 +33,8 @@ class Grouped(NamedTuple):
     keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
-    chunks: int = 0  # rows before those of a document were merged; 0: none were
+    made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
+    own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
 
 
 def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
@@ -184,7 +185,7 @@ def placed(
     if len(ties):
         n_equal = np.bincount(group[ties], minlength=len(counts))
         n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
-    docs = whole.block.doc
+    docs = whole.block.doc if whole.own is None else whole.own
     compared = docs.compare(ties, docs, ties + 1)
     unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
     n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
@@ -219,7 +220,8 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if new_tie.all():
         return ordered, ordered[:0]
     in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
-    numbers = tie_order(whole.block.doc.take(ordered[in_tie]), judging)
+    docs = whole.block.doc if whole.own is None else whole.own
+    numbers = tie_order(docs.take(ordered[in_tie]), judging)
     by_id = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
     ordered[in_tie] = ordered[in_tie][by_id]
     return ordered, ordered[in_tie]

@@ -15,6 +15,7 @@ from cranfield.arrays.rows import changes
 from cranfield.data.chunks import Chunks, DocsOfChunks, merged_judgments
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
+from cranfield.data.spans import JudgedSpan, JudgedSpans, docs_of_spans
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Duplicates, Errors, Progress
@@ -51,6 +52,9 @@ class Qrels(Judgments):
     them; levels may be fractions where only their order counts. The subtopics of a query are
     groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
     `weight`.
+
+    Judgments by span have columns `start` and `end`: from the position `start` of the document to
+    before `end`. docs/chunks.md says what becomes of them.
 
     A document that stands more than once for a query is refused (DuplicateError), unless
     `duplicates` keeps its "first" row or the one of the highest grade ("best").
@@ -120,7 +124,7 @@ class Qrels(Judgments):
         empty = np.flatnonzero(np.diff(self.starts) == 0).tolist()
         block = Block(
             queries,
-            self.docs,
+            self.docs if self.spans is None else docs_of_spans(self.docs),
             {"grade": self.grade, **self.columns},
             empty=[encode(self.query_ids[code]) for code in empty],
         )
@@ -231,6 +235,21 @@ class Qrels(Judgments):
         return {encode(query): i for i, query in enumerate(self.query_ids)}
 
     @cached_property
+    def spans(self) -> JudgedSpans | None:
+        """The judged spans, if the judgments are of spans."""
+        if "start" not in self.columns:
+            return None
+        found: dict[bytes, dict[bytes, list[JudgedSpan]]] = {}
+        names = self.docs.to_list()
+        columns = (self.query, self.columns["start"], self.columns["end"], self.grade)
+        numbers = (column.tolist() for column in columns)
+        docs = docs_of_spans(self.docs).to_list()
+        for doc, name, code, *of in zip(docs, names, *numbers, strict=True):
+            its = found.setdefault(encode(self.query_ids[code]), {})
+            its.setdefault(doc, []).append(JudgedSpan(name, *of))
+        return found
+
+    @cached_property
     def query(self) -> Ints:
         """The position in `query_ids` of each row's query: (rows,)."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.starts))
@@ -253,7 +272,9 @@ class Qrels(Judgments):
     @cached_property
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.columns`."""
-        columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
+        columns: dict[str, Numbers] = {
+            role: self.columns[role] for role in self.columns.keys() - {"start", "end"}
+        }
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))
             number = np.cumsum(changes(self.query[rows], columns["stratum"][rows]))

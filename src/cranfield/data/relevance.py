@@ -15,6 +15,7 @@ from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
+from cranfield.data.spans import checked_spans
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
@@ -36,7 +37,8 @@ class Judgments:
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # as they came: of each row, or each query's
     grade: Ints  # (rows,) of judgments in groups, the best level, rounded away from 0
-    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
+    # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
+    # spans, whose documents have their names (see `spans`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: Groups | None = None  # judgments in groups, as they were given
     by_group: Levels | None = None  # and in columns
@@ -168,11 +170,11 @@ def _subtopics(
     rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
 ) -> Groups:
     """Return the judgments by subtopic of a table."""
-    sampled = in_order(rows.numbers & {"stratum", "probability"})
+    sampled = in_order(rows.numbers & {"stratum", "probability", "start", "end"})
     if sampled:
         raise InputError(
             f"the qrels have subtopics and a column {sampled[0]}: judgments by subtopic are not "
-            "taken for a sample; leave one of the two columns out",
+            "taken for a sample, nor by span; leave one of the two columns out",
             source=named(rows.sources),
         )
     try:
@@ -192,7 +194,10 @@ def _from_blocks(
     from cranfield.data.regroup import together
 
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
+    by_span = {"start", "end"} <= rows.numbers
     blocks = [_with_chances(load(), errors) for load in loads]
+    if by_span:
+        blocks = [checked_spans(block, errors) for block in blocks]
     left_out = sum((block.left_out for block in blocks), LeftOut())
     empty = [query for block in blocks for query in block.empty]
     blocks = [block for block in blocks if len(block)]

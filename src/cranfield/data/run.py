@@ -132,8 +132,7 @@ class Run(Documents):
     @property
     def form(self) -> str:
         """What the data were understood to be, in words."""
-        mapped = "" if self.chunks is None else f"; chunks mapped to documents ({self.chunks.keep})"
-        return self._rows.form + mapped
+        return self._rows.form + ("" if self.made_of is None else f"; {self.made_of.said}")
 
     @property
     def is_text(self) -> bool:
@@ -144,7 +143,7 @@ class Run(Documents):
     def numbers(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
         numbers = self._rows.numbers
-        return numbers if self.chunks is None else numbers - self.chunks.drops
+        return numbers if self.made_of is None else numbers - self.made_of.drops
 
     @property
     def source(self) -> str | None:
@@ -202,7 +201,7 @@ class Run(Documents):
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
             rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
-        found = self._made_of(rows, self.chunks)
+        found = self._with(rows, self.made_of)
         found.errors = "skip"
         return found
 
@@ -257,7 +256,7 @@ class Run(Documents):
                 block = whole.block
                 if needs_rank and block.rank is None:
                     block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
-                parts.append((len(block), block.left_out, whole.repeated, whole.chunks))
+                parts.append((len(block), block.left_out, whole.repeated, whole.made[0]))
                 yield block
 
         self.in_whole_queries(
@@ -288,7 +287,7 @@ class Run(Documents):
         """
         if self.nested is not None:
             nested = {query: self.nested.get(query, {})}
-            return self._made_of(NestedRows(nested, What.RUN, form=self.form), None)
+            return self._with(NestedRows(nested, What.RUN, form=self.form), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
@@ -305,7 +304,7 @@ class Run(Documents):
         blocks = [block for block, _ in parts if block is not None]
         found = joined(blocks) if blocks else no_rows_of(key, self.numbers)
         held = HeldRows(replace(found, left_out=left_out), self._rows)
-        return self._made_of(held, self.chunks)
+        return self._with(held, self.made_of)
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""

@@ -173,6 +173,7 @@ def check(
         name = name if name not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
+            run = run.against(judgments.spans, _KEPT.overlap)
             found = _about_run(run, judgments, k, facts[name], progress)
             findings.extend(one.of(name) for one in found)
         except InputError as error:

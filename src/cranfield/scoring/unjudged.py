@@ -43,6 +43,7 @@ class Unjudged:
 
 def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
+    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     every = [_retrieved(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(one.query for one in every)])
     number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
