@@ -24,9 +24,8 @@ from cranfield import (
     joint_bounds,
     read_run,
 )
-from cranfield.data.chunks import Keep
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import SIZES
+from cranfield.formats.block import SIZES, Keep
 from cranfield.formats.small.chunk_files import chunk_rows
 
 MEASURES = "P@3 AP RR nDCG@5 NumRet NumRelRet Judged@3"

@@ -366,3 +366,21 @@ def test_on_the_command_line(write: Write, tmp_path: Path) -> None:
     done = invoke("convert", qrels, str(tmp_path / "once.qrels"), "--duplicates", "best")
     assert (tmp_path / "once.qrels").read_text() == "q 0 a 2\n"
     assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "measures"),
+    [
+        ("recommenders", ["AP@5", "P@5", "R@5"]),
+        ("replay", ["nDCG@5", "AP@5"]),
+        ("lenskit", ["AP@5", "R@5", "RR@5"]),
+        ("llamaindex (top5, mean of non-errors)", ["nDCG@5", "AP@5", "RR@5"]),
+    ],
+)
+def test_each_gives_the_numbers_of_tools_that_count_twice(
+    tool: str, measures: list[str], data: Path
+) -> None:
+    vectors = json.loads((data / "conventions.json").read_text())
+    one, theirs = vectors["collections"]["duplicates"], vectors["tools"][tool]["duplicates"]
+    found = evaluate(one["qrels"], one["lists"], measures, duplicates="each").means()
+    assert found == pytest.approx({name: theirs[name] for name in measures}, abs=2e-6)

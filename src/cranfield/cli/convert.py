@@ -7,7 +7,6 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option, size_of
 from cranfield.cli.terminal import Reading, note
-from cranfield.data.chunks import merged_note
 from cranfield.data.judging import Judging
 from cranfield.data.run_notes import duplicates_of
 from cranfield.formats.block import LeftOut
@@ -54,6 +53,8 @@ def command(
         _say(judgments.form, judgments.left_out, len(judgments), target)
         _say_twice(judgments.repeated, kept)
         if judgments.chunks:
+            from cranfield.data.chunks import merged_note
+
             note(merged_note(judgments.chunks, len(judgments), None).text)
         return
     (run,) = data.read_runs([source])

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,11 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Reading
-from cranfield.data.chunks import DocsOfChunks, Keep
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Duplicates, Errors
+from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of
 from cranfield.formats.source import Source
@@ -98,7 +97,7 @@ class DataOptions(Options):
             raise OptionError(f"{typed} has no effect without --map-docs or --map-docs-pattern")
 
     @cached_property
-    def _docs(self) -> DocsOfChunks | None:
+    def _docs(self) -> Mapping[str, str] | str | None:
         """Which document each chunk belongs to, if that was said."""
         if self.map_docs is None:
             return self.map_docs_pattern

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, by_document, grouped, without
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError
-from cranfield.formats.block import Block, Errors, LeftOut, Role
+from cranfield.formats.block import Block, Errors, Keep, LeftOut, Role
 from cranfield.formats.groups import Groups
 from cranfield.formats.identifiers import as_text, with_text_ids
 from cranfield.formats.source import named
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of
-
-Keep = Literal["first", "best", "sum"]
 
 #: {chunk: document}; a regular expression, of which group 1 is the document; or a function.
 DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]

@@ -4,17 +4,19 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 from cranfield.arrays.ids import Ids
-from cranfield.data.chunks import Chunks, DocsOfChunks, Keep
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, grouped
-from cranfield.data.spans import JudgedSpans, Spans
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats.block import Block, Errors, LeftOut, Load, Progress, Role, Rows
+from cranfield.formats.block import Block, Errors, Keep, LeftOut, Load, Progress, Role, Rows
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
+
+if TYPE_CHECKING:  # what most runs do not need
+    from cranfield.data.chunks import Chunks, DocsOfChunks
+    from cranfield.data.spans import JudgedSpans, Spans
 
 _Found = TypeVar("_Found")
 
@@ -29,12 +31,12 @@ class Documents:
     name: str
     errors: Errors
     nested: Nested | None  # if it came as a dict, whose documents are ranked as they are
-    made_of: Chunks | Spans | None = None  # what its documents are made of; None: they are its rows
+    made_of: "Chunks | Spans | None" = None  # None: of its rows, one by one
     sources: Sequence[Source]  # the files that it is read from, none if it is in memory
     left_out: LeftOut  # already; of what is read later, its blocks say it
     _rows: Rows
 
-    def map_docs(self, mapping: DocsOfChunks, keep: Keep = "first") -> Self:
+    def map_docs(self, mapping: "DocsOfChunks", keep: Keep = "first") -> Self:
         """Return the run of documents, of a run of their chunks.
 
         `mapping` says which document a chunk belongs to: a dict {chunk: document}; a regular
@@ -59,6 +61,8 @@ class Documents:
         >>> run.map_docs({"d1#0": "d1", "d1#4": "d1", "d2#1": "d2"}, keep="sum").to_dict()
         {'q1': {'d1': 5.5, 'd2': 2.0}}
         """
+        from cranfield.data.chunks import Chunks
+
         one_of("keep", keep, get_args(Keep))
         self._refuse_twice()
         if keep != "first" and ("score" not in self._rows.numbers or self._rows.is_ranking):
@@ -85,6 +89,8 @@ class Documents:
         >>> evaluate(Qrels([judged]), run, "RR")["RR"] == 1 / 2
         True
         """
+        from cranfield.data.spans import Spans
+
         self._refuse_twice()
         return self._with(self._rows, Spans.of(pattern))
 
@@ -92,12 +98,16 @@ class Documents:
         if self.made_of is not None:
             raise OptionError("the documents of this run are mapped already")
 
-    def against(self, judged: JudgedSpans | None, overlap: float) -> Self:
+    def against(self, judged: "JudgedSpans | None", overlap: float) -> Self:
         """Return the run as it meets judgments: of spans if these are `judged`, not None.
 
         Raises InputError if only one side has spans.
         """
         spans = self.made_of
+        if judged is None and spans is None:
+            return self
+        from cranfield.data.spans import Spans
+
         if judged is None and not isinstance(spans, Spans):
             return self
         if judged is None:
@@ -117,7 +127,7 @@ class Documents:
             )
         return self._with(self._rows, replace(spans, judged=judged, overlap=overlap))
 
-    def _with(self, rows: Rows, made_of: Chunks | Spans | None) -> Self:
+    def _with(self, rows: Rows, made_of: "Chunks | Spans | None") -> Self:
         """Return the same run over other rows, or of other documents."""
         found = copy.copy(self)
         found._rows, found.made_of = rows, made_of

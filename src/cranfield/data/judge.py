@@ -13,7 +13,6 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
-from cranfield.data.chunks import merged_note
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
@@ -330,6 +329,8 @@ def _notes(met: Meeting) -> Iterator[Note]:
         if repeated.count:
             yield duplicates_of(name, repeated, kept)
     if qrels.chunks:
+        from cranfield.data.chunks import merged_note
+
         yield merged_note(qrels.chunks, len(qrels), None)
     if run.made_of is not None:
         yield run.made_of.note(*match.made)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Union, get_args
+from typing import TYPE_CHECKING, Any, Union, get_args
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
-from cranfield.data.chunks import Chunks, DocsOfChunks, merged_judgments
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
-from cranfield.data.spans import JudgedSpan, JudgedSpans, docs_of_spans
 from cranfield.errors import OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Duplicates, Errors, Progress
@@ -23,6 +21,10 @@ from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property
+
+if TYPE_CHECKING:  # what most judgments do not need
+    from cranfield.data.chunks import DocsOfChunks
+    from cranfield.data.spans import JudgedSpans
 
 QrelsLike = Union[
     "Qrels",
@@ -120,11 +122,15 @@ class Qrels(Judgments):
                 f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
-        queries = Ids.of_texts(self.query_ids).take(self.query)
+        queries, docs = Ids.of_texts(self.query_ids).take(self.query), self.docs
+        if self.spans is not None:
+            from cranfield.data.spans import docs_of_spans
+
+            docs = docs_of_spans(docs)
         empty = np.flatnonzero(np.diff(self.starts) == 0).tolist()
         block = Block(
             queries,
-            self.docs if self.spans is None else docs_of_spans(self.docs),
+            docs,
             {"grade": self.grade, **self.columns},
             empty=[encode(self.query_ids[code]) for code in empty],
         )
@@ -176,7 +182,7 @@ class Qrels(Judgments):
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
         return Qrels(replace(self._judgments, **changes))
 
-    def map_docs(self, mapping: DocsOfChunks, errors: Errors = "strict") -> "Qrels":
+    def map_docs(self, mapping: "DocsOfChunks", errors: Errors = "strict") -> "Qrels":
         """Return the judgments of documents, of judgments of their chunks.
 
         `mapping` is as in `Run.map_docs`. A document has the highest grade of its judged chunks;
@@ -187,6 +193,8 @@ class Qrels(Judgments):
         >>> Qrels({"q1": {"d1#0": 1, "d1#1": 3, "d2#0": 0}}).map_docs("(.*)#").to_dict()
         {'q1': {'d1': 3, 'd2': 0}}
         """
+        from cranfield.data.chunks import Chunks, merged_judgments
+
         return Qrels(merged_judgments(self._judgments, Chunks.of(mapping), errors))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -235,10 +243,12 @@ class Qrels(Judgments):
         return {encode(query): i for i, query in enumerate(self.query_ids)}
 
     @cached_property
-    def spans(self) -> JudgedSpans | None:
+    def spans(self) -> "JudgedSpans | None":
         """The judged spans, if the judgments are of spans."""
         if "start" not in self.columns:
             return None
+        from cranfield.data.spans import JudgedSpan, docs_of_spans
+
         found: dict[bytes, dict[bytes, list[JudgedSpan]]] = {}
         names = self.docs.to_list()
         columns = (self.query, self.columns["start"], self.columns["end"], self.grade)

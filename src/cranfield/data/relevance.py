@@ -15,7 +15,6 @@ from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
-from cranfield.data.spans import checked_spans
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
@@ -197,6 +196,8 @@ def _from_blocks(
     by_span = {"start", "end"} <= rows.numbers
     blocks = [_with_chances(load(), errors) for load in loads]
     if by_span:
+        from cranfield.data.spans import checked_spans
+
         blocks = [checked_spans(block, errors) for block in blocks]
     left_out = sum((block.left_out for block in blocks), LeftOut())
     empty = [query for block in blocks for query in block.empty]

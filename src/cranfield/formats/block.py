@@ -19,6 +19,7 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 Duplicates = Literal["refuse", "first", "best", "each"]  # what becomes of a document that is twice
+Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
 # What to do about a document that is twice, in errors.
 TWICE = (
     "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
