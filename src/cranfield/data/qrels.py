@@ -75,7 +75,7 @@ class Qrels(Judgments):
         duplicates: Duplicates = "refuse",
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
-            one_of("duplicates", duplicates, get_args(Duplicates))
+            _check(duplicates)
             rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
             data = judgments_of(rows, errors, None, duplicates)
         vars(self).update(vars(data))
@@ -293,6 +293,11 @@ class Qrels(Judgments):
         return columns
 
 
+def _check(duplicates: Duplicates) -> None:
+    if duplicates != "refuse":  # as most often
+        one_of("duplicates", duplicates, get_args(Duplicates))
+
+
 def read_qrels(
     path: Path | Sequence[Path],
     format: str | None = None,  # noqa: A002 - the word for it
@@ -326,7 +331,7 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
-    one_of("duplicates", duplicates, get_args(Duplicates))
+    _check(duplicates)
     return Qrels(judgments_of(rows, errors, progress, duplicates))
 
 
