@@ -278,6 +278,12 @@ def test_a_document_has_the_highest_grade_of_its_chunks() -> None:
         assert sentence(scores.notes, "map-docs").startswith(f"{len(table)} chunks judged became")
 
 
+def test_explaining_one_query_says_what_was_mapped() -> None:
+    qrels = Qrels({"q": {"a#0": 1, "a#1": 2}, "r": {"b#0": 1}}).map_docs("(.)#")
+    found = explain(qrels, {"q": ["a"]}, "P@1", "q")
+    assert "3 chunks judged became 2 documents" in sentence(found.notes, "map-docs")
+
+
 def test_of_judgments_in_groups() -> None:
     qrels = Qrels({"q": {"s": {"a#0": 1, "a#1": 2}, "t": {"b#0": 1}}}).map_docs("(.)#")
     assert qrels.to_dict() == {"q": {"s": [{"a": 2}], "t": [{"b": 1}]}}

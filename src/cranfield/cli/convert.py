@@ -52,10 +52,10 @@ def command(
         judgments.write(target, form)
         _say(judgments.form, judgments.left_out, len(judgments), target)
         _say_twice(judgments.repeated, kept)
-        if judgments.chunks:
+        if judgments.chunks is not None:
             from cranfield.data.chunks import merged_note
 
-            note(merged_note(judgments.chunks, len(judgments), None).text)
+            note(merged_note(*judgments.chunks, None).text)
         return
     (run,) = data.read_runs([source])
     with Reading(size_of([run]), "reading the run") as progress:

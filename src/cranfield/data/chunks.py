@@ -46,7 +46,7 @@ class Chunks:
             return cls(docs.get, "has no document in the mapping", keep)
         if isinstance(mapping, str | re.Pattern):
             pattern = _compiled(mapping)
-            problem = f"does not match the pattern {pattern.pattern!r}"
+            problem = f"does not match the pattern '{pattern.pattern}'"
             return cls(partial(_group_1, pattern), problem, keep)
         if callable(mapping):
             return cls(mapping, "has no document: the function returned None", keep)
@@ -197,7 +197,7 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
         documents=docs_of.take(kept),
         grade=judgments.grade[kept],
         left_out=judgments.left_out + left_out,
-        chunks=len(good),
+        chunks=(len(good), len(kept)),
     )
 
 
@@ -230,7 +230,7 @@ def _merged_groups(
         repeated=judgments.repeated,
         duplicates=judgments.duplicates,
         notes=judgments.notes,
-        chunks=len(block) - len(lost),
+        chunks=(len(block) - len(lost), len(made.grade)),
     )
 
 

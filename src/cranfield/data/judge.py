@@ -328,10 +328,10 @@ def _notes(met: Meeting) -> Iterator[Note]:
     ):
         if repeated.count:
             yield duplicates_of(name, repeated, kept)
-    if qrels.chunks:
+    if qrels.chunks is not None:
         from cranfield.data.chunks import merged_note
 
-        yield merged_note(qrels.chunks, len(qrels), None)
+        yield merged_note(*qrels.chunks, None)
     if run.made_of is not None:
         yield run.made_of.note(*match.made)
     if run.nested is None and met.judging.order == "score" and by != "score":

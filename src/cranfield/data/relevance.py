@@ -48,7 +48,7 @@ class Judgments:
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
     repeated: LeftOut = field(default_factory=LeftOut)  # rows whose document another row has, too
     duplicates: Duplicates = "refuse"  # which of these were kept
-    chunks: int = 0  # judged, before those of a document were merged; 0: none were
+    chunks: tuple[int, int] | None = None  # how many became how many documents, if any did
     notes: Sequence[Note] = ()  # what every result of them says
 
     def only(self, codes: Sequence[int], top: int) -> "Judgments":

@@ -122,9 +122,7 @@ class Spans:
         lost = np.flatnonzero([spans[one] is None for one in ids])
         if len(lost):
             row = int(lost[0])
-            problem = (
-                f"the id {decode(ids[row])!r} has no span: it is sought by {pattern.pattern!r}"
-            )
+            problem = f"the id {decode(ids[row])!r} has no span by the pattern '{pattern.pattern}'"
             hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
             block = without(block, lost, errors, "span", partial(block.error, row, problem, hint))
         found = [span for one in ids if (span := spans[one]) is not None]
