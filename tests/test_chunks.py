@@ -1,6 +1,7 @@
 """Runs and judgments of chunks, made into those of documents."""
 
 import json
+import math
 import random
 import re
 from collections.abc import Callable
@@ -242,6 +243,13 @@ def test_every_verb_takes_it(tmp_path: Path) -> None:
         written = run.write(tmp_path / name)
         assert read_run(tmp_path / name).to_dict() == expected.to_dict()
         assert written.chunks == len(rows)
+
+
+def test_infinite_scores_of_both_signs_have_no_sum() -> None:
+    run = Run([("q", "a#0", math.inf), ("q", "b#0", 1.0), ("q", "a#1", -math.inf)])
+    with pytest.raises(InputError, match="of 'a' add up to no number"):
+        run.map_docs("(.)#", "sum").to_dict()
+    assert run.map_docs("(.)#").to_dict() == {"q": {"a": math.inf, "b": 1.0}}
 
 
 def test_ranks_close_up_where_they_are_written(tmp_path: Path) -> None:

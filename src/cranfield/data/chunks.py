@@ -121,6 +121,10 @@ class Chunks:
         if self.keep == "sum" and score is not None:
             sums = np.empty(len(block))
             sums[order[new]] = np.bincount(np.cumsum(new) - 1, score[order])
+            if np.isnan(summed := sums[kept]).any():
+                row = int(kept[np.isnan(summed)][0])
+                problem = f"the scores of the chunks of {decode(docs[row])!r} add up to no number"
+                raise block.error(row, problem, "Infinite scores of both signs have no sum.")
             columns["score"] = sums
         rows = replace(block, doc=docs, columns=columns).take(kept)
         if rows.rank is not None:
