@@ -272,8 +272,10 @@ def precision_recall(
     check_judged(qrels, run, precision_recall)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    judgments, system, query = as_qrels(qrels), as_run(run), str(query)
-    judged = _judged(judgments, system, query, Judging.of(judging))
+    how = Judging.of(judging)
+    judgments, system = as_qrels(qrels, duplicates=how.duplicates), as_run(run)
+    query = str(query)
+    judged = _judged(judgments, system, query, how)
 
     def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
         one = Measure(name) if rel == 1 else Measure(name)(rel=rel)

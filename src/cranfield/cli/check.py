@@ -43,9 +43,9 @@ def command(
     opened: list[Run] | None = None
     try:
         if data.hold_both([qrels, *runs]):
-            judgments, opened = data.read_both([qrels, *runs])
+            judgments, opened = data.read_both([qrels, *runs], "first")
         else:
-            judgments = data.read_qrels(qrels)
+            judgments = data.read_qrels(qrels, "first")
     except InputError as error:
         if form.name == "json":
             show(unreadable(qrels, error), form)

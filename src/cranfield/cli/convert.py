@@ -6,8 +6,10 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, size_of
+from cranfield.cli.data import DataOptions, data_options, duplicates_option, size_of
 from cranfield.cli.terminal import Reading, note
+from cranfield.data.judging import Judging
+from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import OptionError, printable
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What
@@ -25,6 +27,7 @@ def command(
         type=click.Choice(names_of(What.QRELS)),
         help="The format to write.  [default: what OUT's suffix names]",
     ),
+    kept: Judging = duplicates_option,
     data: DataOptions = data_options,
 ) -> None:
     """Write a run or judgments in another format.
@@ -49,14 +52,22 @@ def command(
             raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
         is_qrels = what is What.QRELS
     if is_qrels:
-        judgments = data.read_qrels(source)
+        judgments = data.read_qrels(source, kept.duplicates)
         judgments.write(target, format)
         _say(judgments.form, judgments.left_out, len(judgments), target)
+        _say_twice(judgments.repeated, kept)
+        if judgments.chunks is not None:
+            from cranfield.data.chunks import merged_note
+
+            note(merged_note(*judgments.chunks, None).text)
         return
     (run,) = data.read_runs([source])
     with Reading(size_of([run]), "reading the run") as progress:
-        written = run.write(target, format, progress=progress)
+        written = run.write(target, format, progress, kept.duplicates)
     _say(run.form, written.left_out, written.rows, target)
+    _say_twice(written.repeated, kept)
+    if run.made_of is not None:
+        note(run.made_of.note(written.chunks, written.rows).text)
     for role in written.lost:
         name = COLUMNS[role].public
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")
@@ -69,3 +80,9 @@ def _say(form: str, left_out: LeftOut, n_rows: int, target: str) -> None:
     )
     if left_out.count:
         note(left_out.said("IN"))
+
+
+def _say_twice(repeated: LeftOut, kept: Judging) -> None:
+    """Say how many rows had a document that another one has, if any had."""
+    if repeated.count:
+        note(duplicates_of("IN", repeated, kept.duplicates).text)

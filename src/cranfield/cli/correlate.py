@@ -62,7 +62,8 @@ def command(
     if not saved:
         paths = list(dict.fromkeys((qrels, *others)))
         known = [Path(path).name for path in paths]
-        every = [judgments, *map(data.read_qrels, paths[1:])]
+        more = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
+        every = [judgments, *more]
         judgments = {
             path if known.count(name) > 1 else name: one
             for path, name, one in zip(paths, known, every, strict=True)

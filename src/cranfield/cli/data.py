@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ from cranfield.cli.terminal import Reading
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.errors import InputError, MeasureError
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import both_rows_of
-from cranfield.formats.block import Errors
+from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of, stem_of
 from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
+from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
 from cranfield.scoring.sides import sides_of
@@ -73,17 +74,62 @@ class DataOptions(Options):
         "Refuse the first line that cannot be used, or leave such lines out and count them.",
     )
 
-    def read_qrels(self, path: str) -> Qrels:
+    map_docs: str | None = option(
+        None,
+        "A table of two columns, chunk and document: the chunks of a run become documents.",
+    )
+    map_docs_pattern: str | None = option(
+        None,
+        "The same by a regular expression that is found in a chunk's id; its group 1 is the "
+        "document, as in '^(.*)#'.",
+    )
+    map_docs_keep: Keep | None = option(
+        None,
+        "Which of its chunks ranks a document: the first-ranked one, the best-scored one, or the "
+        "sum of all scores.  [default: first]",
+    )
+    map_qrels: bool = option(
+        False,
+        "The judgments are of chunks, too: a document has the highest grade of its chunks.",
+    )
+
+    span_pattern: str | None = option(
+        None,
+        "For judgments by span: a regular expression that finds the groups doc, start and end in "
+        "the ids of a run, as in '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.map_docs is not None and self.map_docs_pattern is not None:
+            raise OptionError("--map-docs and --map-docs-pattern say the same: leave one out")
+        mapped = self.map_docs is not None or self.map_docs_pattern is not None
+        if not mapped and (self.map_qrels or self.map_docs_keep is not None):
+            typed = "--map-qrels" if self.map_qrels else "--map-docs-keep"
+            raise OptionError(f"{typed} has no effect without --map-docs or --map-docs-pattern")
+
+    @cached_property
+    def _docs(self) -> Mapping[str, str] | str | None:
+        """Which document each chunk belongs to, if that was said."""
+        if self.map_docs is None:
+            return self.map_docs_pattern
+        from cranfield.formats.small.chunk_files import chunk_rows
+
+        return chunk_rows(self.map_docs)
+
+    def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments, showing how far that is."""
         _refuse_measures(path)
         with Reading(Source(path).size, "reading qrels") as progress:
-            return read_qrels(
+            found = read_qrels(
                 path,
                 self.qrels_format,
                 columns=self.qrels_columns or columns_for(self.columns, What.QRELS),
                 errors=self.errors,
+                duplicates=duplicates,
                 progress=progress,
             )
+        return self._judgments(found)
 
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
@@ -94,7 +140,7 @@ class DataOptions(Options):
             for path in paths
         ]
         _name_apart(runs, paths)
-        return runs
+        return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:
         """Tell whether each of some files holds both sides; those of one side come in pairs.
@@ -131,7 +177,9 @@ class DataOptions(Options):
             f"question, expected_ids and retrieved_ids, stands alone.{why}"
         )
 
-    def read_both(self, paths: Sequence[str]) -> tuple[Qrels, list[Run]]:
+    def read_both(
+        self, paths: Sequence[str], duplicates: Duplicates = "refuse"
+    ) -> tuple[Qrels, list[Run]]:
         """Read files of which each holds both sides: the judgments of all, and a run of each.
 
         Raises InputError for a file that does not, or whose judgments are others.
@@ -139,12 +187,25 @@ class DataOptions(Options):
         several: Any = list(dict.fromkeys(paths))
         sides = sides_of(several, self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
-        judgments, named = sides.read(self.errors)
+        judgments, named = sides.read(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = stem_of(run.sources[0])
         _name_apart(runs, several)
-        return judgments, runs
+        return self._judgments(judgments), self._documents(runs)
+
+    def _judgments(self, found: Qrels) -> Qrels:
+        """Return judgments of documents, where theirs are of chunks."""
+        docs = self._docs if self.map_qrels else None
+        return found if docs is None else found.map_docs(docs, self.errors)
+
+    def _documents(self, runs: list[Run]) -> list[Run]:
+        """Return runs of documents, or of spans, where theirs are of chunks."""
+        if self._docs is not None:
+            runs = [run.map_docs(self._docs, self.map_docs_keep or "first") for run in runs]
+        if self.span_pattern is not None:
+            runs = [run.spans(self.span_pattern) for run in runs]
+        return runs
 
 
 def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
@@ -157,6 +218,8 @@ def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
 
 _COLUMNS = ("qrels_columns", "run_columns", "columns")
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS}
+_SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
+_SHOWN |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family(DataOptions, group="Reading files", **_SHOWN)
 lenient_data_options = flags.family(
     DataOptions, without=("errors",), group="Reading files", **_SHOWN
@@ -164,6 +227,12 @@ lenient_data_options = flags.family(
 # Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
+# Where nothing is ranked.
+duplicates_option = flags.family(
+    Judging,
+    without={one.name for one in options_of(Judging)} - {"duplicates"},
+    group="Reading files",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +279,11 @@ READING = {one.name for family in (DataOptions, Judging) for one in options_of(f
 
 
 def read_inputs(
-    qrels: str | None, runs: Sequence[str], data: DataOptions, listed: GradesOptions
+    qrels: str | None,
+    runs: Sequence[str],
+    data: DataOptions,
+    listed: GradesOptions,
+    judging: Judging,
 ) -> tuple[Qrels, list[Run]]:
     """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
 
@@ -226,11 +299,11 @@ def read_inputs(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
         if [qrels, *runs] == ["-"] or data.hold_both([qrels, *runs]):
-            return data.read_both([qrels, *runs])
+            return data.read_both([qrels, *runs], judging.duplicates)
         if not runs and qrels != "-":
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
-        return data.read_qrels(qrels), data.read_runs(runs)
+        return data.read_qrels(qrels, judging.duplicates), data.read_runs(runs)
     if qrels is not None:
         raise click.UsageError(
             "--grades is in the place of judgments and a run: leave out QRELS and RUN, or "

@@ -63,7 +63,7 @@ def command(
     if not per_query:
         flags.refuse_options({"query_texts"}, "has no effect without -q")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them is said first
-    judgments, named = read_inputs(qrels, runs, data, listed)
+    judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     with Reading(size_of(named)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}

@@ -100,7 +100,7 @@ def command(
             f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
             "names one already: name it once"
         )
-    judgments, named = read_inputs(qrels, runs, data, listed)
+    judgments, named = read_inputs(qrels, runs, data, listed, judging)
     if last is not None and last not in judgments.query_ids:
         hint = say_measures([last]) if is_measure(last) else None
         raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)

@@ -104,6 +104,6 @@ def _precision_recall(
     cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, run)
-    judgments = data.read_qrels(qrels)
+    judgments = data.read_qrels(qrels, judging.duplicates)
     (system,) = data.read_runs([run])
     _write(precision_recall(judgments, system, query, rel=rel, **judging.unusual()), output)

@@ -59,10 +59,11 @@ class Several:
         """Return judgments and runs, or the files of scores and None, as `compare` takes them."""
         if self.saved:
             return files, None
+        kept = self.judging.duplicates
         if self.hold_both:
-            return self.data.read_both(files)
+            return self.data.read_both(files, kept)
         try:
-            return self.data.read_qrels(self.qrels), self.data.read_runs(files)
+            return self.data.read_qrels(self.qrels, kept), self.data.read_runs(files)
         except InputError as error:
             if error.kind != "columns":
                 raise

@@ -134,13 +134,17 @@ def align(
     refuse_mapping(measures)
     both: tuple[Qrels, Run | dict[str, Run]] | None = None
     if runs is not None:
-        judged, named, measures = arranged(qrels, runs, measures, None, columns=reading.columns)
+        judged, named, measures = arranged(
+            *(qrels, runs, measures, None),
+            columns=reading.columns,
+            duplicates=judging.duplicates,
+        )
         both = judged, named
     elif not _is_read_once(qrels):
         sides = None
         with contextlib.suppress(InputError):  # then they are scores
             sides = sides_of(qrels, reading.columns, "strict")
-        both = None if sides is None else sides.read("strict")
+        both = None if sides is None else sides.read("strict", judging.duplicates)
     if both is not None:
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(*both, wanted, missing or "zero", judging)

@@ -18,7 +18,14 @@ from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import Look, are_ranks, level_scores, mostly, nothing_judged
+from cranfield.data.run_notes import (
+    Look,
+    are_ranks,
+    duplicates_of,
+    level_scores,
+    mostly,
+    nothing_judged,
+)
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Order, Progress, Role
 from cranfield.formats.objects import LISTS, Nested
@@ -138,11 +145,22 @@ def judge_all(
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option of `judging` that these judgments or runs do not go with.
     """
+    if qrels.in_groups and judging.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and these judgments are in groups, "
+            "where it has one: take 'first' or 'best'"
+        )
     if qrels.in_groups and not judging.ties_by_id:
         raise OptionError(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
             "groups"
         )
+    if qrels.spans is None and judging.overlap != Judging.overlap:
+        raise OptionError(
+            f"overlap={judging.overlap!r} has no effect: the judgments are not of spans (columns "
+            "start and end)"
+        )
+    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
         yield _met(qrels, run, match, judging, whole)
 
@@ -176,7 +194,8 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
 
     def parts() -> Parts:
         rank_of = np.zeros(len(qrels), np.int64)
-        rank_of[row] = rank if depth is None else np.where(rank <= depth, rank, 0)
+        best = rank.argsort()[::-1] if match.repeated.count else slice(None)  # the last one counts
+        rank_of[row[best]] = rank[best] if depth is None else np.where(rank <= depth, rank, 0)[best]
         of = qrels.levels if levels is None else qrels.levels.of_queries(levels)
         return Parts(len(query_ids), of, rank_of[of.row], judging.judged_only, qrels)
 
@@ -334,7 +353,7 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
         from cranfield.data.spelling import affix_of
 
         whole = met.whole and qrels.form != "lists of grades"
-        yield nothing_judged(affix_of(qrels, run), whole=whole)
+        yield nothing_judged(affix_of(qrels, run) if qrels.spans is None else None, whole=whole)
 
 
 def _ranked_by(met: Meeting) -> Order:
@@ -356,6 +375,18 @@ def _notes(met: Meeting) -> Iterator[Note]:
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
             yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    for name, repeated, kept in (
+        ("the qrels", qrels.repeated, qrels.duplicates),
+        ("the run", match.repeated, met.judging.duplicates),
+    ):
+        if repeated.count:
+            yield duplicates_of(name, repeated, kept)
+    if qrels.chunks is not None:
+        from cranfield.data.chunks import merged_note
+
+        yield merged_note(*qrels.chunks, None)
+    if run.made_of is not None:
+        yield run.made_of.note(*match.made)
     is_told = run.nested is not None or run.has_lists  # by what it is ranked
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"

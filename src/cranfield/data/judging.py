@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from cranfield.errors import OptionError
-from cranfield.formats.block import Order
-from cranfield.options import Options, option, whole
+from cranfield.formats.block import Duplicates, Order
+from cranfield.options import Options, number, option, whole
 
 Queries = Literal["judged", "both"]
 Precision = Literal["double", "single"]
@@ -53,6 +53,21 @@ class Judging(Options):
         "Drop documents that are unjudged or of negative grade before measuring (`trec_eval -J`).",
     )
 
+    duplicates: Duplicates = option(
+        "refuse",
+        'Of a document that stands more than once for a query, "refuse" all; keep the "first" row, '
+        'or the "best" one (the highest score; of judgments the highest grade); or count "each" '
+        "row of a run at its rank, as tools do that see no duplicates: recall and others may then "
+        "be above 1.",
+    )
+
+    overlap: float = option(
+        0.5,
+        "For judgments by span: a retrieved span is the judged one with which it shares at least "
+        "so much of the shorter, 0 to 1.",
+        number(0, 1),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         without_ids = self.order == "given" or (self.order == "rank" and not self.ties_by_id)
@@ -97,6 +112,8 @@ class JudgingOptions(TypedDict, total=False):
     ties: Ties
     depth: int | None
     judged_only: bool
+    duplicates: Duplicates
+    overlap: float
 
 
 # ---- end

@@ -19,7 +19,6 @@ from cranfield.data.order import (
     Grouped,
     Placed,
     come_back,
-    grouped,
     placed,
     single,
     tie_order,
@@ -27,7 +26,7 @@ from cranfield.data.order import (
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
-from cranfield.formats.block import Errors, LeftOut, Load, Progress
+from cranfield.formats.block import LeftOut, Load, Progress
 from cranfield.formats.objects import Nested, by_position
 from cranfield.formats.values import scores_of
 
@@ -40,9 +39,11 @@ class Match:
     in_run: Bools  # (n_queries of the qrels,)
     unknown: set[Any]  # queries of the run without judgments
     left_out: LeftOut
+    repeated: LeftOut  # rows whose document another row of the query has, too
     row: Ints  # (hits,)
     placed: Placed  # of the hits
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
+    made: tuple[int, int] = (0, 0)  # see `Grouped`
     regrouped: bool = False  # whether its queries came back after others
 
 
@@ -74,7 +75,7 @@ def matches(
 
     def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
         i, load = task
-        return i, _matched_block(qrels, judging, runs[i].errors, load)
+        return i, _matched_block(qrels, runs[i], judging, load)
 
     done = groupby(in_threads(matched, tasks()), key=itemgetter(0))
     ready = None
@@ -108,12 +109,14 @@ class _Part(NamedTuple):
     row: Ints  # (hits,) in the qrels
     placed: Placed
     left_out: LeftOut
+    repeated: LeftOut
+    made: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
 
 
-def _matched_block(qrels: Qrels, judging: Judging, errors: Errors, load: Load) -> _Part:
+def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
-    whole = grouped(load(), errors, judging)
+    whole = run.grouped(load(), judging)
     block, queries = whole.block, [*whole.queries, *whole.block.empty]
     codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
     code = codes[: len(whole.queries)]
@@ -129,6 +132,8 @@ def _matched_block(qrels: Qrels, judging: Judging, errors: Errors, load: Load) -
         judgments,
         placed(whole, judging, rows, code >= 0, with_ties=with_ties),
         block.left_out,
+        whole.repeated,
+        whole.made,
         _costs(whole, code, judging),
     )
 
@@ -153,7 +158,9 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
             code = part.code[part.code >= 0]
             cost[spans(begins[code], n_retrieved[code])] = part.cost
     return Match(
-        *(n_retrieved, in_run, unknown, sum((part.left_out for part in parts), LeftOut())),
+        *(n_retrieved, in_run, unknown),
+        sum((part.left_out for part in parts), LeftOut()),
+        sum((part.repeated for part in parts), LeftOut()),
         _stacked(part.row for part in parts),
         Placed(
             _stacked(rank),
@@ -161,6 +168,7 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
             *(_stacked(first), _stacked(size)),
         ),
         cost,
+        (sum(part.made[0] for part in parts), sum(part.made[1] for part in parts)),
         regrouped,
     )
 
@@ -304,7 +312,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unknown = nested.keys() - set(qrels.query_ids)
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
-    return Match(n_retrieved, in_run, unknown, run.left_out, _stacked(row), at)
+    return Match(n_retrieved, in_run, unknown, run.left_out, LeftOut(), _stacked(row), at)
 
 
 def _tied_above(

@@ -7,7 +7,6 @@ places a group of equal scores takes up.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +17,14 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Errors, Faults
+from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut
 
 
 class Grouped(NamedTuple):
-    """A block by its queries: adjacent rows of the same query are a group, without duplicates."""
+    """A block by its queries: adjacent rows of the same query are a group.
+
+    A group has each document once, unless `Judging.duplicates` is "each".
+    """
 
     block: Block
     starts: Ints  # (groups + 1,) the row where each group begins
@@ -30,30 +32,36 @@ class Grouped(NamedTuple):
     queries: list[bytes]  # (groups,)
     keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
+    repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
+    made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
+    own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
 
 
-def grouped(block: Block, errors: Errors = "strict", judging: Judging = Judging()) -> Grouped:
+def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     """Group a block by query: the documents that are kept, and what ranks them.
 
-    A document twice in one group is an error that names it, or all but its first row are left
-    out. Every block of a run comes through here, whoever ranks it.
+    A document twice in one group is an error that names it, or `judging.duplicates` says which of
+    its rows are kept. Every block of a run comes through here, whoever ranks it.
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = keyed(block.doc.hash(), group)
     ordered = np.sort(keys)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated):
-        suspect = np.flatnonzero(np.isin(keys, repeated, kind="sort"))
-        twice = _duplicates(block, group, suspect)
-        if twice:
-            doc, query = decode(block.doc[twice[0]]), decode(block.query[twice[0]])
-            problem = f"the document {doc!r} occurs twice for query {query!r}"
-            hint = "Remove one of the two; cranfield does not guess which one is meant."
-            error = partial(block.error, twice[0], problem, hint, DuplicateError)
-            return grouped(without(block, twice, errors, "duplicate", error), errors, judging)
+    same_key = ordered[1:][ordered[1:] == ordered[:-1]]
+    by, repeated = _sorting_scores(block, judging), LeftOut()
+    if len(same_key):
+        suspect = np.flatnonzero(np.isin(keys, same_key, kind="sort"))
+        again = _again(block, group, suspect)
+        if len(again):
+            repeated = _repeated(block, int(again[0]), len(again))
+            if judging.duplicates == "refuse":
+                raise repeated.first()
+            if judging.duplicates == "best" and by is not None:
+                again = _again(block, group, suspect, by)
+            if judging.duplicates != "each":
+                return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
     queries = block.query.take(starts[:-1]).to_list()
-    return Grouped(block, starts, group, queries, keys, _sorting_scores(block, judging))
+    return Grouped(block, starts, group, queries, keys, by, repeated)
 
 
 def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
@@ -63,16 +71,45 @@ def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
     return len(seen) < n
 
 
-def _duplicates(block: Block, group: Ints, rows: Ints) -> list[int]:
-    """Return those of `rows` whose query and document a row above has, too."""
-    seen: set[tuple[int, bytes]] = set()
-    twice = []
-    for row in rows.tolist():
-        pair = int(group[row]), block.doc[row]
-        if pair in seen:
-            twice.append(row)
-        seen.add(pair)
-    return twice
+def _again(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> Ints:
+    """Return those of `rows`, ascending, whose query and document a row above has, too.
+
+    With `by`, (rows of the block,): those of which another row has the highest number of all, or is
+    the first of several that have it.
+    """
+    order, new = by_document(block.doc.take(rows), group[rows], None if by is None else by[rows])
+    found: Ints = np.sort(rows[order[~new]])
+    return found
+
+
+def by_document(docs: Ids, group: Ints, by: Floats | None) -> tuple[Ints, Bools]:
+    """Return the rows by group and document, and which of these are the first of a document.
+
+    The rows of one document fall by `by`, (rows,); they keep their order where this is equal, or
+    None.
+    """
+    numbers = docs.numbers()
+    order = np.lexsort((numbers, group) if by is None else (-by, numbers, group))
+    return order, changes(group[order], numbers[order])
+
+
+def _repeated(block: Block, row: int, count: int) -> LeftOut:
+    """Return so many rows whose document another one has; the first is `row`."""
+
+    def error() -> InputError:
+        doc, query = decode(block.doc[row]), decode(block.query[row])
+        problem = f"the document {doc!r} occurs twice for query {query!r}"
+        return block.error(row, problem, TWICE, DuplicateError)
+
+    return LeftOut({"duplicate": (count, error)})
+
+
+def _dropping(block: Block, rows: Ints | list[int]) -> Block:
+    """Return the block without some rows; what was left out before stays so."""
+    keep = np.ones(len(block), np.bool_)
+    keep[rows] = False
+    rest = block.take(np.flatnonzero(keep))
+    return replace(rest, left_out=block.left_out, empty=block.empty)
 
 
 def without(
@@ -85,10 +122,8 @@ def without(
     """Return the block without rows that have a fault; raise it unless errors="skip"."""
     faults = Faults(errors)
     faults.add(kind, error, len(rows))
-    keep = np.ones(len(block), np.bool_)
-    keep[rows] = False
-    rest = block.take(np.flatnonzero(keep))
-    return replace(rest, left_out=block.left_out + faults.left_out, empty=block.empty)
+    rest = _dropping(block, rows)
+    return replace(rest, left_out=rest.left_out + faults.left_out)
 
 
 def _sorting_scores(block: Block, judging: Judging) -> Floats | None:
@@ -150,7 +185,7 @@ def placed(
     if len(ties):
         n_equal = np.bincount(group[ties], minlength=len(counts))
         n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
-    docs = whole.block.doc
+    docs = whole.block.doc if whole.own is None else whole.own
     compared = docs.compare(ties, docs, ties + 1)
     unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
     n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
@@ -185,7 +220,8 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if new_tie.all():
         return ordered, ordered[:0]
     in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
-    numbers = tie_order(whole.block.doc.take(ordered[in_tie]), judging)
+    docs = whole.block.doc if whole.own is None else whole.own
+    numbers = tie_order(docs.take(ordered[in_tie]), judging)
     by_id = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
     ordered[in_tie] = ordered[in_tie][by_id]
     return ordered, ordered[in_tie]

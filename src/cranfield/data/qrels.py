@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union, get_args
 
 import numpy as np
 
@@ -16,12 +16,16 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Errors, Progress, Rows
+from cranfield.formats.block import Block, Duplicates, Errors, Progress, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property
 from cranfield.render.numbers import plain
+
+if TYPE_CHECKING:  # what most judgments do not need
+    from cranfield.data.chunks import DocsOfChunks
+    from cranfield.data.spans import JudgedSpans
 
 QrelsLike = Union[
     "Qrels",
@@ -53,6 +57,12 @@ class Qrels(Judgments):
     groups, too; a table has them in a column `subtopic`, and the weight of each, if any, in
     `weight`.
 
+    Judgments by span have columns `start` and `end`: from the position `start` of the document to
+    before `end`. docs/chunks.md says what becomes of them.
+
+    A document that stands more than once for a query is refused (DuplicateError), unless
+    `duplicates` keeps its "first" row or the one of the highest grade ("best").
+
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
     >>> Qrels({"q1": {"ann": {"d1": 1, "d2": 0}, "bob": {"d1": 0, "d2": 1}}})
@@ -66,9 +76,12 @@ class Qrels(Judgments):
         ),
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
+        duplicates: Duplicates = "refuse",
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
-            data = judgments_of(rows_of(data, What.QRELS, columns=columns, errors=errors), errors)
+            _check(duplicates)
+            rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
+            data = judgments_of(rows, errors, None, duplicates)
         vars(self).update(vars(data))
         self._judgments = data
 
@@ -113,11 +126,15 @@ class Qrels(Judgments):
                 f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
-        queries = Ids.of_texts(self.query_ids).take(self.query)
+        queries, docs = Ids.of_texts(self.query_ids).take(self.query), self.docs
+        if self.spans is not None:
+            from cranfield.data.spans import docs_of_spans
+
+            docs = docs_of_spans(docs)
         empty = np.flatnonzero(np.diff(self.starts) == 0).tolist()
         block = Block(
             queries,
-            self.docs,
+            docs,
             {"grade": self.grade, **self.columns},
             empty=[encode(self.query_ids[code]) for code in empty],
         )
@@ -168,6 +185,21 @@ class Qrels(Judgments):
     def replaced(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
         return Qrels(replace(self._judgments, **changes))
+
+    def map_docs(self, mapping: "DocsOfChunks", errors: Errors = "strict") -> "Qrels":
+        """Return the judgments of documents, of judgments of their chunks.
+
+        `mapping` is as in `Run.map_docs`. A document has the highest grade of its judged chunks;
+        results say how many chunks became how many documents. A chunk without a document raises
+        InputError, or is left out and counted with `errors="skip"`; judgments that are a sample
+        raise OptionError.
+
+        >>> Qrels({"q1": {"d1#0": 1, "d1#1": 3, "d2#0": 0}}).map_docs("(.*)#").to_dict()
+        {'q1': {'d1': 3, 'd2': 0}}
+        """
+        from cranfield.data.chunks import Chunks, merged_judgments
+
+        return Qrels(merged_judgments(self._judgments, Chunks.of(mapping), errors))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.
@@ -235,6 +267,23 @@ class Qrels(Judgments):
         return {encode(query): i for i, query in enumerate(self.query_ids)}
 
     @cached_property
+    def spans(self) -> "JudgedSpans | None":
+        """The judged spans, if the judgments are of spans."""
+        if "start" not in self.columns:
+            return None
+        from cranfield.data.spans import JudgedSpan, docs_of_spans
+
+        found: dict[bytes, dict[bytes, list[JudgedSpan]]] = {}
+        names = self.docs.to_list()
+        columns = (self.query, self.columns["start"], self.columns["end"], self.grade)
+        numbers = (column.tolist() for column in columns)
+        docs = docs_of_spans(self.docs).to_list()
+        for doc, name, code, *of in zip(docs, names, *numbers, strict=True):
+            its = found.setdefault(encode(self.query_ids[code]), {})
+            its.setdefault(doc, []).append(JudgedSpan(name, *of))
+        return found
+
+    @cached_property
     def query(self) -> Ints:
         """The position in `query_ids` of each row's query: (rows,)."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.starts))
@@ -261,7 +310,9 @@ class Qrels(Judgments):
     @cached_property
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.columns`."""
-        columns: dict[str, Numbers] = {str(role): column for role, column in self.columns.items()}
+        columns: dict[str, Numbers] = {
+            role: self.columns[role] for role in self.columns.keys() - {"start", "end"}
+        }
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))
             number = np.cumsum(changes(self.query[rows], columns["stratum"][rows]))
@@ -270,12 +321,18 @@ class Qrels(Judgments):
         return columns
 
 
+def _check(duplicates: Duplicates) -> None:
+    if duplicates != "refuse":  # as most often
+        one_of("duplicates", duplicates, get_args(Duplicates))
+
+
 def read_qrels(
     path: Path | Sequence[Path],
     format: str | None = None,  # noqa: A002 - the word for it
     *,
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
+    duplicates: Duplicates = "refuse",
     progress: Progress | None = None,
 ) -> Qrels:
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
@@ -294,19 +351,25 @@ def read_qrels(
     judged), which xinfAP and statAP need.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
-    the first raises InputError, which names it. `progress` hears of the bytes read.
+    the first raises InputError, which names it. A document that stands more than once for a query
+    is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
+    `progress` hears of the bytes read.
 
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
-    return Qrels(judgments_of(rows, errors, progress))
+    _check(duplicates)
+    return Qrels(judgments_of(rows, errors, progress, duplicates))
 
 
 def as_qrels(
-    data: QrelsLike, errors: Errors = "strict", columns: ColumnsLike | None = None
+    data: QrelsLike,
+    errors: Errors = "strict",
+    columns: ColumnsLike | None = None,
+    duplicates: Duplicates = "refuse",
 ) -> Qrels:
     """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
-        return read_qrels(data, errors=errors, columns=columns)
-    return data if isinstance(data, Qrels) else Qrels(data, columns, errors)
+        return read_qrels(data, errors=errors, columns=columns, duplicates=duplicates)
+    return data if isinstance(data, Qrels) else Qrels(data, columns, errors, duplicates)

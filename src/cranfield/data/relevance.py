@@ -11,10 +11,11 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
+from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Errors, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
@@ -34,7 +35,8 @@ class Judgments:
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # as they came: of each row, or each query's
     grade: Numbers  # (rows,) in their one form (`graded`); of judgments in groups, the best level
-    # Of judgments that are a sample: the columns "stratum" and "probability", as they came.
+    # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
+    # spans, whose documents have their names (see `spans`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
     groups: Groups | None = None  # judgments in groups, as they were given
     by_group: Levels | None = None  # and in columns
@@ -43,6 +45,9 @@ class Judgments:
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
+    repeated: LeftOut = field(default_factory=LeftOut)  # rows whose document another row has, too
+    duplicates: Duplicates = "refuse"  # which of these were kept
+    chunks: tuple[int, int] | None = None  # how many became how many documents, if any did
     notes: Sequence[Note] = ()  # what every result of them says
     graded: bool = True  # False: documents came without grades, and all have grade 1
 
@@ -52,7 +57,8 @@ class Judgments:
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
             some.grade = some.grade.astype(self.grade.dtype)  # of the collection
-            return replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
+            some = replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
+            return replace(some, duplicates=self.duplicates)
         lengths = np.diff(self.starts)[codes]
         starts = np.cumsum([0, *lengths.tolist()])
         rows = spans(self.starts[codes], lengths)
@@ -68,15 +74,24 @@ class Judgments:
         )
 
 
-def judgments_of(rows: Rows, errors: Errors, progress: Progress | None = None) -> Judgments:
-    """Return the judgments that some rows hold; InputError if there are none."""
+def judgments_of(
+    rows: Rows,
+    errors: Errors,
+    progress: Progress | None = None,
+    duplicates: Duplicates = "refuse",
+) -> Judgments:
+    """Return the judgments that some rows hold; InputError if there are none.
+
+    A document has one grade for a query: of several, `duplicates` says which one counts.
+    """
     if isinstance(rows, NestedRows):
         return _from_dict(rows)
     if isinstance(rows, Groups):
         return _from_groups(rows)
     if "group" in rows.numbers:
-        return _from_groups(_subtopics(rows, errors, progress))
-    return _from_blocks(rows, errors, progress)
+        groups = _subtopics(rows, errors, progress, duplicates)
+        return replace(_from_groups(groups), duplicates=duplicates)
+    return _from_blocks(rows, errors, progress, duplicates)
 
 
 def _from_dict(rows: NestedRows) -> Judgments:
@@ -150,20 +165,23 @@ def _from_groups(groups: Groups) -> Judgments:
         sources=groups.sources,
         is_text=groups.is_text,
         left_out=groups.left_out,
+        repeated=groups.repeated,
     )
 
 
-def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
+def _subtopics(
+    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
+) -> Groups:
     """Return the judgments by subtopic of a table."""
-    sampled = in_order(rows.numbers & {"stratum", "probability"})
+    sampled = in_order(rows.numbers & {"stratum", "probability", "start", "end"})
     if sampled:
         raise InputError(
             f"the qrels have subtopics and a column {sampled[0]}: judgments by subtopic are not "
-            "taken for a sample; leave one of the two columns out",
+            "taken for a sample, nor by span; leave one of the two columns out",
             source=named(rows.sources),
         )
     try:
-        groups = groups_of_rows(rows, errors, progress)
+        groups = groups_of_rows(rows, errors, progress, duplicates)
     except InputError as error:
         if error.source is not None:
             raise
@@ -173,23 +191,32 @@ def _subtopics(rows: Rows, errors: Errors, progress: Progress | None) -> Groups:
     return groups
 
 
-def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgments:
+def _from_blocks(
+    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
+) -> Judgments:
     from cranfield.data.regroup import together
 
     has_grades = "grade" in rows.numbers
     loads = rows.blocks(in_order(rows.numbers), errors, progress)
+    by_span = {"start", "end"} <= rows.numbers
     blocks = [_with_chances(load(), errors) for load in loads]
+    if by_span:
+        from cranfield.data.spans import checked_spans
+
+        blocks = [checked_spans(block, errors) for block in blocks]
     left_out = sum((block.left_out for block in blocks), LeftOut())
     empty = [query for block in blocks for query in block.empty]
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise _no_judgment(named(rows.sources), left_out)
+    kept = Judging(duplicates="refuse" if duplicates == "each" else duplicates)
     try:
-        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), errors)
+        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     except DuplicateError as twice:
-        if not rows.form.startswith("TREC"):
-            raise
-        raise twice.but(hint=f"{twice.hint} {_BY_SUBTOPIC}") from None
+        hint = f"{twice.hint} {_ONE_GRADE}" if duplicates == "each" else twice.hint
+        raise twice.but(
+            hint=f"{hint} {_BY_SUBTOPIC}" if rows.form.startswith("TREC") else hint
+        ) from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -210,10 +237,13 @@ def _from_blocks(rows: Rows, errors: Errors, progress: Progress | None) -> Judgm
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=whole.left_out,
+        repeated=by_query.repeated,
+        duplicates=duplicates,
         graded=has_grades and rows.graded,
     )
 
 
+_ONE_GRADE = "'each' is for runs: a judged document has one grade."
 _BY_SUBTOPIC = (
     "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
     "--qrels-format subtopics."

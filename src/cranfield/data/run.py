@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Union
 
 from numpy.typing import NDArray
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import decode, encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
+from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
-from cranfield.data.order import come_back, grouped, placed
+from cranfield.data.order import Grouped, placed
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
     Block,
+    Duplicates,
     Errors,
     HeldRows,
     LeftOut,
@@ -31,7 +34,7 @@ from cranfield.formats.block import (
 from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
 from cranfield.formats.header import listed_names
-from cranfield.formats.objects import Nested, NestedRows, refuse_lists_of_ids
+from cranfield.formats.objects import NestedRows, refuse_lists_of_ids
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.render.numbers import number_of, queries_of
@@ -63,6 +66,8 @@ class Written(NamedTuple):
     rows: int
     left_out: LeftOut
     lost: Sequence[Role] = ()  # columns of the run that the format has no place for
+    repeated: LeftOut = LeftOut()  # rows whose document another row of the query has, too
+    chunks: int = 0  # before those of a document were merged; 0: none were
 
 
 class Ranking(NamedTuple):
@@ -81,11 +86,7 @@ class Ranking(NamedTuple):
         return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
-class _ApartError(Exception):
-    """The rows of a query are apart."""
-
-
-class Run:
+class Run(Documents):
     """One system's ranking: for each query, documents and the scores by which they are ranked.
 
     `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
@@ -113,9 +114,9 @@ class Run:
         self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
         self.name = name if name is not None else _name_of(rows.sources)
         self.errors: Errors = errors
-        self.nested: Nested | None = getattr(rows, "data", None)  # if it came as a dict
-        self.sources = rows.sources  # the files that it is read from, none if it is in memory
-        self.left_out = rows.left_out  # already; of what is read later, its blocks say it
+        self.nested = getattr(rows, "data", None)
+        self.sources = rows.sources
+        self.left_out = rows.left_out
 
     def __repr__(self) -> str:
         if self.nested is not None:
@@ -132,7 +133,7 @@ class Run:
     @property
     def form(self) -> str:
         """What the data were understood to be, in words."""
-        return self._rows.form
+        return self._rows.form + ("" if self.made_of is None else f"; {self.made_of.said}")
 
     @property
     def is_text(self) -> bool:
@@ -142,7 +143,8 @@ class Run:
     @property
     def numbers(self) -> frozenset[Role]:
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
-        return self._rows.numbers
+        numbers = self._rows.numbers
+        return numbers if self.made_of is None else numbers - self.made_of.drops
 
     @property
     def has_lists(self) -> bool:
@@ -158,7 +160,7 @@ class Run:
     @property
     def tag(self) -> str | None:
         """What a TREC run calls the system, in the sixth column of its last line; else None."""
-        return run_tag(self.sources[-1]) if self.form == TREC_RUN else None
+        return run_tag(self.sources[-1]) if self._rows.form == TREC_RUN else None
 
     def ranked_by(self, order: Order) -> Order:
         """Return by what the run is ranked if `order` is asked for: a run may have no scores."""
@@ -195,7 +197,7 @@ class Run:
         wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
-        return self.every_row(wanted, progress)
+        return self.every_row(dict.fromkeys((*wanted, *self.needed)), progress)
 
     def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
@@ -206,13 +208,16 @@ class Run:
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
             rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
-        return Run(rows, self.name, errors="skip")
+        found = self._with(rows, self.made_of)
+        found.errors = "skip"
+        return found
 
     def write(
         self,
         path: Path,
         format: str | None = None,  # noqa: A002 - the word for it
         progress: Progress | None = None,
+        duplicates: Duplicates = "refuse",
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
@@ -222,8 +227,10 @@ class Run:
         the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
-        held whole. Raises InputError for what cannot be read, or an id that the format cannot hold,
-        OptionError for a suffix that names no format; what was there before then stays.
+        held whole. Of a document that stands more than once for a query, `duplicates` says which
+        rows are kept, as in `evaluate`. Raises InputError for what cannot be read, or an id that
+        the format cannot hold, OptionError for a suffix that names no format; what was there before
+        then stays.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -246,32 +253,32 @@ class Run:
         by = self.ranked_by("score")
         needs_rank = room.needs_rank or "score" not in self.numbers
         wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
-
-        parts: list[tuple[int, LeftOut]] = []
-
-        def blocks(loads: Iterable[Load]) -> Iterator[Block]:
-            seen: set[bytes] = set()
-            parts.clear()
-            for load in loads:
-                whole = grouped(load(), self.errors)
-                block = whole.block
-                if come_back(whole.queries, seen):
-                    raise _ApartError
-                if needs_rank and block.rank is None:
-                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
-                parts.append((len(block), block.left_out))
-                yield block
-
         tag = (self.tag if form.name == "trec" else None) or self.name
         target = Target(os.fspath(path), What.RUN, tag)
-        try:
-            write_rows(form, target, lambda: blocks(self.every_row(wanted, progress)))
-        except _ApartError:
-            from cranfield.data.regroup import regrouped
+        parts: list[tuple[int, LeftOut, LeftOut, int]] = []
 
-            write_rows(form, target, lambda: blocks(regrouped(self.every_row(wanted))))
-        left_out = sum((one for _, one in parts), LeftOut())
-        return Written(sum(n for n, _ in parts), left_out, in_order(self.numbers - kept))
+        def ranked(wholes: Callable[[], Iterator[Grouped]]) -> Iterator[Block]:
+            parts.clear()
+            for whole in wholes():
+                block = whole.block
+                if needs_rank and block.rank is None:
+                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
+                parts.append((len(block), block.left_out, whole.repeated, whole.made[0]))
+                yield block
+
+        self.in_whole_queries(
+            wanted,
+            Judging(duplicates=duplicates),
+            lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
+            progress,
+        )
+        return Written(
+            sum(n for n, *_ in parts),
+            sum((one for _, one, *_ in parts), LeftOut()),
+            in_order(self.numbers - kept),
+            sum((one for *_, one, _ in parts), LeftOut()),
+            sum(n for *_, n in parts),
+        )
 
     def of(
         self,
@@ -287,7 +294,7 @@ class Run:
         """
         if self.nested is not None:
             nested = {query: self.nested.get(query, {})}
-            return Run(NestedRows(nested, What.RUN, form=self.form), self.name, errors=self.errors)
+            return self._with(NestedRows(nested, What.RUN, form=self.form), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
@@ -304,12 +311,12 @@ class Run:
         blocks = [block for block, _ in parts if block is not None]
         found = joined(blocks) if blocks else no_rows_of(key, self.numbers)
         held = HeldRows(replace(found, left_out=left_out), self._rows)
-        return Run(held, self.name, errors=self.errors)
+        return self._with(held, self.made_of)
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
         block = next(self.blocks(judging.order, costs=costs))()
-        whole = grouped(block, self.errors, judging)
+        whole = self.grouped(block, judging)
         place = placed(whole, judging, with_ties=True)
         rows = place.rank.argsort()
         ranked = whole.block.take(rows)
@@ -318,27 +325,29 @@ class Run:
         first, size = place.tie_first[rows], place.tie_size[rows]
         return Ranking(docs, first, size, scores, ranked.columns.get("cost"))
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
+    def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises InputError for a document that occurs twice, unless such rows are left out.
+        Raises DuplicateError for a document that stands more than once for a query, unless
+        `duplicates` keeps the "first" or the "best" of its rows.
         """
-        found: dict[str, dict[str, float]] = {}
+        one_of("duplicates", duplicates, ("refuse", "first", "best"))
         by = self.ranked_by("score")
-        for load in self.blocks():
-            block = load()
-            queries = list(map(decode, block.query.to_list()))
-            docs = list(map(decode, block.doc.to_list()))
-            values = block.value if block.rank is None else -1.0 * block.rank
-            numbers = [None] * len(docs) if values is None else values.tolist()
-            for row, (query, doc, number) in enumerate(zip(queries, docs, numbers, strict=True)):
-                ranking = found.setdefault(query, {})
-                if doc in ranking and self.errors == "skip":
-                    continue
-                if doc in ranking:
-                    raise block.error(row, f"the document {doc!r} occurs twice for query {query!r}")
-                ranking[doc] = -1.0 * (len(ranking) + 1) if by == "given" else number
-        return found
+
+        def used(wholes: Callable[[], Iterator[Grouped]]) -> dict[str, dict[str, float]]:
+            found: dict[str, dict[str, float]] = {}
+            for whole in wholes():
+                block, docs = whole.block, list(map(decode, whole.block.doc.to_list()))
+                rank = placed(whole).rank if by == "given" else block.rank
+                values = block.value if rank is None else -1.0 * rank
+                numbers = [] if values is None else values.tolist()
+                for query, rows in zip(whole.queries, pairwise(whole.starts.tolist()), strict=True):
+                    its = slice(*rows)
+                    found[decode(query)] = dict(zip(docs[its], numbers[its], strict=True))
+            return found
+
+        wanted = () if by == "given" else (by,)
+        return self.in_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
 
 
 def _name_of(sources: Sequence[Source]) -> str:

@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.formats.block import Duplicates, LeftOut
 from cranfield.notes import Note, Severity
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import number_of, queries_of
 
 _LIKE_RANKS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
 _SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
@@ -129,6 +130,21 @@ def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
     return Note("level-scores", severity, text, n, count=n)
 
 
+def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
+    """Say how many rows of `name` have a document that another row has, and what was done."""
+    done = {
+        "first": "the first of each is kept",
+        "best": "the best of each is kept",
+        "each": "each counts at its rank, and values may be above 1",
+    }
+    example = str(rows.first()).split("\n")[0]
+    text = (
+        f"Documents stand more than once in {name}, in {number_of(rows.count, 'row')} too many: "
+        f"{done[how]} (duplicates={how!r}); the first: {example}"
+    )
+    return Note("duplicates", "info", text, count=rows.count)
+
+
 def nothing_judged(
     affix: str | None, severity: Severity = "warning", *, whole: bool = True
 ) -> Note:
@@ -168,11 +184,15 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
             if n >= _SHARED_AFFIXES or by_sign:
                 whole, part, affix = example[kind]
                 run, judgment = (whole, part) if side == "run" else (part, whole)
+                chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
                     f"ids match but for {affix!r} {where} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}"
+                    f"{run!r}, the qrels {judgment!r}" + _CHUNKS * chunks
                 )
     return None
+
+
+_CHUNKS = "; if these are chunks, Run.map_docs (--map-docs-pattern) makes documents of them"
 
 
 def _first(ids: Iterable[str]) -> dict[str, None]:

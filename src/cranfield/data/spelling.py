@@ -34,7 +34,7 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
         spelt = {_plain(doc): doc for doc in judged}
         for doc in docs:
             other = spelt.get(_plain(doc), doc)
-            if other != doc:  # a row of the same one was left out, by errors="skip"
+            if other != doc:  # a row of the same one was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
                     f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
@@ -53,7 +53,7 @@ def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterat
         queries = block.query.take(block.query.begins()).to_list()
         shared = [i for i, query in enumerate(queries) if query in judged]
         for i in shared:
-            docs = block.doc.take(slice(starts[i], starts[i + 1])).to_list()
+            docs = run.docs_of(block.take(slice(starts[i], starts[i + 1]))).to_list()
             yield decode(queries[i]), judged[queries[i]], map(decode, docs)
         if shared:
             return

@@ -95,10 +95,12 @@ recip_rank)
     columns = Reading.of(judging).columns
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
+    how = Judging.of(judging)
     judgments, its_runs, found_measure = arranged(
         *(qrels, run, _USUAL if query is None else measure, _USUAL),
         columns=columns,
         errors=errors,
+        duplicates=how.duplicates,
         verb=explain,
     )
     if query is None and found_measure is not _USUAL:  # the measure came in the place of the run
@@ -108,7 +110,6 @@ recip_rank)
     wanted = measures_of(measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
-    how = Judging.of(judging)
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     one = wanted[0]
@@ -116,6 +117,11 @@ recip_rank)
     runs = [*named.values()]
     if len(runs) > 2:
         raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
+    if len(runs) == 2 and how.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and a difference is explained "
+            "document by document: take 'first' or 'best'"
+        )
     if len(runs) == 2 and one.definition.is_text:
         raise MeasureError(f"{one} is a text: two of them have no difference")
     if query is None and len(judgments.query_ids) == 1:

@@ -152,7 +152,7 @@ class Explanation(Shown):
         several = "group" in sheet.labels or self.options.get("judged_only")
         if several or not sheet.is_ideal or "document" not in sheet.labels:
             return sheet
-        rank = {one.document: one.rank for one in self.retrieved}
+        rank = {one.document: one.rank for one in reversed(self.retrieved)}
         here = [rank.get(doc) for doc in sheet.labels["document"]]
         return replace(sheet, labels={**sheet.labels, "rank in run": here})
 

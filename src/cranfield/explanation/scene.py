@@ -97,7 +97,8 @@ class Scene:
                 source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
-        alone, its = qrels.of([query]), run.of(query, judging.order, progress, costs=costs)
+        alone, run = qrels.of([query]), run.against(qrels.spans, judging.overlap)
+        its = run.of(query, judging.order, progress, costs=costs)
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
         meeting = judge(alone, its, judging, costs=costs, whole=False)
         docs, starts = alone.doc_lists[0], alone.starts

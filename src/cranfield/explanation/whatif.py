@@ -219,6 +219,8 @@ def untried(scene: Scene, measure: Measure) -> str:
         return "the judgments are a sample, and it would have to be known how it was drawn"
     if scene.judging.judged_only and scene.judged.cost is not None:
         return "what it costs to look at it is not known once it was dropped"
+    if len({*scene.ranking.docs}) < len(scene.ranking.docs):
+        return "a document counts at several ranks"
     return ""
 
 

@@ -6,14 +6,14 @@ Nothing else reads or writes data. It knows no Qrels and no Run.
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from cranfield.errors import InputError, one_of
+from cranfield.errors import DuplicateError, InputError, one_of
 from cranfield.formats.block import Errors, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import columns_for, listed_names
 from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import NestedRows, nested
+from cranfield.formats.objects import ListRows, NestedRows, nested
 from cranfield.formats.source import named
 
 
@@ -42,7 +42,14 @@ def rows_of(
         if groups is not None:
             return groups
         graded = what is What.RUN or isinstance(next(iter(data.values()), {}), Mapping)
-        return NestedRows(nested(data, what), what, errors, graded=graded)
+        try:
+            rows = NestedRows(nested(data, what), what, errors, graded=graded)
+            rows.is_ranking = not isinstance(next(iter(data.values()), {}), Mapping)
+            return rows
+        except DuplicateError:
+            listed = ListRows(data, what)
+            listed.graded = graded
+            return listed
     if isinstance(data, Rows):
         return data
     return apart(table_rows(data, what, columns, errors), what, columns)

@@ -18,6 +18,13 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
+Duplicates = Literal["refuse", "first", "best", "each"]  # what becomes of a document that is twice
+Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
+# What to do about a document that is twice, in errors.
+TWICE = (
+    "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
+    "best)."
+)
 Role = str  # what a column is for: a key of `columns.COLUMNS`
 Progress = Callable[[int], None]
 
@@ -37,7 +44,9 @@ SIZES = Sizes()  # set by tests only
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What errors="skip" left out: for each kind of fault, how often, and how to say the first.
+    """Rows with a fault: for each kind of fault, how often, and how to say the first.
+
+    Those that errors="skip" left out; or those whose document stands above them already.
 
     To say it may mean to read the file once more, for the number of the line.
     """
@@ -260,6 +269,9 @@ class Rows(ABC):
     def cells(self, progress: Progress | None = None) -> Iterator["Cells"]:
         """Yield what the columns of `lists` hold, row by row, as it is written there."""
         raise NotImplementedError
+
+    #: Rows whose document stood above already: of judgments in groups.
+    repeated: LeftOut = LeftOut()
 
     @abstractmethod
     def blocks(

@@ -11,7 +11,9 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
+    TWICE,
     Block,
+    Duplicates,
     Errors,
     Faults,
     LeftOut,
@@ -44,10 +46,13 @@ class Groups(Rows):
         weights: Weights | None = None,
         left_out: LeftOut | None = None,
         rows: Rows | None = None,
+        repeated: LeftOut | None = None,
     ) -> None:
         self.groups, self.weights, self.form = groups, weights, "dict of dicts"
         if left_out is not None:
             self.left_out = left_out
+        if repeated is not None:
+            self.repeated = repeated
         if rows is not None:
             self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
 
@@ -66,7 +71,7 @@ class Groups(Rows):
         ids = list(query_ids)
         weights = None if self.weights is None else {query: self.weights[query] for query in ids}
         groups = {query: self.groups[query] for query in ids}
-        return Groups(groups, weights, self.left_out, self)
+        return Groups(groups, weights, self.left_out, self, self.repeated)
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
@@ -143,15 +148,22 @@ def _levels(part: object, where: str) -> dict[str, float]:
 # ---- from rows ------------------------------------------------------------------------------
 
 
-def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None) -> Groups:
+def groups_of_rows(
+    rows: Rows,
+    errors: Errors,
+    progress: Progress | None = None,
+    duplicates: Duplicates = "refuse",
+) -> Groups:
     """Read rows that have a column of groups: subtopics, or those of preferences.
 
     Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
-    group, InputError for a query whose weights add up to 0.
+    group unless `duplicates` says which one counts, InputError for a query whose weights add up to
+    0.
     """
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     weights: Weights = {}
     faults = Faults(errors)
+    repeated = Faults("strict" if duplicates in ("refuse", "each") else "skip")
     wanted = in_order(rows.numbers)
     number = "level" if "level" in wanted else "grade"
     called = "group" if number == "level" else "subtopic"
@@ -170,11 +182,8 @@ def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None)
             where = f"{called} {group!r} of query {query!r}{subgroup}"
             levels = found.get(query, {}).get(group, {}).get(subgroup, {})
             known = weights.get(query, {}).get(group, share)
-            kind, fault, hint = "number", None, None
-            if doc in levels:
-                kind, fault = "duplicate", f"the document {doc!r} occurs twice for {where}"
-                hint = "Remove one of the two; cranfield does not guess which one is meant."
-            elif abs(level) > LARGEST_GRADE:
+            fault, hint = None, None
+            if abs(level) > LARGEST_GRADE:
                 fault = f"expected a level of at most {LARGEST_GRADE:,} for {where}, got {level}"
             elif share is not None and not 0 <= share < math.inf:
                 fault = f"expected a weight of 0 or more for {where}, got {share!r}"
@@ -182,9 +191,12 @@ def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None)
                 fault = f"{where} has the weight {share!r} here, and {known!r} above"
                 hint = "A subtopic has one weight, which all its rows state."
             if fault is not None:
-                error = DuplicateError if kind == "duplicate" else InputError
-                faults.add(kind, partial(block.error, row, fault, hint, error))
+                faults.add("number", partial(block.error, row, fault, hint))
                 continue
+            if doc in levels:
+                problem = f"the document {doc!r} occurs twice for {where}"
+                repeated.add("duplicate", partial(block.error, row, problem, TWICE, DuplicateError))
+                level = levels[doc] if duplicates == "first" else max(level, levels[doc])
             groups = found.setdefault(query, {}).setdefault(group, {})
             groups.setdefault(subgroup, {})[doc] = level
             weights.setdefault(query, {})[group] = share
@@ -193,9 +205,9 @@ def groups_of_rows(rows: Rows, errors: Errors, progress: Progress | None = None)
         for query, groups in found.items()
     }
     if "weight" not in wanted:
-        return Groups(grouping, None, faults.left_out, rows)
+        return Groups(grouping, None, faults.left_out, rows, repeated.left_out)
     for query, of_groups in weights.items():
         total = sum(of_groups.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights of the subtopics of query {query!r} add up to {total!r}")
-    return Groups(grouping, weights, faults.left_out, rows)
+    return Groups(grouping, weights, faults.left_out, rows, repeated.left_out)

@@ -3,7 +3,8 @@
 import math
 import sys
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import Ids, encode
-from cranfield.errors import InputError
+from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import (
     LARGEST_GRADE,
     SIZES,
@@ -24,7 +25,7 @@ from cranfield.formats.block import (
     Rows,
 )
 from cranfield.formats.columns import NAMES, What, plain_name
-from cranfield.formats.identifiers import are_ids, with_text_ids
+from cranfield.formats.identifiers import are_ids, as_text, with_text_ids
 from cranfield.formats.values import graded, grades_of, scores_of, values_of
 from cranfield.options import is_whole
 
@@ -141,15 +142,23 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
 
 def graded_one(docs: object, where: str = "") -> dict[Any, int]:
     """Return {document: 1} of a set or list of relevant documents."""
+    return dict.fromkeys(_positions(_relevant(docs, where), "grade", where), 1)
+
+
+def _relevant(docs: object, where: str = "") -> Iterable[Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise InputError(
             f"{where}expected {{document: grade}} or a set of relevant documents, got {docs!r:.80}"
         )
-    return dict.fromkeys(_positions(docs, "grade", where), 1)
+    return docs
 
 
 def by_position(query: object, ranking: object) -> dict[Any, float]:
     """Return {document: score} that keeps the order of a list, best first."""
+    return _positions(_ranking(query, ranking), "score", f"query {query!r}: ")
+
+
+def _ranking(query: object, ranking: object) -> Iterable[Any]:
     if isinstance(ranking, Set):
         raise InputError(
             f"query {query!r}: a set has no order, and a run is a ranking: {ranking!r:.80}",
@@ -161,11 +170,26 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
             f"query {query!r}: expected a list of documents, best first, got {ranking!r:.80}",
             hint="Either every query has a dict {document: score}, or every query has a list.",
         )
-    return _positions(ranking, "score", f"query {query!r}: ")
+    return ranking
 
 
 def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
-    """Return {document: minus its place} of different ids; InputError if they are none.
+    """Return {document: minus its place} of different ids; DuplicateError for one that is twice."""
+    docs = _ids_in(listed, number, where)
+    found = {doc: -float(i) for i, doc in enumerate(docs)}
+    if len(found) < len(docs):
+        twice = next(doc for doc in found if docs.count(doc) > 1)
+        raise DuplicateError(
+            f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
+            hint="-1 is no document: leave out what only fills up the list."
+            if twice in (-1, "-1")
+            else None,
+        )
+    return found
+
+
+def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
+    """Return the ids in a list; InputError if they are none, or may be grades.
 
     Texts among whole numbers may be a document and its number, or a row.
     """
@@ -178,22 +202,18 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
             f"{{document: {number}}}.",
         )
     try:
-        found = {doc: -float(i) for i, doc in enumerate(docs)}
+        once = dict.fromkeys(docs)
     except TypeError:
         problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
         raise InputError(problem) from None
-    if len(found) < len(docs):
-        twice = next(doc for doc in found if docs.count(doc) > 1)
-        may_be_grades = number == "grade" and all(map(is_whole, docs)) and twice != -1
-        raise InputError(
-            f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint="For lists of grades, say cranfield.grades(...)."
-            if may_be_grades
-            else "-1 is no document: leave out what only fills up the list."
-            if twice in (-1, "-1")
-            else None,
-        )
-    return found
+    if len(once) < len(docs) and number == "grade" and all(map(is_whole, docs)):
+        twice = next(doc for doc in once if docs.count(doc) > 1)
+        if twice != -1:
+            raise InputError(
+                f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
+                hint="For lists of grades, say cranfield.grades(...).",
+            )
+    return docs
 
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
@@ -341,3 +361,53 @@ class NestedRows(Rows):
         empty = [encode(query) for query in queries if not self.data[query]]
         ids, columns = Ids.of_texts(queries).take(rows), {self._what.role: value}
         return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
+
+
+class ListRows(Rows):
+    """The rows of a dict of lists, {query: [document, ...]}, of which one holds a document twice.
+
+    So it is no dict of dicts; what becomes of the document is decided where its query is ranked.
+    """
+
+    form = "dict of lists"
+
+    def __init__(self, data: Mapping[Any, Any], what: What) -> None:
+        self.is_ranking = what is What.RUN
+        self.numbers = frozenset(() if self.is_ranking else (what.role,))
+        of: list[str] = []
+        docs: list[str] = []
+        grades: list[Any] = []
+        empty: list[bytes] = []
+        for query, given in with_text_ids(data, what.called).items():
+            where = f"{what.called}: query {query!r}"
+            graded = isinstance(given, Mapping) and not self.is_ranking
+            if not graded:
+                given = _ranking(query, given) if self.is_ranking else _relevant(given)
+            found = given if graded else _ids_in(given, what.role, f"{where}: ")
+            docs += [as_text(doc, where) for doc in found]
+            grades += given.values() if graded else [1] * len(found)
+            of += [query] * len(found)
+            empty += [] if found else [encode(query)]
+
+        def where_of(row: int) -> tuple[None, str]:
+            return None, f"query {of[row]!r}, document {docs[row]!r}"
+
+        columns = {} if self.is_ranking else {what.role: _whole(grades, what)}
+        ids = Ids.of_texts(of), Ids.of_texts(docs)
+        self._block = Block(*ids, columns, what.called, where_of, empty=empty)
+        self.length = len(docs)
+
+    def blocks(
+        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
+    ) -> Iterator[Load]:
+        """Yield the rows as one block."""
+        columns = {role: self._block.columns[role] for role in wanted}
+        yield partial(replace, self._block, columns=columns)
+
+
+def _whole(grades: Sequence[Any], what: What) -> Any:
+    found = grades_of(grades)
+    if found is None:
+        wrong = next(one for one in grades if grades_of([one]) is None)
+        raise InputError(f"expected a {what.expected}, got {wrong!r:.80}", source=what.called)
+    return found

@@ -14,11 +14,12 @@ from cranfield.data.lists import Graded, GradedSystems
 from cranfield.data.qrels import Qrels, as_qrels
 from cranfield.data.run import Run, as_run, several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.formats.block import Errors
+from cranfield.formats import rows_of
+from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
 from cranfield.formats.header import columns_for
-from cranfield.formats.objects import LISTS, NestedRows, is_list, lists_of_ids, nested
+from cranfield.formats.objects import LISTS, is_list, lists_of_ids
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option
 from cranfield.scoring.scores import Scores, Systems
@@ -57,6 +58,7 @@ def arranged(
     *,
     columns: ColumnsOfBoth | None = None,
     errors: Errors = "strict",
+    duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
 ) -> tuple[Qrels, Run | dict[str, Run], Any]:
     """Return the judgments, the run or several by name, and the measures that a verb was given.
@@ -66,10 +68,10 @@ def arranged(
     which says what to write, for an argument out of place.
     """
     if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
-        judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors)
+        judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors, None, duplicates)
         several = several_runs(runs, errors)
         return judgments, as_run(runs, errors) if several is None else several, measures
-    qrels, runs = from_lists(qrels, runs)
+    qrels, runs = from_lists(qrels, runs, duplicates)
     shifted = runs is not None and measures is usual and _may_be_measures(runs)
     if runs is None or shifted:
         are_measures = runs is not None and _are_measures(runs)
@@ -80,7 +82,7 @@ def arranged(
                 raise
             sides = None
         if sides is not None:
-            return *sides.read(errors), runs if shifted else measures
+            return *sides.read(errors, duplicates), runs if shifted else measures
     if runs is None:
         raise InputError(
             "no runs are given", hint=_order(_COMPARED if verb is None else _arguments_of(verb))
@@ -88,7 +90,7 @@ def arranged(
     check_judged(qrels, runs, verb)
     if columns is not None and _are_read(qrels) and _are_read(runs):
         raise OptionError("columns applies to tables and files, which are still to be read")
-    judgments = as_qrels(qrels, errors, columns_for(columns, What.QRELS))
+    judgments = as_qrels(qrels, errors, columns_for(columns, What.QRELS), duplicates)
     own = columns_for(columns, What.RUN)
     several = several_runs(runs, errors, own)
     return judgments, as_run(runs, errors, own) if several is None else several, measures
@@ -149,7 +151,7 @@ measures=... by name.
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
 
 
-def from_lists(qrels: Any, runs: Any) -> tuple[Any, Any]:
+def from_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tuple[Any, Any]:
     """Return judgments and runs of parallel lists of ids; anything else as it is.
 
     Of `qrels` each list has the relevant documents of a query, of `runs` its ranking: the queries
@@ -182,14 +184,15 @@ def from_lists(qrels: Any, runs: Any) -> tuple[Any, Any]:
     else:
         return qrels, runs
     judged = dict(enumerate(truths, 1))
-    return Qrels(judged).replaced(form=LISTS), ranked
+    return Qrels(judged, duplicates=duplicates).replaced(form=LISTS), ranked
 
 
 def _run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
     if len(truths) != len(rankings):
         raise unequal_lists(len(truths), len(rankings))
-    numbered = nested(dict(enumerate(rankings, 1)), What.RUN)
-    return Run(NestedRows(numbered, What.RUN, form=LISTS), str(name))
+    rows = rows_of(dict(enumerate(rankings, 1)), What.RUN)
+    rows.form = LISTS
+    return Run(rows, str(name))
 
 
 def _is_empty(data: Any) -> bool:

@@ -40,7 +40,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judged import Judged
-from cranfield.data.judging import Ties
+from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
@@ -102,14 +102,19 @@ class Bounds:
         return found
 
 
-def check_bounded(measures: Iterable[Measure], judged_only: bool, ties: Ties) -> None:
+def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
     """Raise OptionError or MeasureError if there are no bounds to be had."""
-    if ties not in ("document", "ascending"):
+    if judging.duplicates == "each":
         raise OptionError(
-            f"bounds=True takes one order of equal scores, and ties={ties!r} ranks them by "
+            "bounds=True gives an unjudged document one grade, and duplicates='each' several "
+            "ranks: take 'first' or 'best'"
+        )
+    if not judging.ties_by_id:
+        raise OptionError(
+            f"bounds=True takes one order of equal scores, and ties={judging.ties!r} ranks them by "
             "grade, or in all orders: leave one of them out"
         )
-    if judged_only:
+    if judging.judged_only:
         raise OptionError(
             "bounds=True grades the unjudged documents, and judged_only=True leaves none: "
             "leave one of them out"

@@ -11,6 +11,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import Meeting, judge
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged
@@ -36,6 +37,7 @@ _FEW_RETURNED = 0.05
 _FEW_JUDGED = 0.5
 _HIGH_GRADE = 10
 _MANY_GRADES = 20  # are not shown one by one
+_KEPT = Judging(duplicates="first")  # of a document that is twice, which is a finding
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,6 +190,7 @@ def check(
             name = both if both not in facts else f"{name} ({len(facts)})"
         facts[name] = {}
         try:
+            run = run.against(judgments.spans, _KEPT.overlap)
             found = _about_run(run, judgments, k, facts[name], progress)
             findings.extend(one.of(name) for one in found)
         except InputError as error:
@@ -206,9 +209,10 @@ def _both(
         with contextlib.suppress(InputError):  # then they are judgments alone
             sides = sides_of(qrels, columns, "skip")
         if sides is not None:
-            return sides.read("skip")
-        return as_qrels(qrels, "skip", columns_for(columns, What.QRELS)), {}
-    return arranged(qrels, runs, (), None, columns=columns, errors="skip", verb=check)[:2]
+            return sides.read("skip", _KEPT.duplicates)
+        return as_qrels(qrels, "skip", columns_for(columns, What.QRELS), _KEPT.duplicates), {}
+    how: Any = {"errors": "skip", "duplicates": _KEPT.duplicates, "verb": check}
+    return arranged(qrels, runs, (), None, columns=columns, **how)[:2]
 
 
 def unreadable(name: str, error: InputError) -> Check:
@@ -249,7 +253,7 @@ def _left_out(left_out: LeftOut) -> Iterator[Note]:
 
 
 def _about_qrels(qrels: Qrels) -> Iterator[Note]:
-    yield from _left_out(qrels.left_out)
+    yield from _left_out(qrels.left_out + qrels.repeated)
     relevant = np.bincount(qrels.query, qrels.grade > 0, len(qrels.query_ids))
     without = [query for query, n in zip(qrels.query_ids, relevant.tolist(), strict=True) if n == 0]
     if without:
@@ -351,7 +355,7 @@ def _about_run(
     for source in run.sources if run.is_text else ():
         yield from _about_text(source)
     try:
-        meeting = judge(qrels, run)
+        meeting = judge(qrels, run, _KEPT)
     except InputError as error:
         yield _of_error(error, "ids" if error.kind == "other" else error.kind)
         return

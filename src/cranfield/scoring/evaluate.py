@@ -130,14 +130,18 @@ def evaluate(
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
     columns = Reading.of(judging).columns if "columns" in judging else None
+    how = Judging.of(judging)
     judgments, found_runs, named = arranged(
-        *(qrels, runs, measures, DEFAULT_MEASURES), columns=columns, errors=errors, verb=evaluate
+        *(qrels, runs, measures, DEFAULT_MEASURES),
+        columns=columns,
+        errors=errors,
+        duplicates=how.duplicates,
+        verb=evaluate,
     )
     wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
     given = None if slices is None else label_rows(slices)
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-    how = Judging.of(judging)
     systems = score_runs(
         judgments, several, wanted, how, bounds=bounds, slices=given, progress=progress
     )
@@ -179,7 +183,7 @@ def score_runs(
     if checked("bounds", bounds, flag):
         from cranfield.scoring.bounds import bounds_of, check_bounded
 
-        check_bounded(wanted, judging.judged_only, judging.ties)
+        check_bounded(wanted, judging)
     ideals = ideals_of(wanted, qrels)
     costs = any(one.definition.traits.takes_cost for one in wanted)
     meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)

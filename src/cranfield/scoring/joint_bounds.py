@@ -199,7 +199,7 @@ def joint_bounds(
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
         **judging: each option of `Reading`, and of `Judging` but `judged_only`; `ties` are
-            "document" or "ascending".
+            "document" or "ascending", `duplicates` not "each".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -219,6 +219,7 @@ def joint_bounds(
         *(qrels, runs, measures, _USUAL),
         columns=Reading.of(judging).columns,
         errors=errors,
+        duplicates=how.duplicates,
         verb=joint_bounds,
     )
     if isinstance(named, Run) or len(named) != 2:
@@ -230,6 +231,7 @@ def joint_bounds(
     left, right = named
     wanted = measures_of(measures)
     one_of("ties", how.ties, ("document", "ascending"))
+    one_of("duplicates", how.duplicates, ("refuse", "first", "best"))
     systems = score_runs(judgments, named, wanted, how)
     query_ids = _shared_queries(systems)
     if not query_ids:
@@ -288,7 +290,8 @@ def pair_bounds(
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
-    documents were left out, or equal scores ranked by grade or in all orders. Where `separate` is
+    documents were left out or count each time, or equal scores ranked by grade or in all orders.
+    Where `separate` is
     false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
     run and unjudged document.
     """
@@ -296,6 +299,8 @@ def pair_bounds(
     found: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
+        return found
+    if judging.duplicates == "each":
         return found
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     values = _values(systems, query_ids)

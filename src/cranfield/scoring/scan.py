@@ -11,7 +11,8 @@ import numpy as np
 from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats, are_whole
 from cranfield.arrays.threads import in_threads
-from cranfield.data.order import Grouped, grouped, placed
+from cranfield.data.judging import Judging
+from cranfield.data.order import Grouped, placed
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
@@ -66,26 +67,27 @@ class Scan:
 
 def scan_of(run: Run, k: int, progress: Progress | None) -> Scan:
     """Return what is seen of a run's rows; ties are counted down to rank `k`, too."""
-    scan = _added(run.every_row(sorted(run.numbers), progress), k)
+    scan = _added(run, run.every_row(sorted(run.numbers), progress), k)
     scan.left_out += run.left_out
     if not scan.apart:
         return scan
-    whole = _added(regrouped(run.every_row(sorted(run.numbers))), k)
+    whole = _added(run, regrouped(run.every_row(sorted(run.numbers))), k)
     whole.apart = scan.apart
     return whole
 
 
-def _added(loads: Iterable[Load], k: int) -> Scan:
+def _added(run: Run, loads: Iterable[Load], k: int) -> Scan:
     scan = Scan()
-    for part in in_threads(partial(_scanned, k=k), loads):
+    for part in in_threads(partial(_scanned, run, k=k), loads):
         scan.add(part)
     return scan
 
 
-def _scanned(load: Load, k: int) -> Scan:
-    whole = grouped(load(), "skip")
+def _scanned(run: Run, load: Load, k: int) -> Scan:
+    whole = run.grouped(load(), Judging(duplicates="first"))
     block = whole.block
-    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries), left_out=block.left_out)
+    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries))
+    scan.left_out = block.left_out + whole.repeated
     scan.apart = len(whole.queries) - len(scan.queries)
     for ids, found in ((block.query.take(whole.starts[:-1]), is_odd_query), (block.doc, is_odd)):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII

@@ -9,7 +9,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run, numbering
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
-from cranfield.formats.block import Errors, Rows
+from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.formats.frames import is_row, is_table
 from cranfield.formats.objects import refuse_columns
@@ -26,7 +26,9 @@ class Sides:
     tables: Sequence[tuple[str | None, Rows, Rows]]
     is_one: bool
 
-    def read(self, errors: Errors) -> tuple[Qrels, Run | dict[str, Run]]:
+    def read(
+        self, errors: Errors, duplicates: Duplicates = "refuse"
+    ) -> tuple[Qrels, Run | dict[str, Run]]:
         """Return the judgments, and the run, or the runs by name.
 
         Raises InputError for what cannot be read, and for tables with other judgments.
@@ -38,7 +40,7 @@ class Sides:
             run = Run(ranked, given, errors=errors)
             run.name = numbered(run.name)
             runs[run.name] = run
-            judgments[run.name] = _qrels_of(judged, ranked, errors)
+            judgments[run.name] = _qrels_of(judged, ranked, errors, duplicates)
         first, *others = judgments
         for other in others:
             _refuse_other_judgments(first, judgments[first], other, judgments[other])
@@ -66,8 +68,8 @@ def sides_of(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> Sides 
     return Sides(found, is_one)
 
 
-def _qrels_of(judged: Rows, ranked: Rows, errors: Errors) -> Qrels:
-    qrels = Qrels(judged, errors=errors)
+def _qrels_of(judged: Rows, ranked: Rows, errors: Errors, duplicates: Duplicates) -> Qrels:
+    qrels = Qrels(judged, errors=errors, duplicates=duplicates)
     if judged.taken["doc"] != ranked.taken["doc"]:
         return qrels
     text = "Judged: the documents of the table alone, all of which were retrieved."

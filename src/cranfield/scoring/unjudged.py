@@ -14,11 +14,11 @@ from cranfield.arrays.rows import changes
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging
-from cranfield.data.order import come_back, grouped, placed
+from cranfield.data.order import come_back, placed
 from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
-from cranfield.formats.block import Errors, Load
+from cranfield.formats.block import Load
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,7 @@ class Unjudged:
 
 def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
+    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     every = [_retrieved(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(one.query for one in every)])
     number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
@@ -88,7 +89,7 @@ class _Part(NamedTuple):
 
 
 def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:
-    part = partial(_part, qrels.codes, run.errors, depth, judging)
+    part = partial(_part, qrels.codes, run, depth, judging)
     parts, seen = [], set[bytes]()
     for one in in_threads(part, run.blocks(judging.order)):
         if come_back(one.queries, seen):
@@ -106,11 +107,9 @@ def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:
     )
 
 
-def _part(
-    codes: Mapping[bytes, int], errors: Errors, depth: int, judging: Judging, load: Load
-) -> _Part:
+def _part(codes: Mapping[bytes, int], run: Run, depth: int, judging: Judging, load: Load) -> _Part:
     """Return the documents of rank <= depth of a block's judged queries. In a thread of its own."""
-    whole = grouped(load(), errors, judging)
+    whole = run.grouped(load(), judging)
     code = np.array([codes.get(query, -1) for query in whole.queries], np.int64)
     rows = np.flatnonzero(code[whole.group] >= 0)
     rank = placed(whole, judging, rows).rank

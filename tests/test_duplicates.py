@@ -1,0 +1,386 @@
+"""Documents that stand more than once for a query: refused, or as `duplicates` says."""
+
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from helpers.commands import invoke
+from helpers.notes import codes, sentence
+
+from cranfield import (
+    InputError,
+    OptionError,
+    Qrels,
+    Run,
+    check,
+    compare,
+    evaluate,
+    explain,
+    joint_bounds,
+    read_qrels,
+    read_run,
+)
+from cranfield.errors import DuplicateError
+from cranfield.formats.block import SIZES, Duplicates
+
+Row = tuple[str, str, float]
+Write = Callable[[str, str], str]
+MEASURES = "P@3 SetR AP RR nDCG@5 DCG NumRet NumRelRet Success@2 Rprec RBP(p=0.5)"
+KEPT: list[Duplicates] = ["first", "best"]
+REFUSED: list[Duplicates] = ["refuse", "each"]  # of judgments
+
+
+def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
+    """Return judgments, and rows of which many have a document that another one has."""
+    chance = random.Random(seed)
+    docs = [f"d{i}" * chance.choice([1, 1, 9]) for i in range(8)]
+    qrels = {f"q{i}": {doc: chance.randint(0, 2) for doc in docs[:5]} for i in range(5)}
+    rows = [
+        (query, chance.choice(docs), chance.choice([0.5, 1.0, 1.5, 2.0, -3.0]))
+        for query in qrels
+        for _ in range(chance.randint(1, 12))
+    ]
+    return qrels, rows
+
+
+FORMS: dict[str, Callable[[list[Row], Write], Any]] = {
+    "rows": lambda rows, write: rows,
+    "frame": lambda rows, write: pd.DataFrame(rows, columns=["query", "doc", "score"]),
+    "table": lambda rows, write: pa.table(
+        dict(zip(("qid", "docno", "score"), zip(*rows, strict=True), strict=True))
+    ),
+    "TREC": lambda rows, write: write(
+        "a.run", "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
+    ),
+    "CSV": lambda rows, write: write(
+        "a.csv",
+        "query_id,doc_id,score\n" + "".join(f"{q},{doc},{score}\n" for q, doc, score in rows),
+    ),
+    "JSON lines": lambda rows, write: write(
+        "a.jsonl",
+        "".join(
+            json.dumps({"query_id": q, "doc_id": doc, "score": score}) + "\n"
+            for q, doc, score in rows
+        ),
+    ),
+    "apart": lambda rows, write: rows,  # which are sorted by document there
+}
+
+
+def kept(rows: list[Row], how: Duplicates) -> dict[str, dict[str, float]]:
+    """Return the rows that are kept, one after the other."""
+    found: dict[str, dict[str, float]] = {}
+    for query, doc, score in rows:
+        docs = found.setdefault(query, {})
+        if doc not in docs or (how == "best" and score > docs[doc]):
+            docs[doc] = score
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("how", KEPT)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_or_the_best_row_is_kept(
+    seed: int, how: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, rows = collection(seed)
+    if form == "apart":
+        rows = sorted(rows, key=lambda row: row[1])  # a query's rows are no longer together
+    expected = kept(rows, how)
+    n_repeated = len(rows) - sum(map(len, expected.values()))
+    run = FORMS[form](rows, write)
+    with pytest.raises(DuplicateError, match="--duplicates best"):
+        evaluate(qrels, run)
+    for rows_of_a_block, n_bytes in ((131_072, 2 << 20), (1, 30)):
+        monkeypatch.setattr(SIZES, "rows", rows_of_a_block)
+        monkeypatch.setattr(SIZES, "bytes", n_bytes)
+        scores = evaluate(qrels, run, MEASURES, duplicates=how)
+        assert scores.to_dict() == evaluate(qrels, expected, MEASURES).to_dict()
+        (note,) = [one for one in scores.notes if one.code == "duplicates"]
+        assert note.count == n_repeated
+        assert scores.recipe["duplicates"] == how
+        assert scores.counts.rows_left_out == 0
+
+
+def by_loop(grades: dict[str, int], rows: list[tuple[str, float]]) -> dict[str, float]:
+    """Return measures of one query, of which each row counts at its rank."""
+    ranked = sorted(rows, key=lambda row: (row[1], row[0].encode()), reverse=True)
+    n_relevant = sum(grade > 0 for grade in grades.values())
+    hits, precisions, dcg, first = 0, 0.0, 0.0, 0
+    for rank, (doc, _) in enumerate(ranked, 1):
+        grade = grades.get(doc, 0)
+        dcg += grade / math.log2(rank + 1)
+        if grade > 0:
+            hits += 1
+            precisions += hits / rank
+            first = first or rank
+    return {
+        "P@3": sum(grades.get(doc, 0) > 0 for doc, _ in ranked[:3]) / 3,
+        "SetR": hits / n_relevant if n_relevant else 0.0,
+        "AP": precisions / n_relevant if n_relevant else 0.0,
+        "RR": 1 / first if first else 0.0,
+        "DCG": dcg,
+        "NumRet": len(ranked),
+        "NumRelRet": hits,
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(4))
+def test_each_row_counts_at_its_rank(seed: int, form: str, write: Write) -> None:
+    qrels, rows = collection(seed)
+    scores = evaluate(qrels, FORMS[form](rows, write), MEASURES, duplicates="each")
+    found = scores.to_dict()
+    for query, grades in qrels.items():
+        expected = by_loop(grades, [row[1:] for row in rows if row[0] == query])
+        for measure, value in expected.items():
+            assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
+    (note,) = [one for one in scores.notes if one.code == "duplicates"]
+    assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
+
+
+def test_recall_above_1_of_tools_that_count_twice() -> None:
+    """Two relevant documents, of which the one stands at ranks 1 and 2."""
+    scores = evaluate({"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "b"]}, "R@9 AP", duplicates="each")
+    assert scores.means() == {"R@9": 3 / 2, "AP": (1 / 1 + 2 / 2 + 3 / 3) / 2}
+
+
+LISTS: dict[str, Callable[[dict[str, list[str]], Write], Any]] = {
+    "dict": lambda lists, write: lists,
+    "JSON": lambda lists, write: write("lists.json", json.dumps(lists)),
+    "pairs": lambda lists, write: [(q, doc) for q, docs in lists.items() for doc in docs],
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_lists(form: str, write: Write) -> None:
+    lists = {"q": ["x", "a", "x", "a", "b"], "r": ["b", "a"]}
+    qrels = {"q": {"a": 1, "b": 1}, "r": {"a": 1}}
+    run = LISTS[form](lists, write)
+    with pytest.raises(
+        DuplicateError, match=r"'x' occurs twice(.|\n)*duplicates='first' or 'best'"
+    ):
+        evaluate(qrels, run)
+    expected: dict[Duplicates, float] = {"first": (1 / 2 + 2 / 3) / 2, "best": (1 / 2 + 2 / 3) / 2}
+    expected["each"] = (1 / 2 + 2 / 4 + 3 / 5) / 2
+    for how, value in expected.items():
+        found = evaluate(qrels, run, "AP", duplicates=how)["AP"]
+        assert found == pytest.approx((value + 1 / 2) / 2)
+
+
+def test_an_empty_list_beside_one_with_a_document_twice_counts() -> None:
+    scores = evaluate(
+        {"q": {"a": 1}, "r": {"a": 1}}, {"q": ["a", "a"], "r": []}, duplicates="first"
+    )
+    assert scores.counts.without_results == 1
+    assert (
+        evaluate({"r": {"a": 1}}, {"q": ["a", "a"], "r": []}, "RR", duplicates="first")["RR"] == 0
+    )
+
+
+def test_lists_are_still_checked_where_one_has_a_document_twice() -> None:
+    for bad in ({"q": ["a", "a"], "r": {"b": 1.0}}, {"q": ["a", "a"], "r": {"b"}}):
+        with pytest.raises(InputError, match="a list of documents, best first"):
+            Run(bad)
+    with pytest.raises(InputError, match="texts and whole numbers"):
+        Run({"q": ["a", "a"], "r": ["b", 1]})
+    with pytest.raises(InputError, match="same text"):
+        Run({1: ["a", "a"], "1": ["b"]})
+
+
+def test_by_rank_the_best_row_has_the_lowest_rank() -> None:
+    rows = pa.table(
+        {
+            "qid": ["q"] * 4,
+            "docno": ["a", "b", "x", "a"],
+            "rank": [4, 2, 3, 1],
+            "score": [9, 1, 1, 1],
+        }
+    )
+    run, qrels = Run(rows), {"q": {"a": 1}}
+    found = {
+        (how, order): evaluate(qrels, run, "RR", duplicates=how, order=order)["RR"]
+        for how in KEPT
+        for order in ("score", "rank", "given")
+    }
+    assert found == {
+        ("first", "score"): 1,
+        ("first", "rank"): 1 / 3,
+        ("first", "given"): 1,
+        ("best", "score"): 1,
+        ("best", "rank"): 1,
+        ("best", "given"): 1,
+    }
+
+
+# ---- judgments ------------------------------------------------------------------------------
+
+TWICE = [("q", "a", 1), ("q", "b", 0), ("q", "a", 2), ("q", "a", 0), ("r", "a", 1)]
+QRELS: dict[str, Callable[[Write], Any]] = {
+    "rows": lambda write: TWICE,
+    "frame": lambda write: pd.DataFrame(TWICE, columns=["query_id", "doc_id", "relevance"]),
+    "TREC": lambda write: write("qrels", "".join(f"{q} 0 {doc} {g}\n" for q, doc, g in TWICE)),
+}
+
+
+@pytest.mark.parametrize("form", QRELS)
+def test_a_document_has_one_grade(form: str, write: Write) -> None:
+    data = QRELS[form](write)
+    read: Callable[..., Qrels] = read_qrels if isinstance(data, str) else Qrels
+    for refused in REFUSED:
+        with pytest.raises(DuplicateError, match="'a' occurs twice for query 'q'"):
+            read(data, duplicates=refused)
+    assert read(data, duplicates="first").to_dict() == {"q": {"a": 1, "b": 0}, "r": {"a": 1}}
+    best = read(data, duplicates="best")
+    assert best.to_dict() == {"q": {"b": 0, "a": 2}, "r": {"a": 1}}
+    scores = evaluate(best, {"q": ["a"]}, "DCG")
+    assert scores.to_dict()["q"]["DCG"] == 2
+    assert codes(scores) == ["without-results", "duplicates"]
+    assert "in the qrels, in 2 rows" in sentence(scores.notes, "duplicates")
+    assert evaluate(data, {"q": ["a"]}, "DCG", duplicates="best").per_query("DCG")["q"] == 2
+
+
+def test_of_subtopics_the_first_or_the_highest_level_counts() -> None:
+    rows = [("q", s, "a", level) for s, level in (("s", 1), ("s", 2), ("t", 3))]
+    table = pd.DataFrame(rows, columns=["query_id", "subtopic", "doc_id", "relevance"])
+    for refused in REFUSED:
+        with pytest.raises(DuplicateError, match="subtopic 's'"):
+            Qrels(table, duplicates=refused)
+    for how, level in zip(KEPT, (1, 2), strict=True):
+        found = Qrels(table, duplicates=how)
+        assert found.to_dict() == {"q": {"s": [{"a": level}], "t": [{"a": 3}]}}
+        scores = evaluate(found, {"q": ["a"]}, "alpha_nDCG@5")
+        assert [one.count for one in scores.notes if one.code == "duplicates"] == [1]
+
+
+def test_relevant_documents_that_stand_twice_in_a_list() -> None:
+    clicks = {"ann": ["a", "b", "a"], "bob": {"a": 1}}
+    with pytest.raises(DuplicateError, match="occurs twice"):
+        Qrels(clicks)
+    assert Qrels(clicks, duplicates="best").to_dict() == {"ann": {"a": 1, "b": 1}, "bob": {"a": 1}}
+    with pytest.raises(InputError, match="For lists of grades"):
+        Qrels({"q": [1, 0, 1]})
+
+
+# ---- what goes with it ------------------------------------------------------------------------
+
+
+def test_skipping_errors_does_not_touch_duplicates() -> None:
+    rows: Any = pd.DataFrame(
+        {"qid": ["q"] * 3, "docno": ["a", "b", "a"], "score": [1.0, None, 3.0]}
+    )
+    with pytest.raises(DuplicateError):
+        evaluate({"q": {"a": 1}}, rows, errors="skip")
+    scores = evaluate({"q": {"a": 1}}, rows, "NumRet", errors="skip", duplicates="first")
+    assert (scores["NumRet"], scores.counts.rows_left_out) == (1, 1)
+    assert codes(scores)[:2] == ["left-out", "duplicates"]
+
+
+def test_options_that_do_not_go_with_each() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": ["a", "x", "a"]}
+    with pytest.raises(OptionError, match="duplicates='both'"):
+        evaluate(qrels, run, duplicates="both")  # type: ignore[call-overload]
+    with pytest.raises(OptionError, match="duplicates"):
+        Qrels(qrels, duplicates="both")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="one grade"):
+        evaluate(qrels, run, "P@2", bounds=True, duplicates="each")
+    with pytest.raises(OptionError, match="duplicates"):
+        joint_bounds(qrels, [run, run], "P@2", duplicates="each")
+    with pytest.raises(OptionError, match="several ranks"):
+        explain(qrels, [run, run], "P@2", "q", duplicates="each")
+    in_groups = {"q": {"s": {"a": 1}, "t": {"b": 1}}}
+    with pytest.raises(OptionError, match="in groups"):
+        evaluate(in_groups, run, "alpha_nDCG@5", duplicates="each")
+    assert evaluate(in_groups, run, "alpha_nDCG@5", duplicates="first")["alpha_nDCG@5"] > 0
+
+
+def test_a_group_measure_of_plain_judgments_credits_the_best_rank() -> None:
+    """Each judged document has one rank there: 1 of `a`, not 3."""
+    qrels = {"q": {"a": 1, "b": 1}}
+    found = evaluate(qrels, {"q": ["a", "x", "a", "b"]}, "StRecall@1 StRecall@3", duplicates="each")
+    assert found.means() == {"StRecall@1": 1.0, "StRecall@3": 1.0}
+
+
+def test_explain_shows_each_at_its_rank() -> None:
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "x", "a", "x"]}
+    found = explain(qrels, run, "AP", "q", duplicates="each")
+    assert found.value == (1 / 1 + 2 / 3) / 2  # type: ignore[union-attr]
+    assert "several ranks" in str(found)
+    scores = evaluate(qrels, run, "AP", duplicates="each")
+    assert scores["AP"] == found.value  # type: ignore[union-attr]
+
+
+def test_compare_takes_it() -> None:
+    qrels = {f"q{i}": {"a": 1, "b": 1} for i in range(12)}
+    one, other = (dict.fromkeys(qrels, docs) for docs in (["a", "a", "x"], ["x", "b"]))
+    with pytest.raises(DuplicateError):
+        compare(qrels, [one, other], "R@9")
+    found = compare(qrels, {"one": one, "other": other}, "R@9", duplicates="each")
+    assert "duplicates" in codes(found)
+    assert found.to_dict()["recipe"]["duplicates"] == "each"
+
+
+def test_check_finds_them_all_and_goes_on() -> None:
+    found = check(
+        [("q", "a", 1), ("q", "a", 1)], [("q", "a", 1.0), ("q", "a", 2.0), ("q", "b", 0.5)]
+    )
+    duplicates = [one for one in found.findings if one.code == "duplicate"]
+    assert [one.count for one in duplicates] == [1, 1]
+    assert not found.unreadable
+
+
+def test_a_run_is_written_without_them(tmp_path: Path) -> None:
+    run, path = Run([("q", "a", 1.0), ("q", "a", 2.0), ("q", "b", 0.5)]), tmp_path / "a.csv"
+    with pytest.raises(DuplicateError):
+        run.write(path)
+    assert run.write(path, duplicates="best").repeated.count == 1
+    assert read_run(path).to_dict() == {"q": {"a": 2.0, "b": 0.5}}
+    with pytest.raises(DuplicateError, match="'a' occurs twice"):
+        run.to_dict()
+    assert run.to_dict(duplicates="first") == {"q": {"a": 1.0, "b": 0.5}}
+    with pytest.raises(OptionError, match="duplicates='each'"):
+        run.to_dict(duplicates="each")
+
+
+def test_on_the_command_line(write: Write, tmp_path: Path) -> None:
+    qrels = write("qrels", "q 0 a 1\nq 0 a 2\n")
+    run = write("x.run", "q Q0 b 1 3 t\nq Q0 a 2 2 t\nq Q0 a 3 1 t\n")
+    asked = ["evaluate", qrels, run, "-m", "R@9", "--format", "json"]
+    refused = invoke(*asked)
+    assert refused.exit_code == 2
+    assert f"{qrels}:2: " in refused.stderr
+    assert "--duplicates best" in refused.stderr
+    found = json.loads(invoke(*asked, "--duplicates", "best").stdout)
+    assert [note["code"] for note in found["runs"][0]["notes"]].count("duplicates") == 2
+    once = tmp_path / "once.run"
+    done = invoke("convert", run, str(once), "--duplicates", "first")
+    assert done.exit_code == 0
+    assert "duplicates='first'" in done.stderr
+    assert once.read_text() == "q Q0 b 1 3 t\nq Q0 a 2 2 t\n"
+    done = invoke("convert", qrels, str(tmp_path / "once.qrels"), "--duplicates", "best")
+    assert (tmp_path / "once.qrels").read_text() == "q 0 a 2\n"
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "measures"),
+    [
+        ("recommenders", ["AP@5", "P@5", "R@5"]),
+        ("replay", ["nDCG@5", "AP@5"]),
+        ("lenskit", ["AP@5", "R@5", "RR@5"]),
+        ("llamaindex (top5, mean of non-errors)", ["nDCG@5", "AP@5", "RR@5"]),
+    ],
+)
+def test_each_gives_the_numbers_of_tools_that_count_twice(
+    tool: str, measures: list[str], data: Path
+) -> None:
+    vectors = json.loads((data / "conventions.json").read_text())
+    one, theirs = vectors["collections"]["duplicates"], vectors["tools"][tool]["duplicates"]
+    found = evaluate(one["qrels"], one["lists"], measures, duplicates="each").means()
+    assert found == pytest.approx({name: theirs[name] for name in measures}, abs=2e-6)
