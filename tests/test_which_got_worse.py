@@ -39,7 +39,7 @@ def test_the_queries_by_difference(measure: str, demo_folder: Any) -> None:
     def gain(query: str) -> float:
         if measure == "GMAP":
             return math.log(max(new[query], 1e-5)) - math.log(max(old[query], 1e-5))
-        return new[query] - old[query]
+        return float(new[query] - old[query])
 
     found = over_all(qrels, runs, measure)
     worse = sorted((query for query in old if gain(query) < -1e-9), key=lambda q: (gain(q), q))
