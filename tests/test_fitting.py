@@ -5,7 +5,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
+from cranfield.errors import printable
 from cranfield.render.plain import folded, text
 from cranfield.render.table import Table, width_of
 
@@ -93,3 +95,10 @@ def test_columns_are_put_below_each_other_where_turning_does_not_help() -> None:
 def test_what_cannot_be_narrower_is_as_wide_as_it_has_to_be(width: int) -> None:
     table = Table(["document", "grade"], [["d" * 50, "3"]], n_labels=2)
     assert f" {'d' * 50}   3" in text(table, width=width)
+
+
+def test_letters_with_accents_are_as_wide_as_rich_says() -> None:
+    """Without it: it is not imported where nothing needs it."""
+    for number in range(0x20, 0x400):
+        shown = printable(chr(number))
+        assert width_of(f"x{shown}") == 1 + cell_len(shown)

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from helpers.explained import cranfield, pair
 
-from cranfield import MeasureError, QueryDifferences, evaluate, explain, read_qrels, read_run
+from cranfield import (
+    MeasureError,
+    QueryDifferences,
+    compare,
+    evaluate,
+    explain,
+    gate,
+    read_qrels,
+    read_run,
+)
 
 TWO = {"q1": {"a": 1, "b": 0}, "query two": {"a": 1}}
 
@@ -30,7 +39,7 @@ def test_the_queries_by_difference(measure: str, demo_folder: Any) -> None:
     def gain(query: str) -> float:
         if measure == "GMAP":
             return math.log(max(new[query], 1e-5)) - math.log(max(old[query], 1e-5))
-        return new[query] - old[query]
+        return float(new[query] - old[query])
 
     found = over_all(qrels, runs, measure)
     worse = sorted((query for query in old if gain(query) < -1e-9), key=lambda q: (gain(q), q))
@@ -134,3 +143,17 @@ def test_the_command_answers_with_the_list(
     assert "worse on 16 queries, better on 10, the same on 14" in done.stdout
     done = cranfield(*files, "--limit", "3", "--format", "csv")
     assert len(done.stdout.splitlines()) == 1 + 40
+
+
+def test_a_gate_and_a_comparison_say_how_to_explain_the_worst() -> None:
+    old = {f"q {i}": 0.5 for i in range(20)}
+    new = {query: 0.1 + i / 100 for i, query in enumerate(old)}
+    failed = gate({"old": {"AP": old}, "new": {"AP": new}}, baseline="old", margin=0.01)
+    assert failed.outcome == "FAIL"
+    _, worst = failed.tables()
+    assert [row[2] for row in worst.rows] == [f"q {i}" for i in range(5)]
+    assert any("-m AP --query 'q 0'" in note for note in worst.notes)
+    passed = gate({"old": old, "new": old}, baseline="old", margin=0.01)
+    assert len(passed.tables()) == 1
+    table = compare({"old": old, "new": new}).tables(changes=3)[-1]
+    assert any("explain ... --query 'q 0'" in note for note in table.notes)

@@ -36,6 +36,6 @@ def command(
         f"\nSeen: for {len(demo.queries())} questions to Python's standard library, {best.name} "
         f"puts the modules that help highest ({by} {best[by]:.3f}; {second.name} "
         f"{second[by]:.3f}).\n"
-        "Next: `cranfield demo --save demo` writes the files; then try "
+        "Next: `cranfield demo --save demo` writes the files; then try\n"
         "`cranfield evaluate demo/qrels.txt demo/*.run -q -m nDCG@10`.\n"
     )

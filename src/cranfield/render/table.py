@@ -128,9 +128,12 @@ def table_of(
     return Table(header, rows, below, n_labels, rules=frozenset(rules), title=title)
 
 
+_FIRST_WIDE = "\u0300"  # below it, a character that can be printed takes one column of a terminal
+
+
 def width_of(cell: str) -> int:
     """Return how many columns of a terminal the text takes."""
-    if cell.isascii():
+    if cell.isascii() or max(cell) < _FIRST_WIDE:
         return len(cell)
     from rich.cells import cell_len
 
