@@ -211,6 +211,13 @@ def test_a_measure_that_is_none_or_was_not_saved_is_named() -> None:
         gate(saved([0.5]), baseline="old", margin=0.1, at_least={"R@5": 0.5})
 
 
+def test_a_measure_of_texts_reaches_nothing() -> None:
+    with pytest.raises(MeasureError, match="RelString is a text"):
+        gate(QRELS, BM25, at_least={"RelString": 0.5, "RR": 0.5})
+    found = gate(QRELS, [BM25, DENSE], "RR RelString", baseline="bm25", margin=0.1)
+    assert ([one.measure for one in found.verdicts], "texts" in codes(found)) == (["RR"], True)
+
+
 def test_scores_in_percent_have_their_own_numbers() -> None:
     assert gate(saved([80.0, 90.0]), at_least={"R@5": 85}).passed
     mine = {"new": {"mine": {"q1": 80.0, "q2": 90.0}}}

@@ -147,7 +147,8 @@ def gate(
             raise InputError(f"there is no system but the baseline, {baseline}")
         contrasts = [
             contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
-            for measure in (aligned.measures if of_margin is None else of_margin)
+            for measure in aligned.measures
+            if of_margin is None or measure in of_margin
         ]
         tested = [hold(one, settings) for one in contrasts]
         verdicts = [

@@ -25,7 +25,7 @@ from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.errors import OptionError
+from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, or_none, probability, queries_of
@@ -132,6 +132,8 @@ class _Asked(NamedTuple):
 def _asked(
     aligned: Aligned, measure: str, least: float, at: Sequence[int], settings: GateSettings
 ) -> _Asked:
+    if measure not in aligned.measures:
+        raise MeasureError(f"{measure} is a text for each query, and has no mean to reach a number")
     known, scores = aligned.known(measure), aligned.column(measure)[:, at]
     low, high = scores_range(aligned, measure, settings.range, settings.test) or (
         -math.inf,
