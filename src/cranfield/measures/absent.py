@@ -24,7 +24,7 @@ def absent(name: str) -> str | None:
     """
     plain = re.sub(r"[\s_-]", "", name.lower())
     found = next((one for one in _ABSENT if re.fullmatch(one.names, plain)), None)
-    return found and f"{found.is_}. {found.nearest}"
+    return None if found is None else f"{found.is_}. {found.nearest}"
 
 
 _JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"

@@ -65,10 +65,11 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
-        graded = truth if isinstance(truth, Mapping) else graded_one(truth)
+        graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
         in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
-        is_scored = isinstance(in_order, Mapping)
-        scored = in_order if is_scored else by_position("the list", in_order)
+        scored: Mapping[Any, Any] = (
+            in_order if isinstance(in_order, Mapping) else by_position("the list", in_order)
+        )
         self._refuse_mistaken(truth, ranking, list(graded), list(scored))
         return graded, scored
 
