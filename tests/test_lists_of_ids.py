@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cranfield import InputError, Qrels, Run, check, compare, evaluate, explain, joint_bounds
+from cranfield import (
+    Explanation,
+    InputError,
+    Qrels,
+    Run,
+    check,
+    compare,
+    evaluate,
+    explain,
+    joint_bounds,
+)
 from tests.helpers.commands import invoke
 from tests.helpers.notes import codes
 
@@ -34,7 +44,8 @@ def test_lists_of_different_lengths_and_texts() -> None:
 
 
 def test_empty_lists() -> None:
-    nothing = evaluate([[]], [[]], "AP NumRel NumRet").per_query("AP")
+    none: list[list[int]] = [[]]
+    nothing = evaluate(none, none, "AP NumRel NumRet").per_query("AP")
     assert nothing == {"1": 0}
     found = evaluate([[], [1], [2]], [[5], [], [2]], "AP NumRel NumRet")
     assert found.to_dict() == {
@@ -94,11 +105,13 @@ def test_relevant_documents_may_be_sets() -> None:
 
 
 def test_several_runs_and_every_verb() -> None:
-    runs = {"x": RANKED, "y": [[1], [2], [7]]}
+    runs: dict[str, Any] = {"x": RANKED, "y": [[1], [2], [7]]}
     systems = evaluate(TRUTH, runs, "RR")
     assert systems.means() == {"x": {"RR": (1 + 1 / 2 + 0) / 3}, "y": {"RR": 1}}
     assert list(evaluate(TRUTH, [*runs.values()], "RR")) == ["run", "run (2)"]
-    assert explain(TRUTH, RANKED, "RR", 2).value == 1 / 2
+    one = explain(TRUTH, RANKED, "RR", 2)
+    assert isinstance(one, Explanation)
+    assert one.value == 1 / 2
     [row] = compare(TRUTH, runs, "RR").rows()
     assert row["difference"] == pytest.approx(1 - (1 + 1 / 2 + 0) / 3)
     assert check(TRUTH, RANKED).ok
@@ -114,11 +127,11 @@ def test_one_side_alone_is_not_guessed() -> None:
 # ---- two JSON files -----------------------------------------------------------------------------
 
 
-def _files(folder: Path, *contents: Any) -> list[str]:
-    paths = [folder / f"{name}.json" for name in "ab"]
+def _files(folder: Path, *contents: Any) -> tuple[str, str]:
+    paths = folder / "a.json", folder / "b.json"
     for path, content in zip(paths, contents, strict=True):
         path.write_text(json.dumps(content).replace("],", "],\n"))
-    return list(map(str, paths))
+    return str(paths[0]), str(paths[1])
 
 
 def test_two_files(tmp_path: Path) -> None:

@@ -249,4 +249,5 @@ def test_queries_that_are_numbers_are_counted_where_people_read() -> None:
     mixed = cranfield.evaluate({**qrels, "x": {"a": 1}}, {"x": ["a"]}, "RR")
     assert [row[1] for row in mixed.tables(per_query=True)[0].rows] == ["1", "10", "2", "x", "all"]
     mean = cranfield.explain(qrels, {i: ["a"] for i in (10, 2, 1)}, "RR")
+    assert isinstance(mean, cranfield.MeanExplanation)
     assert [one.query_id for one in mean.queries] == ["1", "2", "10"]

@@ -320,11 +320,11 @@ def read_inputs(
 
     lists = grade_lists(listed.grades, "--grades")
     collection = grade_lists(listed.collection, "--collection", [*lists])
-    stated: dict[str, Any] = {"collection": collection or None, "n_relevant": listed.n_relevant}
+    known: dict[str, Any] = {"collection": collection or None, "n_relevant": listed.n_relevant}
     if listed.systems:
-        named = grades(lists, systems=True, top=listed.top_grade, **stated)
-        return named.qrels, [*named.runs.values()]
-    judgments, run = grades(lists, top=listed.top_grade, **stated)
+        systems = grades(lists, systems=True, top=listed.top_grade, **known)
+        return systems.qrels, [*systems.runs.values()]
+    judgments, run = grades(lists, top=listed.top_grade, **known)
     return judgments, [run]
 
 

@@ -67,10 +67,11 @@ class Call:
         truth, ranking = lists
         graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
         in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
-        if not isinstance(in_order, Mapping):
-            in_order = by_position("the list", in_order)
-        self._refuse_mistaken(truth, ranking, list(graded), list(in_order))
-        return graded, in_order
+        scored: Mapping[Any, Any] = (
+            in_order if isinstance(in_order, Mapping) else by_position("the list", in_order)
+        )
+        self._refuse_mistaken(truth, ranking, list(graded), list(scored))
+        return graded, scored
 
     def _of_grades(
         self, grades: Iterable[Any], n_relevant: int | None

@@ -87,8 +87,11 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 def _split(text: str) -> list[str]:
     """Split at blanks and commas that are not within brackets, but for those between cutoffs."""
+    text = re.sub(r"\s*([@,])\s*", r"\1", text)
+    if not re.search(r"[][(){},]", text):
+        return _in_words(text.split())
     words: list[str] = []
-    for word in _at(str.isspace, re.sub(r"\s*@\s*", "@", _without_blanks_at_commas(text))):
+    for word in _at(str.isspace, text):
         first = len(words)
         for part in _at(",".__eq__, word):
             if len(words) > first and re.fullmatch(_GOES_ON, part):
@@ -96,10 +99,6 @@ def _split(text: str) -> list[str]:
             else:
                 words.append(part)
     return _in_words(words)
-
-
-def _without_blanks_at_commas(text: str) -> str:
-    return text if "," not in text else re.sub(r"\s*,\s*", ",", text)
 
 
 def _at(separates: Callable[[str], bool], text: str) -> list[str]:

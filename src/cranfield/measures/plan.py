@@ -140,6 +140,13 @@ class Measure:
         return replace(self, cutoff=depth)
 
     @typing.overload
+    def __call__(
+        self,
+        *,
+        truth: Mapping[Any, int] | Iterable[Any],
+        ranking: Mapping[Any, float] | Sequence[Any] | Set[Any],
+    ) -> float: ...
+    @typing.overload
     def __call__(self, *unnamed: str, **parameters: Any) -> "Measure": ...
     @typing.overload
     def __call__(

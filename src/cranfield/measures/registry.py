@@ -482,7 +482,7 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     """Return the error for a name that is none, written so: what it is elsewhere, or what is near.
 
     >>> str(unknown_measure("NDGC", "NDGC@10"))
-    "unknown measure 'NDGC@10'. Did you mean nDCG or RnDCG? `cranfield measures` lists them all."
+    "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
     """
     from cranfield.measures.absent import absent  # which is needed here alone
 
@@ -490,7 +490,10 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     if known is not None:
         return MeasureError(f"{written!r} is no measure here: {known}")
     near = dict.fromkeys(VARIANTS[known][0] for known in nearest(name.lower(), VARIANTS))
-    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    cutoff = written.removeprefix(name)
+    cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
+    meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
+    guess = f" Did you mean {' or '.join(meant)}?" if near else ""
     return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
 
 

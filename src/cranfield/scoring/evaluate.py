@@ -42,6 +42,13 @@ class EvaluateOptions(HowOptions, total=False):
 @overload
 def evaluate(
     qrels: QrelsLike,
+    runs: list[list[int]] | list[list[str]],  # of ids
+    measures: MeasuresLike = ...,
+    **options: Unpack[EvaluateOptions],
+) -> Scores: ...
+@overload
+def evaluate(
+    qrels: QrelsLike,
     runs: SeveralRuns,
     measures: MeasuresLike = ...,
     **options: Unpack[EvaluateOptions],
@@ -87,10 +94,12 @@ def evaluate(
         runs: a Run, the path of a file (whatever `read_run` reads), a dict
             `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}`, or a table with the
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
-            Systems, one table for all; a list of rows is one run. None, or the measures in its
-            place: the first argument holds both sides.
-        measures: names or Measure values; a string may hold several, separated by blanks.
-            Judged@10 is none of the default where judgments have no grades: it would be P@10.
+            Systems, one table for all; a list of rows is one run. Where both sides are lists of
+            lists of ids, each list has the relevant documents, or the ranking, of a query: "1",
+            "2", ... None, or the measures in its place: the first argument holds both sides.
+        measures: names or Measure values; a string may hold several, separated by blanks or
+            commas. Judged@10 is none of the default where judgments have no grades: it would be
+            P@10.
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
