@@ -442,6 +442,13 @@ def test_what_may_be_two_columns_is_asked() -> None:
     with pytest.raises(InputError, match="'id' and 'question' may both be the query_id"):
         evaluate(rows, "RR")
     assert set(evaluate(rows, "RR", columns={"query_id": "id"}).per_query("RR")) == {"0", "1"}
+    for other in ("topic", "user_id"):
+        rows = [{other: "x", **row} for row in ROWS]
+        with pytest.raises(InputError, match=f"'question' and '{other}' may both be the query_id"):
+            evaluate(rows, "RR")
+        assert evaluate(rows, "RR", columns={"query_id": "question"}).per_query("RR") == RR
+    rows = [{"question_id": i, "id": "x", **row} for i, row in enumerate(ROWS)]
+    assert set(evaluate(rows, "RR").per_query("RR")) == {"0", "1"}, "which is sure"
     rows = [{**row, "predicted_ids": []} for row in ROWS]
     with pytest.raises(InputError, match="may both be the retrieved_ids"):
         evaluate(rows, "RR")

@@ -46,9 +46,10 @@ class Qrels(Judgments):
 
     `data` is a dict `{query_id: {doc_id: grade}}` (or `{query_id: {doc_id, ...}}`, a set of
     relevant documents), or a table with the columns `query_id`, `doc_id`, `relevance`: anything
-    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are numbers, whole
-    ones as a rule; what is absent is unjudged. Ids are texts; whole numbers become their decimal
-    text.
+    that hands out Arrow data, as pandas, polars and pyarrow do. Grades are numbers, whole ones as a
+    rule; what is absent is unjudged. Ids are texts; whole numbers become their decimal text. Pairs
+    without a grade are relevant, of grade 1 (`graded` is False then); a cell may hold a list of
+    expected documents.
 
     Judgments of several users, or of anything else that may contradict each other, are groups:
     `{query_id: {group: {doc_id: level}}}`; in place of the last, a list of such dicts if a group

@@ -94,9 +94,10 @@ class Run(Documents):
     names that are usual: anything that hands out Arrow data (pandas, polars, pyarrow, DuckDB, ...),
     a numpy structured array, a list of rows (tuples, named tuples, dicts), or a scipy sparse matrix
     (queries x documents, numbered from 0). `columns` says which column is which, where that cannot
-    be guessed: `{"query_id": "user", "score": "prediction"}`. A column `cost` may say what it
-    costs to look at the document, for CWL. `errors="skip"` leaves out rows that cannot be scored,
-    and counts them. `name` is what the system is called in results.
+    be guessed: `{"query_id": "user", "score": "prediction"}`. A table may have a row for each
+    query, with a list of documents in a cell: `retrieved_ids`, and `scores` beside. A column `cost`
+    may say what it costs to look at the document, for CWL. `errors="skip"` leaves out rows that
+    cannot be scored, and counts them. `name` is what the system is called in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
     Run('bm25', 1 query, 2 documents)

@@ -23,6 +23,8 @@ from cranfield.options import is_whole
 _MOST_COLUMNS = 10_000
 _ID = ("id", "_id")  # of the query, or else of the document: what no other column is
 _TEXTS = {"query", "question", "topic", "user_input"}  # may be a text beside the query's id
+_QUESTIONS = ("question", "query", "user_input")
+_ASKED_BY = {"user_id", "userid", "user", "topic"}  # what questions may have beside them
 # Columns beside pairs of a query and a document that are no grades, whatever they hold.
 _NO_GRADES = frozenset(
     "timestamp ts date datetime time title text split language index".split()  # noqa: SIM905
@@ -81,7 +83,9 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
             )
         _refuse_two_lists(usual, free, role, what)
         found[role] = free.pop(usual)[0]
-    _take_id(names, free, found, what)
+    _take_id(free, found)
+    if "query" not in given:
+        _refuse_two_queries(names, free, found, what)
     for role in list(found):
         beside = COLUMNS[role].beside
         if beside is not None and beside not in found:
@@ -104,22 +108,29 @@ def _refuse_two_lists(usual: str, free: Mapping[str, Any], role: Role, what: Wha
         raise _which(usual, others[0], role, what)
 
 
-def _take_id(
-    names: Sequence[str], free: Mapping[str, list[int]], found: dict[Role, int], what: What
-) -> None:
-    """Take a column `id` for the query, or else the document, whichever has no other column.
-
-    Where each row is a query, it is asked whether its id or its text is meant.
-    """
+def _take_id(free: dict[str, list[int]], found: dict[Role, int]) -> None:
+    """Take a column `id` for the query, or else the document, whichever has no other column."""
     usual = next((name for name in _ID if name in free), None)
-    if usual is None:
-        return
-    if "query" not in found or "doc" not in found:
-        found["query" if "query" not in found else "doc"] = free[usual][0]
+    if usual is not None and not {"query", "doc"} <= found.keys():
+        found["query" if "query" not in found else "doc"] = free.pop(usual)[0]
+
+
+def _refuse_two_queries(
+    names: Sequence[str], free: Mapping[str, list[int]], found: Mapping[Role, int], what: What
+) -> None:
+    """Raise InputError where each row is a query, and another column may as well name it.
+
+    A text beside `id`, or a question beside the user who asked it, or the topic that it has.
+    """
+    if not {"query", "doc"} <= found.keys():
         return
     query, doc = (plain_name(names[found[role]]) for role in ("query", "doc"))
-    if query in _TEXTS and doc in COLUMNS["doc"].lists[what]:
-        raise _which(names[free[usual][0]], names[found["query"]], "query", what)
+    if doc not in COLUMNS["doc"].lists[what]:
+        return
+    others = [*(_ID if query in _TEXTS else ()), *(_QUESTIONS if query in _ASKED_BY else ())]
+    other = next((free[name][0] for name in others if name in free), None)
+    if other is not None:
+        raise _which(names[other], names[found["query"]], "query", what)
 
 
 _OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # of one side's documents
