@@ -100,7 +100,7 @@ class DataOptions(Options):
         can be read only once is not.
         """
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        if said or any(one == "-" or (len(paths) > 1 and Source(one).is_url) for one in paths):
+        if said or any(map(_comes_once, paths)):
             return False
         try:
             both = [both_rows_of(one, columns=self.columns, is_path=True) for one in paths]
@@ -142,6 +142,12 @@ class DataOptions(Options):
             run.name = stem_of(run.sources[0])
         _name_apart(runs, several)
         return judgments, runs
+
+
+def _comes_once(path: str) -> bool:
+    """Tell whether a path is a pipe or a URL: what was looked at there would have to come again."""
+    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
+    return path == "-" or Source(path).is_url or not is_stored
 
 
 def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
@@ -207,9 +213,9 @@ def read_inputs(
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
-        if [qrels, *runs] == ["-"] or data.hold_both([qrels, *runs]):
+        if (not runs and _comes_once(qrels)) or data.hold_both([qrels, *runs]):
             return data.read_both([qrels, *runs])
-        if not runs and qrels != "-":
+        if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
         return data.read_qrels(qrels), data.read_runs(runs)
