@@ -368,7 +368,9 @@ def test_a_column_that_may_be_a_grade_or_a_rank_is_not_passed_over(column: str) 
 
 
 def test_columns_of_both_sides_are_said_once(tmp_path: Path) -> None:
-    rows = [{"q": r["question"], "g": r["expected_ids"], "r": r["retrieved_ids"]} for r in ROWS]
+    rows: Any = [
+        {"q": r["question"], "g": r["expected_ids"], "r": r["retrieved_ids"]} for r in ROWS
+    ]
     columns: Any = {"query_id": "q", "expected_ids": "g", "retrieved_ids": "r"}
     assert evaluate(rows, "RR", columns=columns).per_query("RR") == RR
     assert evaluate(rows, rows, "RR", columns=columns).per_query("RR") == RR

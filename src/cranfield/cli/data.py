@@ -149,7 +149,7 @@ class DataOptions(Options):
         can be read only once is not.
         """
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        if said or any(one == "-" or (len(paths) > 1 and Source(one).is_url) for one in paths):
+        if said or any(map(_comes_once, paths)):
             return False
         try:
             both = [both_rows_of(one, columns=self.columns, is_path=True) for one in paths]
@@ -206,6 +206,12 @@ class DataOptions(Options):
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs
+
+
+def _comes_once(path: str) -> bool:
+    """Tell whether a path is a pipe or a URL: what was looked at there would have to come again."""
+    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
+    return path == "-" or Source(path).is_url or not is_stored
 
 
 def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
@@ -298,9 +304,9 @@ def read_inputs(
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
-        if [qrels, *runs] == ["-"] or data.hold_both([qrels, *runs]):
+        if (not runs and _comes_once(qrels)) or data.hold_both([qrels, *runs]):
             return data.read_both([qrels, *runs], judging.duplicates)
-        if not runs and qrels != "-":
+        if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
         return data.read_qrels(qrels, judging.duplicates), data.read_runs(runs)

@@ -162,7 +162,13 @@ def align(
 
 
 def _is_read_once(data: Any) -> bool:
-    return isinstance(data, str) and (data == "-" or "://" in data)
+    """Tell whether some of the data are no files of this machine, which can be looked at before."""
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if not isinstance(data, dict | list | tuple):
+        return False
+    several = data.values() if isinstance(data, dict) else data
+    return any(isinstance(one, str | os.PathLike) and not os.path.isfile(one) for one in several)
 
 
 def _evaluated(
