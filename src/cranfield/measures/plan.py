@@ -359,7 +359,9 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
     """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
     how, parameters, top = one.fractions, one.parameters, judged.top_grade
     level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
-    wanted = {name: ("binary", level) for name, value in parameters.items() if value == "binary"}
+    wanted: dict[str, Any] = {
+        name: ("binary", level) for name, value in parameters.items() if value == "binary"
+    }
     if how == "level" and not one.is_level_stated:
         wanted["rel"] = level
     if "rel" not in parameters and any(depth.at_relevant for depth in depths):
