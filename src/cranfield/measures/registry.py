@@ -161,6 +161,13 @@ class Definition(Declaration):
         hint = self._second and self.hints[self._second.name]
         return "recall" if hint is RecallPoint else "depth"
 
+    def fractions(self, parameters: Parameters) -> str:
+        """Return what becomes of grades that are not whole: see `Traits`."""
+        declared = self.traits.fractions
+        if declared is None:
+            return "level" if "rel" in self.parameters else _UNDECLARED
+        return declared(parameters) if callable(declared) else declared
+
     @cached_property
     def is_own(self) -> bool:
         """Whether a user declared the measure."""
@@ -202,6 +209,10 @@ class Definition(Declaration):
         return self.name + written(self.defaults.items(), self.names.unnamed) + at
 
 
+_UNDECLARED = (
+    "its declaration does not say what becomes of them; if its function has a meaning for them, "
+    "say so: @measure(..., traits=Traits(fractions='taken'))"
+)
 DEFINITIONS: dict[str, Definition] = {}
 # Every name in lower case -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
