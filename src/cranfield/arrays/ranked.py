@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.arrays.grades import levels_of
 from cranfield.arrays.trace import Recordable, step, step_of
 from cranfield.lazy import cached_property
 
@@ -76,12 +77,6 @@ def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
 
 
 @step
-def exp2(x: Floats) -> Floats:
-    """Return 2 ** x, x < 1024, as the C library has it: see `log2`."""
-    return _one_by_one(lambda one: math.pow(2.0, one), x)
-
-
-@step
 def powers(base: float, exponents: Ints) -> Floats:
     """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
 
@@ -126,8 +121,7 @@ class Ranked(Recordable):
     """Some documents of many rankings, query after query, best rank first. Never changed.
 
     `query` (rows,) is non-decreasing, 0 to n_queries - 1; `rank` (rows,) is 1-based and increases
-    within a query; `grade` (rows,) is the judged relevance: whole numbers, or doubles where some
-    judgment of the collection is a fraction.
+    within a query; `grade` (rows,) is the judged relevance, doubles if some judgment is a fraction.
 
     What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
     after `top` with several cutoffs, so that results divide by each other whatever was asked.
@@ -304,19 +298,19 @@ class Ranked(Recordable):
     def places(self, ideal: "Ranked") -> Ints:
         """Return where each row's document may be in the ideal, which goes by grade: (rows,).
 
-        Behind all of a higher grade; of its own grade, the rows of this ranking come first, in
-        its order. The ideal holds every document that this ranking holds, highest grade first.
+        Behind all of a higher grade; of its own, the rows of this ranking come first, in its order.
+        The ideal holds all of its documents, the highest grade first.
         """
-        mine, its = levels_of(self.grade, ideal.grade)
-        top = max(int(mine.max(initial=0)), int(its.max(initial=0)))
-        lowest = min(int(mine.min(initial=0)), int(its.min(initial=0)))
-        span = top - lowest + 1
-        keys, theirs = (r.query * span + top - g for r, g in ((self, mine), (ideal, its)))
+        levels = levels_of(self.grade, ideal.grade)
+        top, lowest = (int(end(np.append(*levels), initial=0)) for end in (np.max, np.min))
+        pairs = zip((self, ideal), levels, strict=True)
+        keys, theirs = (r.query * (top - lowest + 1) + top - level for r, level in pairs)
         order = keys.argsort(kind="stable")
         ordered = keys[order]
         higher = theirs.searchsorted(ordered) - ideal.starts[self.query[order]]
         places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
-        return places[order.argsort()]
+        found: Ints = places[order.argsort()]
+        return found
 
     def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
         """Run `accumulate` along each query alone: (rows,) -> (rows,).
@@ -363,10 +357,7 @@ class Ranked(Recordable):
 
     @step_of()
     def first(self, values: Floats) -> Floats:
-        """Return the value of each query's first row: (rows,) -> (n_queries, n_cutoffs).
-
-        0 where there is none down to the cutoff.
-        """
+        """Return each query's first value, 0 if it has none: (rows,) -> (n_queries, n_cutoffs)."""
         if self.n_queries == 1 and self.cutoffs is None and len(values):
             return values[:1, None]
         return self._or_zero(values, self.starts[:-1, None])
@@ -421,33 +412,6 @@ class Ranked(Recordable):
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
-
-
-#: The lowest grade above 0, where grades are fractions: the least double.
-ABOVE_ZERO = 5e-324
-
-
-def are_whole(grades: Numbers) -> bool:
-    """Tell whether these are grades of judgments that are whole numbers, all of them."""
-    return grades.dtype.kind != "f"
-
-
-def levels_of(*columns: Numbers) -> list[Ints]:
-    """Return whole numbers that are in the order of the grades in some columns, each as it is.
-
-    Whole grades are such numbers themselves; of fractions it is the place of each among all that
-    differ.
-
-    >>> levels_of(np.array([0.5, 0.1]), np.array([0.9]))
-    [array([1, 0]), array([2])]
-    """
-    if all(map(are_whole, columns)):
-        return list(columns)
-    every = np.concatenate([column.ravel() for column in columns])
-    places = np.unique(every, return_inverse=True)[1].ravel()
-    ends = np.cumsum([column.size for column in columns])[:-1]
-    parts = zip(np.split(places, ends), columns, strict=True)
-    return [part.reshape(column.shape) for part, column in parts]
 
 
 def _from_the_end(values: Floats, axis: int = 0) -> Floats:

@@ -11,7 +11,8 @@ from itertools import chain, compress, islice
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, levels_of
+from cranfield.arrays.grades import levels_of
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties

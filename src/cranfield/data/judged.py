@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.grades import ABOVE_ZERO, are_whole
 from cranfield.arrays.ids import decode
-from cranfield.arrays.ranked import ABOVE_ZERO, Floats, Ints, Numbers, Ranked, are_whole, ratio
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
 from cranfield.arrays.rows import changes, spans
 from cranfield.arrays.trace import Recordable, step_of
 from cranfield.data.judging import Ties

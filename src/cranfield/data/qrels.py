@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Union, get_args
 import numpy as np
 
 from cranfield.arrays.byte_strings import Words
+from cranfield.arrays.grades import are_whole
 from cranfield.arrays.ids import Ids, decode, encode
-from cranfield.arrays.ranked import Ints, Numbers, Ranked, are_whole
+from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Ranked, exp, exp2, log, looked_up, powers, raised, ratio
+from cranfield.arrays.grades import exp2
+from cranfield.arrays.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
 from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
 from cranfield.data.judged import Groups
 from cranfield.explanation.follow import base_of, is_ranking, rows_of_base, subsets

@@ -6,16 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.ranked import (
-    ABOVE_ZERO,
-    LEAST,
-    Floats,
-    Ints,
-    are_whole,
-    floored_log,
-    mean,
-    total,
-)
+from cranfield.arrays.grades import ABOVE_ZERO, are_whole
+from cranfield.arrays.ranked import LEAST, Floats, Ints, floored_log, mean, total
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run

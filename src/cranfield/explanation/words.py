@@ -3,17 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cranfield.arrays.ranked import (
-    ABOVE_ZERO,
-    Ranked,
-    exp,
-    exp2,
-    log,
-    log2,
-    looked_up,
-    powers,
-    raised,
-)
+from cranfield.arrays.grades import ABOVE_ZERO, exp2
+from cranfield.arrays.ranked import Ranked, exp, log, log2, looked_up, powers, raised
 from cranfield.arrays.trace import UNKNOWN, Derived, Recording
 from cranfield.data.judged import Groups, Judged
 from cranfield.data.preferences import Counted, Preferences

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import ABOVE_ZERO, Floats, Numbers, Ranked, are_whole, exp2, ratio
+from cranfield.arrays.grades import ABOVE_ZERO, are_whole, exp2
+from cranfield.arrays.ranked import Floats, Numbers, Ranked, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import (

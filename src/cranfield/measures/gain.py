@@ -7,18 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import (
-    Floats,
-    Ints,
-    Numbers,
-    Ranked,
-    are_whole,
-    exp2,
-    log,
-    log2,
-    raised,
-    ratio,
-)
+from cranfield.arrays.grades import are_whole, exp2
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError

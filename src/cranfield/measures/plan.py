@@ -89,10 +89,7 @@ class Measure:
     @property
     def fractions(self) -> str:
         """What becomes of grades that are not whole, with these parameters: see `Traits`."""
-        declared = self.definition.traits.fractions
-        if declared is None:
-            return "level" if "rel" in self.definition.parameters else _UNDECLARED
-        return declared(self.parameters) if callable(declared) else declared
+        return self.definition.fractions(self.parameters)
 
     @property
     def linear(self) -> Linear:
@@ -316,19 +313,12 @@ def _not_of_groups(one: Measure) -> MeasureError:
     )
 
 
-_UNDECLARED = (
-    "its declaration does not say what becomes of them; if its function has a meaning for them, "
-    "say so: @measure(..., traits=Traits(fractions='taken'))"
-)
-
-
 def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> None:
     """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
     how, parameters, top = one.fractions, one.parameters, judged.top_grade
     level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
-    wanted: dict[str, Any] = {
-        name: ("binary", level) for name, value in parameters.items() if value == "binary"
-    }
+    binary = [name for name, value in parameters.items() if value == "binary"]
+    wanted: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
     if how == "level" and not one.is_level_stated:
         wanted["rel"] = level
     if "rel" not in parameters and any(depth.at_relevant for depth in depths):
@@ -339,8 +329,8 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
     if len(judged.ideal.grade):
         every = judged.ideal.grade
         some = every[every != np.floor(every)][:1].tolist()
-        example = "".join(f"{plain(grade)}, for one; " for grade in some)
-        grades += f" ({example}they go from {plain(every.min())} to {plain(every.max())})"
+        ends = f"they go from {plain(every.min())} to {plain(every.max())}"
+        grades += f" ({''.join(f'{plain(one)}, for one; ' for one in some)}{ends})"
     if how not in ("taken", "level"):
         raise MeasureError(f"{one}: {grades}, and {how}")
     known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))

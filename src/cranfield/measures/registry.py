@@ -205,6 +205,13 @@ class Definition(Declaration):
         hint = self._second and self.hints[self._second.name]
         return "recall" if hint is RecallPoint else "depth"
 
+    def fractions(self, parameters: Parameters) -> str:
+        """Return what becomes of grades that are not whole: see `Traits`."""
+        declared = self.traits.fractions
+        if declared is None:
+            return "level" if "rel" in self.parameters else _UNDECLARED
+        return declared(parameters) if callable(declared) else declared
+
     @cached_property
     def is_own(self) -> bool:
         """Whether a user declared the measure."""
@@ -277,6 +284,10 @@ class Definition(Declaration):
 
 _WIDTH = 75  # of a page's lines, which `help` indents
 
+_UNDECLARED = (
+    "its declaration does not say what becomes of them; if its function has a meaning for them, "
+    "say so: @measure(..., traits=Traits(fractions='taken'))"
+)
 DEFINITIONS: dict[str, Definition] = {}
 
 

@@ -27,7 +27,8 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, are_whole, means
+from cranfield.arrays.grades import are_whole
+from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike

@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from cranfield.arrays.grades import are_whole
 from cranfield.arrays.ids import decode
-from cranfield.arrays.ranked import Floats, are_whole
+from cranfield.arrays.ranked import Floats
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, placed

@@ -1,0 +1,42 @@
+"""Grades as they are held: whole numbers, or doubles if one of the collection is a fraction."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.trace import step
+
+#: The lowest grade above 0, where grades are fractions: the least double.
+ABOVE_ZERO = 5e-324
+
+
+def are_whole(grades: NDArray[Any]) -> bool:
+    """Tell whether these are grades of judgments that are whole numbers, all of them."""
+    return grades.dtype.kind != "f"
+
+
+def levels_of(*columns: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return whole numbers that are in the order of the grades in some columns, each as it is.
+
+    Whole grades are such numbers themselves; of fractions it is the place of each among all that
+    differ.
+
+    >>> levels_of(np.array([0.5, 0.1]), np.array([0.9]))
+    [array([1, 0]), array([2])]
+    """
+    if all(map(are_whole, columns)):
+        return list(columns)
+    every = np.concatenate([column.ravel() for column in columns])
+    places = np.unique(every, return_inverse=True)[1].ravel()
+    ends = np.cumsum([column.size for column in columns])[:-1]
+    parts = zip(np.split(places, ends), columns, strict=True)
+    return [part.reshape(column.shape) for part, column in parts]
+
+
+@step
+def exp2(x: NDArray[Any]) -> NDArray[Any]:
+    """Return 2 ** x, x < 1024, as the C library has it: see `ranked.log2`."""
+    powers = (math.pow(2.0, one) for one in x.ravel().tolist())
+    return np.fromiter(powers, float, x.size).reshape(x.shape)
