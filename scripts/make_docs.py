@@ -173,10 +173,10 @@ def formats() -> str:
         meaning = f": {column.meaning}" if column.meaning else ""
         of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
         named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
-        for what, names in column.lists.items():
+        for what, many in column.lists.items():
             side = "runs" if what is What.RUN else "judgments"
             named.append(
-                f"| the same, of several in a cell | {side} | {', '.join(shortly(names))} |"
+                f"| the same, of several in a cell | {side} | {', '.join(shortly(many))} |"
             )
     text = (ROOT / "docs" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)

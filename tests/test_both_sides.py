@@ -32,6 +32,7 @@ from cranfield import (
     read_qrels,
     read_run,
 )
+from cranfield.errors import DuplicateError
 
 ROWS: list[dict[str, Any]] = [
     {"question": "How?", "expected_ids": ["a", "b"], "retrieved_ids": ["x", "a", "y"]},
@@ -221,8 +222,6 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "grades of other lengths": ({"grades": [1, 2]}, "columns", "1 in .* 2 in column 'grades'"),
     "no expected": ({"expected_ids": None}, "id", "'expected_ids' is empty"),
     "empty text": ({"expected_ids": " "}, "id", "'expected_ids' is empty"),
-    "expected twice": ({"expected_ids": ["a", "a"]}, "duplicate", "'a' occurs twice"),
-    "retrieved twice": ({"retrieved_ids": ["a", "b", "a"]}, "duplicate", "'a' occurs twice"),
     "a null within": ({"retrieved_ids": ["a", None]}, "id", "empty or missing"),
     "an empty id": ({"retrieved_ids": "a;;b"}, "id", "empty or missing"),
     "a fraction as id": ({"retrieved_ids": [0.5]}, "id", "text or a whole number"),
@@ -233,7 +232,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a comma": ({"expected_ids": "a, b"}, "columns", "one id, or several"),
     "numpy's print": ({"expected_ids": "['a' 'b']"}, "text", "no list that can be read"),
     "no score": ({"scores": ["high"]}, "number", "expected a number as the score"),
-    "no grade": ({"grades": ["good"]}, "number", "expected a whole number as the grade"),
+    "no grade": ({"grades": ["good"]}, "number", "expected a number as the grade"),
 }
 
 
@@ -251,6 +250,18 @@ def test_cells_that_cannot_be_are_refused_or_left_out(
     scores = evaluate(rows, "RR", errors="skip")
     assert scores.counts.rows_left_out == 1
     assert scores.per_query("RR")["first"] == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"), [("expected_ids", ["a", "a"]), ("retrieved_ids", ["a", "b", "a"])]
+)
+def test_an_id_twice_in_a_cell_is_a_duplicate(column: str, ids: list[str]) -> None:
+    rows = one_row(**{column: ids})
+    with pytest.raises(DuplicateError, match="'a' occurs twice"):
+        evaluate(rows, "RR")
+    scores = evaluate(rows, "RR", duplicates="first")
+    assert scores["RR"] == 1
+    assert "duplicates" in codes(scores)
 
 
 @pytest.mark.parametrize("name", ["u.jsonl", "u.csv"])

@@ -4,6 +4,8 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from helpers.commands import invoke
+from helpers.notes import codes
 
 from cranfield import (
     AP,
@@ -23,8 +25,6 @@ from cranfield import (
     grades,
     nDCG,
 )
-from tests.helpers.commands import invoke
-from tests.helpers.notes import codes
 
 _ap: Any = AP  # for calls that no type allows
 

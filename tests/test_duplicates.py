@@ -186,7 +186,9 @@ def test_an_empty_list_beside_one_with_a_document_twice_counts() -> None:
 
 def test_lists_are_still_checked_where_one_has_a_document_twice() -> None:
     for bad in ({"q": ["a", "a"], "r": {"b": 1.0}}, {"q": ["a", "a"], "r": {"b"}}):
-        with pytest.raises(InputError, match="a list of documents, best first"):
+        with pytest.raises(
+            InputError, match=r"(a list of documents, best first|a set has no order)"
+        ):
             Run(bad)
     with pytest.raises(InputError, match="texts and whole numbers"):
         Run({"q": ["a", "a"], "r": ["b", 1]})

@@ -264,7 +264,7 @@ def test_a_mistake_of_ours_is_no_verdict(tmp_path: Path) -> None:
     code = (
         "import cranfield.cli.gate as g\n"
         "def broken(*_, **__): raise ZeroDivisionError('ours')\n"
-        "g.refuse_two_inputs = broken\n" + MAIN
+        "g.Several = broken\n" + MAIN
     )
     arguments = ["gate", "a", "b", "--baseline", "c", "--margin", "1"]
     with started(code, *arguments, folder=tmp_path) as process:

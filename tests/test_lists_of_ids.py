@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
+from helpers.notes import codes
 
 from cranfield import (
     Explanation,
@@ -18,8 +20,6 @@ from cranfield import (
     explain,
     joint_bounds,
 )
-from tests.helpers.commands import invoke
-from tests.helpers.notes import codes
 
 TRUTH = [[1, 3, 5], [2, 4, 6], [7, 8, 9]]
 RANKED = [[3, 2, 1], [9, 2, 4], [1, 2, 3]]
@@ -69,7 +69,7 @@ def test_empty_lists() -> None:
         (TRUTH, {"1": [3]}, "the qrels: lists of nothing but whole numbers"),
         ({"1": {3}}, RANKED, "the run: lists of nothing but whole numbers"),
         ([[1, 1]], [[1]], "the document 1 occurs twice"),
-        ([[1]], [[2, 2]], "the document 2 occurs twice"),
+        ([[1]], [[2, 2]], "the document '2' occurs twice"),
         ([[1]], [[2, -1, -1]], "-1 is no document"),
         ([[1]], [{1, 2}], "a set has no order"),
     ],

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import invoke
 
 import cranfield
 from cranfield import Measure, MeasureError, Names, definitions, parse, parse_all
 from cranfield.measures.absent import absent
 from cranfield.measures.registry import VARIANTS, variant
-from tests.helpers.commands import invoke
 
 QRELS, RUN = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1"], "q2": ["d1", "d2"]}
 

@@ -258,7 +258,7 @@ def test_what_was_left_out_is_said_in_a_copy(write: Any) -> None:
     sent = pickle.dumps(qrels)
     os.unlink(qrels.sources[0].path)  # it cannot be looked up any more
     found = pickle.loads(sent)  # noqa: S301 - our own
-    assert "qrels.txt:2: expected a whole number" in found.left_out.said("the qrels")
+    assert "qrels.txt:2: expected a number" in found.left_out.said("the qrels")
 
 
 def test_an_error_comes_back_whole_from_a_worker() -> None:

@@ -73,6 +73,8 @@ def test_the_recipe_says_how_it_was_made(scores: Scores) -> None:
         "ties": "document",
         "depth": None,
         "judged_only": False,
+        "duplicates": "refuse",
+        "overlap": 0.5,
         "qrels": "dict of dicts",
         "run": "dict of dicts",
     }

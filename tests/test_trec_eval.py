@@ -334,7 +334,7 @@ CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
         (QRELS, "# nothing\n", "-c", 2, "holds no data"),
         ("t1 g a 1 5\n", RUN, "-R qrels_jg -m map_avgjg", 2, "4 columns"),
         ("t1 g a 1\nt1 g a 1\n", RUN, "-R qrels_jg -m map_avgjg", 4, "q:2: "),
-        ("t1 g a x\n", RUN, "-R qrels_jg -m map_avgjg", 2, "whole number"),
+        ("t1 g a x\n", RUN, "-R qrels_jg -m map_avgjg", 2, "expected a number"),
         ("t1 g a 0.5\n", RUN, "-R qrels_jg -m map_avgjg", 2, "whole number"),
         ("t1 g a x\n", RUN, "-R qrels_prefs -m prefs", 2, "number as the level"),
         ("t1 g s a 1\nt1 g s b\n", RUN, "-R prefs -m prefs", 2, "q:2: "),

@@ -31,8 +31,6 @@ def refused(*arguments: str) -> str:
         (("explain", QRELS, BM25, "-q", "q20"), "--query"),
         (("explain", QRELS, BM25, "--rows", "5"), "--limit"),
         (("figure", "precision-recall", QRELS, BM25, "-q", "q22", "-o", "a.svg"), "--query"),
-        (("compare", QRELS, BM25, DENSE, "--columns", "a"), "--layout"),
-        (("gate", QRELS, BM25, DENSE, "--columns", "a"), "--layout"),
     ],
     ids=str,
 )

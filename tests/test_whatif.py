@@ -349,7 +349,7 @@ def test_the_judgments_that_move_the_value_most(case: Case) -> None:
         (rank, doc, grade, case.measured(case.qrels(doc, grade), case.run(), **options))
         for options in [case.options or {"depth": None}]
         for rank, doc in open_docs
-        for grade in range(top + 1)
+        for grade in range(int(top) + 1)
     ]
     for scene, one, now in compared(case):
         if case is cases()["stratum"] and one.name in ("xinfAP", "statAP"):

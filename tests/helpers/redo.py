@@ -324,6 +324,8 @@ class Text:
 def columns_of(sheet: Sheet) -> dict[str, Sequence[Any]]:
     """Return the columns that have a name: {name: values}; others are expressions."""
     found = {name: values for name, values in sheet.labels.items() if name != "document"}
+    if "grade" in found:  # as the title says, what is unjudged counts as 0
+        found["grade"] = [0 if one is None else one for one in found["grade"]]
     for column in sheet.columns:
         if column.made or column.header in LEAVES:
             found[column.header] = column.values

@@ -1,9 +1,10 @@
 """What the commands that read data share: the options that say what the files are."""
 
+import contextlib
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,18 @@ def _columns(text: Any) -> ColumnsLike:
         number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
         found[role] = None if column == "-" else column if number is None else number
     return found
+
+
+@contextlib.contextmanager
+def _columns_typed(option: str) -> Iterator[None]:
+    """Name the option in an error of columns: `columns` is its name in Python."""
+    try:
+        yield
+    except OptionError as error:
+        said = str(error)
+        if not said.startswith("columns: "):
+            raise
+        raise OptionError(f"{option}: {said.removeprefix('columns: ')}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +133,8 @@ class DataOptions(Options):
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments, showing how far that is."""
         _refuse_measures(path)
-        with Reading(Source(path).size, "reading qrels") as progress:
+        typed = "--qrels-columns" if self.qrels_columns else "--columns"
+        with Reading(Source(path).size, "reading qrels") as progress, _columns_typed(typed):
             found = read_qrels(
                 path,
                 self.qrels_format,
@@ -134,11 +148,12 @@ class DataOptions(Options):
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
         _refuse_measures(*paths)
-        columns = self.run_columns or columns_for(self.columns, What.RUN)
-        runs = [
-            read_run(path, format=self.run_format, columns=columns, errors=self.errors)
-            for path in paths
-        ]
+        with _columns_typed("--run-columns" if self.run_columns else "--columns"):
+            columns = self.run_columns or columns_for(self.columns, What.RUN)
+            runs = [
+                read_run(path, format=self.run_format, columns=columns, errors=self.errors)
+                for path in paths
+            ]
         _name_apart(runs, paths)
         return self._documents(runs)
 

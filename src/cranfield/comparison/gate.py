@@ -49,7 +49,7 @@ from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
 
 _WORST = 5  # queries to show of a system that did not pass
 
@@ -129,7 +129,8 @@ def gate(
     stated = _stated(baseline, margin, measures, settings)
     least = by_measure(settings.at_least)
     of_margin = None  # all that were saved
-    if runs is not None or measures is not None:
+    refuse_mapping(measures)
+    if measures is not None or (runs is not None and least):
         of_margin = named_texts(DEFAULT_MEASURES if measures is None else measures)
     of_margin = of_margin if stated is not None else []
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))

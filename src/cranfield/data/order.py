@@ -99,7 +99,8 @@ def _repeated(block: Block, row: int, count: int) -> LeftOut:
     def error() -> InputError:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
-        return block.error(row, problem, TWICE, DuplicateError)
+        hint = "-1 is no document: leave out what only fills up the list." if doc == "-1" else TWICE
+        return block.error(row, problem, hint, DuplicateError)
 
     return LeftOut({"duplicate": (count, error)})
 

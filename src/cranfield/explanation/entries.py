@@ -79,7 +79,7 @@ class Sheet:
 
     def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
         """Return it as a table; of more rows than the limit the middle is left out, and said."""
-        columns = self._shown()
+        columns = [(name, _grades(its) if name == "grade" else its) for name, its in self._shown()]
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
         if limit is not None and len(rows) > limit + 1:
@@ -95,7 +95,6 @@ class Sheet:
     def _shown(self) -> list[tuple[str, Sequence[Any]]]:
         """Return what is shown of each row: labels, columns, how they add up."""
         columns = [(name, self.labels[name]) for name in _LABELS if name in self.labels]
-        columns = [(name, _grades(its) if name == "grade" else its) for name, its in columns]
         columns += [(one.header, one.values) for one in self.columns]
         summed = [(one.symbol, one.running) for one in self.totals if one.running is not None]
         for symbol, running in summed:

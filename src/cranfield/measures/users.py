@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, looked_up, powers, ratio
+from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import Gain, by_gain, check_gain, gains
 from cranfield.measures.parameters import (
@@ -81,13 +81,11 @@ def rank_biased_precision(
     Source: Moffat & Zobel, ACM TOIS 2008; trec_eval rbp (p = 0.9, graded)
     """
     hits = judged.hits.top(k)
-    if gain is None:
-        hits = hits.relevant(rel)
-        gained: Numbers = np.ones(len(hits.rank))
-    else:
-        hits = hits.relevant(0)
-        gained = _scaled(judged, hits, gain)
+    hits = hits.relevant(rel if gain is None else 0)
     weight = powers(p, hits.rank - 1)
+    if gain is None:
+        return hits.total(weight) * (1 - p)
+    gained = _scaled(judged, hits, gain)
     return hits.total(gained * weight) * (1 - p)
 
 

@@ -189,6 +189,8 @@ class Shown(ABC):
         known = inspect.signature(make).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow, of the rows
             known = inspect.signature(self.rows).parameters
+        if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            return make(*args, **how)  # the rows of another result, which knows them
         given = dict(how)
         for name in how:
             if name not in known:

@@ -138,6 +138,7 @@ def evaluate(
     refuse_others(evaluate, judging)
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
+    refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
     judgments, found_runs, named = arranged(

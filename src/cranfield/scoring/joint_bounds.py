@@ -45,7 +45,13 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.completions import reachable_grade
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike, measures_of, score_runs
+from cranfield.scoring.evaluate import (
+    HowOptions,
+    MeasuresLike,
+    measures_of,
+    refuse_mapping,
+    score_runs,
+)
 from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.scores import Systems
 from cranfield.scoring.unjudged import Unjudged, unjudged_of
@@ -216,6 +222,7 @@ def joint_bounds(
     """
     refuse_others(joint_bounds, judging)
     how = Judging.of(judging)
+    refuse_mapping(measures)
     judgments, named, measures = arranged(
         *(qrels, runs, measures, _USUAL),
         columns=Reading.of(judging).columns,
