@@ -388,7 +388,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
         yield merged_note(*qrels.chunks, None)
     if run.made_of is not None:
         yield run.made_of.note(*match.made)
-    is_told = run.nested is not None or run.has_lists  # by what it is ranked
+    is_told = run.nested is not None or run.has_lists or run.form == LISTS  # by what it is ranked
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
