@@ -226,7 +226,8 @@ def test_the_example_is_a_grade_of_the_scale() -> None:
 
 
 def test_own_measures_say_whether_they_take_them() -> None:
-    from cranfield.measures.registry import DEFINITIONS, Traits
+    from cranfield.measures.registry import DEFINITIONS
+    from cranfield.measures.traits import Traits
 
     def kernel(judged: Any) -> Any:
         """Add up the grades.

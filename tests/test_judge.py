@@ -18,8 +18,9 @@ from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels,
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Ranked
 from cranfield.data import match
-from cranfield.data.judge import Meeting, judge
+from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import Meeting
 from cranfield.formats import lines, text
 from cranfield.formats.block import SIZES
 

@@ -29,7 +29,7 @@ from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import number
 from cranfield.measures import registry
 from cranfield.measures.parameters import between
-from cranfield.measures.registry import Traits
+from cranfield.measures.traits import Traits
 
 QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
 RUN = {"q1": ["b", "x", "a"], "q2": ["x", "y"]}

@@ -35,7 +35,8 @@ _NAMES = {
     "explanation.query": "Explanation",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
-    "measures.registry": "Names Traits",
+    "measures.registry": "Names",
+    "measures.traits": "Traits",
     "notes": "Note",
     "orderings.coefficients": "Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau",
     "orderings.correlate": "correlate",
@@ -92,7 +93,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.measures.parameters import RecallPoint as RecallPoint
     from cranfield.measures.parameters import Rel as Rel
     from cranfield.measures.registry import Names as Names
-    from cranfield.measures.registry import Traits as Traits
+    from cranfield.measures.traits import Traits as Traits
     from cranfield.notes import Note as Note
     from cranfield.orderings.coefficients import Kendall as Kendall
     from cranfield.orderings.coefficients import kendall as kendall

@@ -26,8 +26,9 @@ from cranfield.compat.names import (
     measure_names,
     requested,
 )
-from cranfield.data.judge import Meeting, judge
+from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import read_qrels
 from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError

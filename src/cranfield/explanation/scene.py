@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Numbers
-from cranfield.data.judge import Meeting, by_grade, judge
+from cranfield.data.judge import by_grade, judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Ranking, Run
 from cranfield.errors import InputError

@@ -21,8 +21,9 @@ from cranfield.measures.precision import (
     precision,
     r_precision,
 )
-from cranfield.measures.registry import Names, Traits, if_whole, measure
+from cranfield.measures.registry import Names, if_whole, measure
 from cranfield.measures.sets import count
+from cranfield.measures.traits import Traits
 
 GROUPS = Traits(takes_groups=True, by_grade=True)
 PREFERENCES = Traits(takes_groups=True, by_grade=if_whole, fractions="taken")

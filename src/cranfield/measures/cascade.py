@@ -22,7 +22,8 @@ from cranfield.measures.parameters import (
     stated,
     whole,
 )
-from cranfield.measures.registry import BY_GRADE, Bounded, Names, Traits, measure
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import BY_GRADE, Bounded, Traits
 
 _MOST_GRADES = 1000
 _LARGEST_TOP = 1000  # the doubles end at 2^1024

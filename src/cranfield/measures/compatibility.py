@@ -8,7 +8,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
-from cranfield.measures.registry import BY_GRADE, measure
+from cranfield.measures.registry import measure
+from cranfield.measures.traits import BY_GRADE
 from cranfield.options import flag
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Texts, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff
-from cranfield.measures.registry import NOT_OF_GRADES, Names, Traits, measure
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import NOT_OF_GRADES, Traits
 
 
 @measure("Judged", traits=replace(NOT_OF_GRADES, averages_ties=True), higher_is_better=None)

@@ -34,7 +34,8 @@ from cranfield.measures.parameters import (
     written,
 )
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import Linear, Names, Traits, measure
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import Linear, Traits
 from cranfield.measures.user_models import MODELS, Seen, UserModel, column
 
 

@@ -16,7 +16,8 @@ from cranfield.data.judged import DEEPEST, Groups, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
 from cranfield.measures.precision import average_precision, precision
-from cranfield.measures.registry import Traits, measure
+from cranfield.measures.registry import measure
+from cranfield.measures.traits import Traits
 
 Alpha = Annotated[
     float,

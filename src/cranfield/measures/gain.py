@@ -23,15 +23,8 @@ from cranfield.measures.parameters import (
     for_grades,
     stated,
 )
-from cranfield.measures.registry import (
-    EXTREMES_AVERAGED,
-    Bounded,
-    Linear,
-    Names,
-    Traits,
-    if_whole,
-    measure,
-)
+from cranfield.measures.registry import Names, if_whole, measure
+from cranfield.measures.traits import EXTREMES_AVERAGED, Bounded, Linear, Traits
 from cranfield.options import finite
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's

@@ -11,7 +11,8 @@ from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.measures.gain import BY_GAIN, KINDS, LARGEST_GAIN, Gain, best_first, gains, worth
 from cranfield.measures.parameters import Cutoff, Parameter, between, choice, for_grades
-from cranfield.measures.registry import Names, Traits, measure
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import Traits
 
 Beta = Annotated[
     float,

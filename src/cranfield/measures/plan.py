@@ -20,12 +20,11 @@ from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
     DEFINITIONS,
-    Bounded,
     Definition,
-    Linear,
     definitions,
     unknown_measure,
 )
+from cranfield.measures.traits import Bounded, Linear
 from cranfield.options import finite
 from cranfield.render.numbers import plain
 

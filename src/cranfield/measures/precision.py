@@ -22,16 +22,15 @@ from cranfield.measures.parameters import (
     choice,
     several,
 )
-from cranfield.measures.registry import (
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import (
     BY_GRADE,
     LINEAR,
     RETRIEVED_AVERAGED,
     SPLIT,
     SPLIT_AVERAGED,
     Bounded,
-    Names,
     Traits,
-    measure,
 )
 
 RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -7,7 +7,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
-from cranfield.measures.registry import BY_GRADE, Names, Traits, if_whole, measure
+from cranfield.measures.registry import Names, if_whole, measure
+from cranfield.measures.traits import BY_GRADE, Traits
 
 Collection = Annotated[
     int,

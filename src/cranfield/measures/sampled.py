@@ -9,7 +9,8 @@ from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Parameter, Rel, choice
 from cranfield.measures.precision import SMOOTH
-from cranfield.measures.registry import Traits, measure
+from cranfield.measures.registry import measure
+from cranfield.measures.traits import Traits
 
 
 @measure(

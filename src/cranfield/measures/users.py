@@ -17,15 +17,8 @@ from cranfield.measures.parameters import (
     choice,
     or_none,
 )
-from cranfield.measures.registry import (
-    BY_GRADE,
-    NOT_OF_GRADES,
-    Bounded,
-    Linear,
-    Names,
-    Traits,
-    measure,
-)
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import BY_GRADE, NOT_OF_GRADES, Bounded, Linear, Traits
 
 
 def _bounded(parameters: Parameters) -> Bounded:

@@ -10,8 +10,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, mean
-from cranfield.data.judge import Meeting, judge
+from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged

@@ -17,7 +17,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
-from cranfield.measures.registry import Bounded
+from cranfield.measures.traits import Bounded
 from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.scoring.variants import rankings, values_of
 

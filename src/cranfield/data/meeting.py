@@ -1,0 +1,237 @@
+"""Meeting: a run that has met the judgments, with counts of its queries and what to know of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
+from cranfield.data.match import Match
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.data.run_notes import (
+    Look,
+    are_ranks,
+    duplicates_of,
+    level_scores,
+    mostly,
+    nothing_judged,
+)
+from cranfield.formats.block import Order, Role
+from cranfield.formats.objects import LISTS, Nested
+from cranfield.lazy import cached_property
+from cranfield.notes import Note
+from cranfield.render.numbers import queries_of
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many queries a result is the mean of, and what was left out of it."""
+
+    queries: int  # averaged
+    without_results: int  # of these: the run retrieved nothing for them, they score 0
+    without_relevant: int  # of these: no judged document has a grade above 0
+    without_judgments: int  # in the run, but not in the qrels: not scored
+    without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+    rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
+    tied: int = 0  # documents of the run that share their score with another of the same query
+
+    def notes(self) -> list[Note]:
+        """Return a note for every count of queries that is not zero."""
+        said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
+        for name, text in (
+            ("without_results", "without results: counted as retrieving nothing."),
+            ("without_relevant", "without a relevant document (no grade above 0)."),
+            ("without_judgments", "of the run left out: not in the qrels."),
+            ("without_run", "of the qrels left out: not in the run."),
+        ):
+            count = getattr(self, name)
+            if count:
+                text = f"{queries_of(count)} {text}"
+                said.append(Note(name.replace("_", "-"), "info", text, count))
+        return said
+
+
+@dataclass(eq=False, repr=False)
+class Meeting:
+    """What judge returns: the judged run, the queries by name, and how many there are.
+
+    `whole`: whether these are all queries of the run, and not one of them.
+    """
+
+    judged: Judged
+    query_ids: Sequence[str]
+    in_run: Bools  # (n_queries,) which of them the run has
+    qrels: Qrels
+    run: Run
+    match: Match
+    judging: Judging
+    whole: bool
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What else to know of the run and the judgments."""
+        return (*map(_hinting, _suspicions(self)), *_notes(self))
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The number of queries, and what was left out of them."""
+        n_queries, match, judged = len(self.query_ids), self.match, self.judged
+        return Counts(
+            queries=n_queries,
+            without_results=n_queries - int(np.count_nonzero(match.n_retrieved)),
+            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
+            without_judgments=len(match.unknown),
+            without_run=len(self.qrels.query_ids) - n_queries,
+            rows_left_out=match.left_out.count + self.qrels.left_out.count,
+            tied=match.placed.n_tied,
+        )
+
+    def counts_of(self, rows: Bools) -> Counts:
+        """Return the number of some of the queries, and of those without results or relevance."""
+        n_retrieved, n_queries = self.match.n_retrieved, int(np.count_nonzero(rows))
+        if len(n_retrieved) > len(rows):
+            n_retrieved = n_retrieved[self.match.in_run]
+        return Counts(
+            queries=n_queries,
+            without_results=int(np.count_nonzero(n_retrieved[rows] == 0)),
+            without_relevant=int(
+                np.count_nonzero(self.judged.n_relevant(self.judged.above_zero)[rows] == 0)
+            ),
+            without_judgments=0,
+        )
+
+
+def _hinting(note: Note) -> Note:
+    if not note.is_grave:
+        return note
+    sign = "" if note.text.endswith("?") else "."
+    return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
+
+
+def _suspicions(met: Meeting) -> Iterator[Note]:
+    """Say what looks as if the run were read in another way than it was meant."""
+    qrels, run, match = met.qrels, met.run, met.match
+    if _ranked_by(met) == "score":
+        n_several = int(np.count_nonzero(match.n_retrieved > 1))
+        rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+        if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
+            yield level_scores(match.placed.n_level, n_several)
+        if not met.judged.are_whole and _scores_are_grades(run):
+            text = "The judgments are fractions and the run's scores grades: are they swapped?"
+            yield Note("swapped", "warning", text, 1)
+        if run.nested is not None:
+            yield from _ranks_in(run.nested, qrels)
+        elif match.placed.n_unsorted:
+            yield from _against(run)
+    if not len(match.row) and np.count_nonzero(match.n_retrieved):
+        from cranfield.data.spelling import affix_of
+
+        whole = met.whole and qrels.form != "lists of grades"
+        yield nothing_judged(affix_of(qrels, run) if qrels.spans is None else None, whole=whole)
+
+
+def _ranked_by(met: Meeting) -> Order:
+    order = met.judging.order
+    return order if met.run.nested is not None else met.run.ranked_by(order)
+
+
+def _notes(met: Meeting) -> Iterator[Note]:
+    qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
+    yield from qrels.notes
+    if not qrels.graded:
+        yield NO_GRADES
+    if not met.judged.are_whole:
+        text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
+        yield Note("fractions", "info", text)
+    if run.form == LISTS:
+        text = "Read as lists of ids, one for each query, numbered from 1; rows are tuples."
+        yield Note("lists", "info", text, len(met.query_ids))
+    for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
+        if left_out.count:
+            yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    for name, repeated, kept in (
+        ("the qrels", qrels.repeated, qrels.duplicates),
+        ("the run", match.repeated, met.judging.duplicates),
+    ):
+        if repeated.count:
+            yield duplicates_of(name, repeated, kept)
+    if qrels.chunks is not None:
+        from cranfield.data.chunks import merged_note
+
+        yield merged_note(*qrels.chunks, None)
+    if run.made_of is not None:
+        yield run.made_of.note(*match.made)
+    is_told = run.nested is not None or run.has_lists or run.form == LISTS  # by what it is ranked
+    if not is_told and met.judging.order == "score" and by != "score":
+        how = "by its rank column" if by == "rank" else "in the order of its rows"
+        yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
+    if n_tied := match.placed.n_tied:
+        what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
+        text = f"{n_tied:,} documents share their {what} with another: {how}."
+        yield Note("ties", "info", text, count=n_tied)
+    if match.regrouped:
+        text = "The run's queries are not in one piece: it was read into memory whole."
+        yield Note("apart", "info", text)
+    if not met.whole and not len(match.row):
+        from cranfield.data.spelling import other_spelling
+
+        other = other_spelling(qrels, run)
+        if other is not None:
+            yield Note("spelling", "warning", f"{other.problem}.", 1)
+
+
+NO_GRADES = Note(
+    "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
+)
+_BLOCKS_LOOKED_AT = 2
+
+
+def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
+    """Say whether the scores of a dict are ranks: as a rule its first queries show that not.
+
+    The scores of queries without judgments are not looked at: nobody has checked them.
+    """
+    look = Look()
+    for docs in map(nested.get, qrels.query_ids):
+        if docs is not None and len(docs) > 1:
+            look.several, look.longest = look.several + 1, max(look.longest, len(docs))
+            look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
+            if look.several - look.like_ranks > 2 and not look.mostly_ranks:
+                return
+    yield from look.notes()
+
+
+_HIGH_GRADE = 10
+
+
+def _scores_are_grades(run: Run) -> bool:
+    """Tell whether the first scores of a run look like grades: small whole numbers."""
+    if run.nested is not None:
+        every = chain.from_iterable(docs.values() for docs in run.nested.values())
+        scores = np.array([*islice(every, 1000)], np.float64)
+    else:
+        first = next(iter(run.skipping().every_row(["score"])))().value
+        scores = np.zeros(0) if first is None else first
+    small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
+    return bool(small.all() and scores.any())  # lists have scores from 0 down
+
+
+def _against(run: Run) -> Iterator[Note]:
+    """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
+
+    Faults of the rank column itself do not matter: the run is ranked by its scores.
+    """
+    from cranfield.data.regroup import together
+
+    wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+    look = Look()
+    for load in loads[:_BLOCKS_LOOKED_AT]:
+        block = together(load())
+        if block.value is not None:
+            look += Look.at(np.append(block.query.begins(), len(block)), block.value, block.rank)
+    yield from look.notes(whole=len(loads) <= _BLOCKS_LOOKED_AT)
