@@ -149,3 +149,11 @@ def test_a_file_of_labels_that_is_none_is_refused(files: list[str], write: Any) 
     done = invoke("evaluate", *files[:2], "--slices", "nowhere.csv")
     assert done.exit_code == 2
     assert "nowhere.csv" in done.output
+
+
+def test_a_fraction_above_0_is_relevant_in_a_slice_as_in_all() -> None:
+    qrels = {"q": {"a": 0.5}, "r": {"b": 0.0, "c": 0.3}, "s": {"d": 0.0}}
+    labels = dict.fromkeys(qrels, "x")
+    found = evaluate(qrels, {query: ["a", "b"] for query in qrels}, "nDCG@2", slices=labels)
+    assert found.counts.without_relevant == 1  # s
+    assert found.slice("x").counts.without_relevant == 1
