@@ -87,7 +87,7 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 def _split(text: str) -> list[str]:
     """Split at blanks and commas that are not within brackets, but for those between cutoffs."""
-    if "," in text or "@ " in text or " @" in text:
+    if "," in text or "@ " in text or " @" in text or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s*([@,])\s*", r"\1", text)
     if not re.search(r"[][(){},]", text):
         return _in_words(text.split())
