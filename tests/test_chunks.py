@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from helpers.commands import invoke
 from helpers.notes import codes, sentence
+from helpers.rows import FORMS as ROWS_IN
 
 from cranfield import (
     InputError,
@@ -69,19 +70,8 @@ def as_dict(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 FORMS: dict[str, Callable[[list[Row], Any], Any]] = {
+    **ROWS_IN,
     "dict": lambda rows, write: as_dict(rows),
-    "rows": lambda rows, write: rows,
-    "frame": lambda rows, write: pd.DataFrame(rows, columns=["query", "doc", "score"]),
-    "table": lambda rows, write: pa.table(
-        dict(zip(("qid", "docno", "score"), zip(*rows, strict=True), strict=True))
-    ),
-    "TREC": lambda rows, write: write(
-        "a.run", "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
-    ),
-    "CSV": lambda rows, write: write(
-        "a.csv",
-        "query_id,doc_id,score\n" + "".join(f"{q},{doc},{score}\n" for q, doc, score in rows),
-    ),
     "JSON": lambda rows, write: write("a.json", json.dumps(as_dict(rows))),
     "apart": lambda rows, write: sorted(rows, key=lambda row: row[1]),
 }

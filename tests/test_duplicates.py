@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from helpers.commands import invoke
 from helpers.notes import codes, sentence
+from helpers.rows import FORMS as ROWS_IN
 
 from cranfield import (
     InputError,
@@ -50,25 +51,7 @@ def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
 
 
 FORMS: dict[str, Callable[[list[Row], Write], Any]] = {
-    "rows": lambda rows, write: rows,
-    "frame": lambda rows, write: pd.DataFrame(rows, columns=["query", "doc", "score"]),
-    "table": lambda rows, write: pa.table(
-        dict(zip(("qid", "docno", "score"), zip(*rows, strict=True), strict=True))
-    ),
-    "TREC": lambda rows, write: write(
-        "a.run", "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
-    ),
-    "CSV": lambda rows, write: write(
-        "a.csv",
-        "query_id,doc_id,score\n" + "".join(f"{q},{doc},{score}\n" for q, doc, score in rows),
-    ),
-    "JSON lines": lambda rows, write: write(
-        "a.jsonl",
-        "".join(
-            json.dumps({"query_id": q, "doc_id": doc, "score": score}) + "\n"
-            for q, doc, score in rows
-        ),
-    ),
+    **ROWS_IN,
     "apart": lambda rows, write: rows,  # which are sorted by document there
 }
 

@@ -62,7 +62,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "has no effect without -q")
-    flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them is said first
+    flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     with Reading(size_of(named)) as progress:

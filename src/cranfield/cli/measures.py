@@ -18,7 +18,7 @@ def command(
     """List the measures, or explain some: formula, parameters, range, source and other names.
 
     NAME may be any name that a measure is known by: nDCG, ndcg_cut_10, map, hit_rate. What is no
-    name is looked for in what is said of the measures: `cranfield measures novelty`.
+    name is looked for in the measures' documentation: `cranfield measures novelty`.
     """
     formatter = click.HelpFormatter(width=min(100, shutil.get_terminal_size().columns))
     listed: list[Definition] = [] if full or names else definitions()

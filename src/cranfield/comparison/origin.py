@@ -14,7 +14,7 @@ from cranfield.render.numbers import percent, some
 
 _HASH = "judgments_sha256"
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
-_HARDLY = 0.02  # of the documents of two runs: if they have fewer in common, it is said
+_HARDLY = 0.02  # of the documents of two runs: if they have fewer in common, a note warns
 
 
 @dataclass(frozen=True)

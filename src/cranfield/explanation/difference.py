@@ -52,7 +52,7 @@ class Difference(Shown):
 
     `method` says how. "terms": the value is a sum of what documents add where they are, and all
     else is common to both runs; then the parts' changes add up to `difference`, right - left.
-    "moved" elsewhere, for the `reason` that is said: each document of the first 100 ranks of either
+    "moved" elsewhere, for the `reason` given: each document of the first 100 ranks of either
     run alone is put in the left run at the rank where the right one has it, or taken out. These
     changes do not add up, and with ties="expected" there are none, as a document then has no rank
     of its own. The greatest comes first. `lengths` are the numbers of documents that the runs

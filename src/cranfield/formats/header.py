@@ -290,7 +290,7 @@ def is_list_cell(value: object) -> bool:
 
 
 def may_split(name: str, names: Sequence[str], stated: ColumnsLike | None) -> bool:
-    """Tell whether a column is said to hold several, as `a;b`: by its name, or by what is stated.
+    """Tell whether a column may hold several ids, as `a;b`: by its name, or as it was stated.
 
     `names` are those of all columns.
     """
