@@ -63,7 +63,7 @@ def takes(measure: Measure) -> bool:
     if "binary" in measure.parameters.values():
         return False
     if measure.fractions == "level":
-        return measure.is_level_stated
+        return "rel" in measure.stated
     return measure.fractions == "taken" and (not of_r or "rel" in measure.parameters)
 
 
@@ -195,11 +195,11 @@ def test_what_is_no_gain_says_what_is() -> None:
 def test_a_threshold_that_is_the_default_is_the_same_measure() -> None:
     assert AP(rel=1) == AP
     assert hash(AP(rel=1)) == hash(AP)
-    assert AP(rel=1).is_level_stated
-    assert not AP.is_level_stated
-    assert (AP(rel=1) @ 5).is_level_stated
-    assert parse("AP(rel=1)").is_level_stated
-    assert parse("AP", rel=1).is_level_stated
+    assert "rel" in AP(rel=1).stated
+    assert "rel" not in AP.stated
+    assert "rel" in (AP(rel=1) @ 5).stated
+    assert "rel" in parse("AP(rel=1)").stated
+    assert "rel" in parse("AP", rel=1).stated
 
 
 # ---- who refuses them, and says what to do ----------------------------------------------------

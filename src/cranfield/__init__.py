@@ -48,6 +48,7 @@ _NAMES = {
     "scoring.joint_bounds": "JointBounds joint_bounds",
     "scoring.nuggets": "NuggetScores nugget_recall",
     "scoring.scores": "Scores Systems",
+    "scoring.side_by_side": "SideBySide conventions",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -120,6 +121,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.nuggets import nugget_recall as nugget_recall
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
+    from cranfield.scoring.side_by_side import SideBySide as SideBySide
+    from cranfield.scoring.side_by_side import conventions as conventions
 
     __all__: list[str]
 

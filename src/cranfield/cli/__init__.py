@@ -27,6 +27,7 @@ _COMMANDS = {
     "gate": "Fail if a run is worse than the baseline by a margin.",
     "power": "Tell how many queries an experiment needs, or what so many can show.",
     "check": "Find what silently ruins numbers, before scoring.",
+    "conventions": "Compute a number as other tools do, side by side: why does mine say 0.82?",
     "correlate": "Say how alike measures, or judgments, order the same systems.",
     "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",
     "nuggets": "Score answers by the nuggets that they support.",

@@ -246,6 +246,12 @@ lenient_data_options = flags.family(
     DataOptions, without=("errors",), group="Reading files", **_SHOWN
 )
 # Where queries are those that all systems have, or the one that is named.
+convention_option = flags.option(
+    metavar="NAME",
+    group="Ranking",
+    help="Compute the measures, and average the queries, as another tool does: beir, ranx, "
+    "sentence-transformers, ...; `cranfield conventions` lists them.",
+)
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
 # Where nothing is ranked.

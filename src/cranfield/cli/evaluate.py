@@ -5,6 +5,7 @@ from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
     all_judging_options,
+    convention_option,
     data_options,
     grades_options,
     read_inputs,
@@ -19,7 +20,7 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.data.judging import Judging
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, convention_of, evaluate, usual_measures
 
 
 @flags.command("evaluate")
@@ -32,6 +33,7 @@ def command(
     per_query: bool = flags.per_query(),
     rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,
+    convention: str | None = convention_option,
     bounds: bool = flags.option(
         is_flag=True,
         help="Show the lowest and highest value over every way to grade the unjudged documents "
@@ -65,8 +67,11 @@ def command(
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
+    if convention is not None and not names:
+        measures = convention_of(convention).known(measures)
     with Reading(size_of(named)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}
+        options["convention"] = convention
         # Scores that are saved with every query may be compared with others one day.
         options["fingerprints"] = per_query and "json" in form.names
         systems = evaluate(judgments, named, measures, progress=progress, **options)

@@ -10,6 +10,7 @@ from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
     all_judging_options,
+    convention_option,
     data_options,
     grades_options,
     is_file,
@@ -61,6 +62,7 @@ def command(
         "the value over all queries, or, of two runs, the queries that changed.",
     ),
     rel: float | None = flags.rel(),
+    convention: str | None = convention_option,
     limit: int | str | None = flags.checked(
         _limit,
         type=str,
@@ -113,6 +115,7 @@ def command(
             named,
             measures[0],
             query if query is not None else last,
+            convention=convention,
             errors=data.errors,
             progress=progress,
             **judging.unusual(),

@@ -1,5 +1,6 @@
 """explain: why a number is what it is."""
 
+from dataclasses import replace
 from typing import Unpack, get_args
 
 from cranfield.data.judging import Judging
@@ -17,7 +18,7 @@ from cranfield.measures import Measure
 from cranfield.notes import warn_of
 from cranfield.options import checked, function_or_none, refuse_others, takes
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, measures_of
+from cranfield.scoring.evaluate import HowOptions, convention_of, measures_of
 
 _USUAL = "nDCG@10"
 
@@ -29,6 +30,7 @@ def explain(
     measure: str | Measure = _USUAL,
     query: str | int | None = None,
     *,
+    convention: str | None = None,
     errors: Errors = "strict",
     progress: Progress | None = None,
     **judging: Unpack[HowOptions],
@@ -47,6 +49,7 @@ def explain(
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
             whole number is its decimal text.
+        convention: as in `evaluate`.
         errors: as in `evaluate`.
         progress: as in `evaluate`.
         **judging: each option of `Reading` and `Judging`; `queries` where no query is named.
@@ -113,6 +116,11 @@ recip_rank)
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     one = wanted[0]
+    if convention is not None:
+        (group,) = convention_of(convention).groups([one], how)
+        (one,), how = group.measures, group.judging
+        if query is not None:
+            how = replace(how, queries="judged")
     named = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
     runs = [*named.values()]
     if len(runs) > 2:

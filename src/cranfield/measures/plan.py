@@ -61,8 +61,9 @@ class Measure:
     name: str
     cutoff: Depth | float | None = None
     given: tuple[tuple[str, Any], ...] = field(default=())  # parameters that are not the default
-    # Whether `rel` was stated, be it the default, which it has to be where grades are fractions.
-    is_level_stated: bool = field(default=False, compare=False)
+    # What was stated, be it as the default: where grades are fractions, `rel` has to be; and a
+    # convention leaves such parameters alone.
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
@@ -199,7 +200,7 @@ class Measure:
         return replace(
             self,
             given=tuple((k, v) for k, v in given if v != defaults[k]),
-            is_level_stated=self.is_level_stated or "rel" in translated,
+            stated=self.stated.union(translated),
         )
 
     def check_complete(self) -> None:
@@ -318,7 +319,7 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
     level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
     binary = [name for name, value in parameters.items() if value == "binary"]
     wanted: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
-    if how == "level" and not one.is_level_stated:
+    if how == "level" and "rel" not in one.stated:
         wanted["rel"] = level
     if "rel" not in parameters and any(depth.at_relevant for depth in depths):
         how = "how many documents are relevant, where it is cut, is not known: cut at a rank"

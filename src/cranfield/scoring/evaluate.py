@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import MeasureError, one_of
+from cranfield.errors import MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, Progress
 from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, Plan, parse_all
@@ -19,6 +19,9 @@ from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    from cranfield.scoring.rule import Convention
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
@@ -32,6 +35,7 @@ class HowOptions(ReadingOptions, JudgingOptions, total=False):
 class EvaluateOptions(HowOptions, total=False):
     """The options of `evaluate`, for its forms."""
 
+    convention: str | None
     bounds: bool
     slices: Any
     fingerprints: bool
@@ -73,6 +77,7 @@ def evaluate(
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *,
+    convention: str | None = None,
     bounds: bool = False,
     slices: Any = None,
     fingerprints: bool = False,
@@ -100,6 +105,10 @@ def evaluate(
         measures: names or Measure values; a string may hold several, separated by blanks or
             commas. Judged@10 is none of the default where judgments have no grades: it would be
             P@10.
+        convention: the name of a tool whose numbers are wanted, such as "beir", "ranx" or
+            "sentence-transformers": measures are computed, and queries averaged, as it does.
+            `cranfield conventions` lists them. Parameters that are stated, and options that are not
+            at their defaults, stay as they are.
         bounds: also find the lowest and the highest value of each query over every way to grade
             the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
             `scores["AP high"]`, columns in every form.
@@ -152,9 +161,17 @@ def evaluate(
     given = None if slices is None else label_rows(slices)
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-    systems = score_runs(
-        judgments, several, wanted, how, bounds=bounds, slices=given, progress=progress
-    )
+    if convention is None:
+        systems = score_runs(
+            judgments, several, wanted, how, bounds=bounds, slices=given, progress=progress
+        )
+    elif checked("bounds", bounds, flag):
+        raise OptionError("bounds are known of this package's definitions: leave out convention")
+    else:
+        its = convention_of(convention)
+        if named is DEFAULT_MEASURES:
+            wanted = tuple(its.known(wanted))
+        systems = score_by(its, judgments, several, wanted, how, slices=given, progress=progress)
     if checked("fingerprints", fingerprints, flag):
         systems = _with_fingerprints(systems, judgments, several)
     found = systems if one is None else systems[one.name]
@@ -222,6 +239,37 @@ def score_runs(
             whole = replace(whole, slices=tuple(sliced))
         every.append(whole)
     return Systems(every)
+
+
+def convention_of(name: str) -> "Convention":
+    """Return the convention of a name; OptionError with the nearest ones if there is none."""
+    from cranfield.scoring.conventions import convention_of as found  # which few need
+
+    return found(name)
+
+
+def score_by(
+    convention: "Convention",
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    measures: Iterable[Measure],
+    judging: Judging = Judging(),
+    *,
+    slices: LabelRows | None = None,
+    progress: Progress | None = None,
+) -> Systems:
+    """Score runs, by name, as another tool does: an evaluation for each way in which it ranks."""
+    from cranfield.scoring.join import join
+
+    wanted = [*measures]
+    groups = convention.groups(wanted, judging)
+    every = [
+        score_runs(qrels, runs, one.measures, one.judging, slices=slices, progress=progress)
+        for one in groups
+    ]
+    return Systems(
+        join(convention, wanted, groups, [found[name] for found in every]) for name in runs
+    )
 
 
 def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:

@@ -1,5 +1,6 @@
 """Scores: what a run scored, query by query, over all, and how it was computed."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, lines_of, merged
-from cranfield.render.numbers import as_counted, number_of
+from cranfield.render.numbers import as_counted, number_of, or_none
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
 
@@ -182,7 +183,8 @@ class Scores(_Table):
     """One run's scores: queries x measures, with the recipe that made them.
 
     `values` is (n_queries, n_measures); its rows are `query_ids`, in the order of their bytes,
-    its columns `measures`. `scores["nDCG@10"]` is the value over all queries: the mean, or what
+    its columns `measures`; under a convention, NaN is a query that a measure is not averaged over.
+    `scores["nDCG@10"]` is the value over all queries: the mean, or what
     the measure says (the sum of counts, the geometric mean of GMAP). A measure whose value is a
     text (RelString) has none over all queries; with one, `values` holds objects.
 
@@ -204,6 +206,7 @@ class Scores(_Table):
     bounds: "Bounds | None" = None  # if they were asked for
     # What is labelled, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
+    decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): none is
 
     @property
     def _runs(self) -> "Sequence[Scores]":
@@ -252,42 +255,61 @@ class Scores(_Table):
         name, end = measure, ""
         if isinstance(name, str) and name.endswith((" low", " high")):
             name, _, end = name.rpartition(" ")
-        wanted = f"{parse(name) if isinstance(name, str) else name} {end}".rstrip()
+        one = parse(name) if isinstance(name, str) else name
+        wanted = f"{one} {end}".rstrip()
+        if wanted not in self.columns and "convention" in self.recipe:
+            from cranfield.scoring.conventions import convention_of
+
+            wanted = str(convention_of(self.recipe["convention"]).of(one) or one)
         if wanted not in self.columns:
             known = ", ".join(self.columns)
             raise MeasureError(f"{wanted} was not evaluated; these were: {known}")
         return wanted
 
     def __getitem__(self, measure: Measure | str) -> float:
-        of, values = self.columns[self._column(measure)]
-        return of.aggregate(values)
+        return self._over_all(self._column(measure))
+
+    def _over_all(self, name: str) -> float:
+        measure, values = self.columns[name]
+        if not self.decimals:
+            return measure.aggregate(values)
+        decimals = self.decimals[[*self.columns].index(name)]
+        value = measure.aggregate(values[values == values])  # not NaN
+        return value if decimals is None else round(value, decimals)
 
     def means(self) -> dict[str, float]:
         """Return {measure: value over all queries}, of those that have one."""
         return {
-            name: measure.aggregate(values)
-            for name, (measure, values) in self.columns.items()
+            name: self._over_all(name)
+            for name, (measure, _) in self.columns.items()
             if not measure.definition.is_text
         }
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""
         values = self.columns[self._column(measure)][1].tolist()
-        return dict(zip(self.query_ids, values, strict=True))
+        return {
+            query: value
+            for query, value in zip(self.query_ids, values, strict=True)
+            if value == value  # not NaN
+        }
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return {query_id: {measure: value}}."""
-        rows = zip(*(values.tolist() for _, values in self.columns.values()), strict=True)
+        """Return {query_id: {measure: value}}; None for what a measure is not averaged over."""
+        every = [values.tolist() for _, values in self.columns.values()]
+        if self.decimals:
+            every = [[or_none(one) for one in values] for values in every]
         return {
             query: dict(zip(self.columns, row, strict=True))
-            for query, row in zip(self.query_ids, rows, strict=True)
+            for query, row in zip(self.query_ids, zip(*every, strict=True), strict=True)
         }
 
     def plain(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of some columns, {name: value}, with every digit; counts are whole."""
         kinds = {name: of.definition.aggregation for name, (of, _) in self.columns.items()}
         return {
-            name: int(value) if kinds[name] == "sum" else value for name, value in values.items()
+            name: int(value) if kinds[name] == "sum" and value is not None else value
+            for name, value in values.items()
         }
 
     def cells(self) -> list[list[str]]:
@@ -395,6 +417,8 @@ def shown(measure: Measure, value: float | str) -> str:
     """Return a value as tables show it: counts whole, other numbers with four decimals."""
     if isinstance(value, str):
         return value
+    if math.isnan(value):
+        return "-"
     return f"{value:.0f}" if measure.definition.aggregation == "sum" else f"{value:.4f}"
 
 

@@ -1,0 +1,65 @@
+"""`cranfield conventions [QRELS RUN]`."""
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, is_file
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.errors import OptionError
+from cranfield.scoring.conventions import CONVENTIONS, Conventions, convention_of
+from cranfield.scoring.rule import Convention
+from cranfield.scoring.side_by_side import conventions
+
+_DEFAULT = "nDCG@10"
+
+
+@flags.command("conventions")
+def command(
+    paths: tuple[str, ...] = flags.argument(nargs=-1, metavar="[QRELS RUN]"),
+    names: tuple[str, ...] = flags.measures("What to compute", _DEFAULT),
+    value: str | None = flags.option(
+        metavar="NUMBER",
+        help="A number that some tool gave: which conventions give it, to its digits?",
+    ),
+    rel: float | None = flags.rel(),
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """Compute a number as other tools do, side by side.
+
+    Why does another tool say 0.82? Each row is a tool's convention: the value, in which choices it
+    differs from the default, and which of these, alone, moves it most. Without files, the
+    conventions that there are; with the name of one, what it chooses. `evaluate --convention NAME`
+    follows one.
+
+    \b
+    cranfield conventions qrels.txt bm25.run -m nDCG@10
+    cranfield conventions qrels.txt bm25.run -m nDCG@10 --value 0.8155
+    cranfield conventions rag.json -m AP@5
+    cranfield conventions
+    cranfield conventions beir
+    """  # noqa: D301 - click's mark for lines to keep
+    if not any(map(is_file, paths)) and len(paths) < 2:
+        flags.refuse_options({"value", "names", "rel"}, "has no effect without files")
+        every = [*CONVENTIONS.values()] if not paths else [_named(paths[0])]
+        show(Conventions(every), form)
+        return
+    measures = flags.measures_of(names, _DEFAULT, rel)
+    if len(measures) > 1:
+        raise click.UsageError(f"One measure is compared at a time: -m {measures[0]}, say.")
+    if data.hold_both(list(paths)):
+        judgments, runs = data.read_both(list(paths), "refuse")
+    elif len(paths) == 1:
+        raise data.refuse_alone(paths[0], "the conventions are compared on judgments and a run")
+    else:
+        judgments, runs = data.read_qrels(paths[0]), data.read_runs(paths[1:])
+    if len(runs) > 1:
+        raise click.UsageError(f"{len(runs)} runs: the conventions are compared on one.")
+    show(conventions(judgments, runs[0], measures[0], value=value), form)
+
+
+def _named(name: str) -> Convention:
+    try:
+        return convention_of(name)
+    except OptionError as error:
+        raise OptionError(f"{name}: no such file, and no convention. {error}") from None

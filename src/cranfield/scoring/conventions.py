@@ -1,0 +1,460 @@
+"""Conventions: other tools' rules, as data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from cranfield.errors import OptionError
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.rule import Convention, rule
+
+# ---- what several have in common ------------------------------------------------------------
+
+_BINARY = {"gain": "binary"}
+_TREC_EVAL = (
+    "AP GMAP Rprec Bpref RR IPrec P R infAP GMBpref Utility IAP binG G nDCG nDCG_rel RnDCG RelP "
+    "Success SetP SetRelP SetR SetAP SetF YAAP NumQ NumRet NumRel NumRelRet NumNonRelRet RelString"
+)
+_IN_BOTH = {"queries": "both"}
+_AS_TREC_EVAL_9 = {"queries": "both", "scores": "single"}
+_RELEVANT = {"queries": "relevant"}
+
+CONVENTIONS: Mapping[str, Convention] = {
+    one.name: one
+    for one in (
+        Convention(
+            "trec_eval",
+            "trec_eval 10, without -c",
+            "m_*.c, form_res_rels.c",
+            (rule(f"{_TREC_EVAL} DCG IDCG RBP RBPResidual Unjudged", judging=_IN_BOTH),),
+            ("With -c, all queries of the judgments are averaged: that is the default here.",),
+        ),
+        Convention(
+            "trec_eval-9",
+            "trec_eval 9, without -c",
+            "m_*.c, form_res_rels.c",
+            (
+                rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
+                rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
+            ),
+        ),
+        Convention(
+            "pytrec_eval",
+            "pytrec_eval-terrier 0.5.11, the mean over what RelevanceEvaluator.evaluate returns",
+            "pytrec_eval/__init__.py, trec_eval 9",
+            (
+                rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
+                rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
+            ),
+        ),
+        Convention(
+            "ir_measures",
+            "ir_measures 0.4.3, calc_aggregate",
+            "ir_measures/providers/pytrec_eval_provider.py, msmarco_provider.py",
+            (
+                rule("RR", cut=True, judging={"ties": "ascending"}),
+                rule(
+                    "nDCG AP P R RR Rprec Bpref IPrec infAP Success SetP SetR SetF SetAP NumQ "
+                    "NumRet NumRel",
+                    judging={"scores": "single"},
+                ),
+            ),
+            (
+                "RR@k ranks equal scores by document id, ascending; RR, descending.",
+                "Measures that it takes from other tools (ERR, RBP, Compat) were not compared.",
+            ),
+        ),
+        Convention(
+            "ranx",
+            "ranx 0.3.21, evaluate(..., make_comparable=True)",
+            "ranx/meta/evaluate.py, ranx/metrics",
+            (rule("nDCG AP P R RR Success", judging={"ties": "given"}),),
+            (
+                "Without make_comparable it refuses runs with other queries than the judgments'.",
+                "From 16 documents on, its order of equal scores is that of an unstable sort: no "
+                "rule, not imitated.",
+            ),
+        ),
+        Convention(
+            "beir",
+            "beir 2.2.0, EvaluateRetrieval.evaluate and evaluate_custom",
+            "beir/retrieval/evaluation.py, custom_metrics.py",
+            (
+                rule(
+                    "nDCG AP P R",
+                    judging={**_AS_TREC_EVAL_9, "identical_ids": "drop"},
+                    decimals=5,
+                ),
+                rule("RR RelP Success", judging={"ties": "given"}, decimals=5),
+            ),
+            (
+                "MRR, R_cap and accuracy are divided by all queries of the judgments, rank equal "
+                "scores in the order given, and keep documents whose id is the query's.",
+                "A query of the run without judgments is a KeyError in MRR and accuracy; one "
+                "without relevant documents a ZeroDivisionError in R_cap.",
+            ),
+        ),
+        Convention(
+            "mteb",
+            "mteb 2.26.24",
+            "mteb/_evaluators/retrieval_metrics.py",
+            (
+                rule("nDCG AP P R", judging=_AS_TREC_EVAL_9, decimals=5),
+                rule("RR Success", judging=_IN_BOTH),
+            ),
+            ("A query of the run without judgments is a KeyError for the whole task.",),
+        ),
+        Convention(
+            "sentence-transformers",
+            "sentence-transformers 6.2.0, InformationRetrievalEvaluator",
+            "sentence_transformers/evaluation, compute_metrics",
+            (
+                rule(
+                    "P R RR Success",
+                    judging={**_RELEVANT, "ties": "ascending"},
+                    nDCG=_BINARY,
+                    AP={"over": "reachable"},
+                ),
+            ),
+            ("A document whose id is the query's is kept: BEIR drops it.",),
+        ),
+        Convention(
+            "trectools",
+            "trectools 0.0.50, TrecEval(..., trec_eval=True)",
+            "trectools/trec_eval.py",
+            (
+                rule("nDCG", judging={"queries": "run", "order": "given"}),
+                rule("AP P R RR Rprec Bpref", judging={"queries": "run"}),
+            ),
+            ("A query without a relevant document is NaN by itself, and 0 in the mean.",),
+        ),
+        Convention(
+            "trectools-rank",
+            "trectools 0.0.50, TrecEval(..., trec_eval=False)",
+            "trectools/trec_eval.py",
+            (
+                rule(
+                    "AP P R RR",
+                    judging={"queries": "run", "order": "given"},
+                    nDCG={"gain": "exp2"},
+                ),
+            ),
+        ),
+        Convention(
+            "llamaindex",
+            "llama-index-core 0.14.25, the mean over queries that do not raise",
+            "llama_index/core/evaluation/retrieval/metrics.py",
+            (
+                rule(
+                    "AP RR Success",
+                    judging={"queries": "relevant-and-retrieved", "duplicates": "each"},
+                    nDCG={"gain": "binary", "ideal": "uncut"},
+                ),
+                rule(
+                    "R",
+                    judging={"queries": "relevant-and-retrieved", "duplicates": "first"},
+                    P={"over": "returned"},
+                ),
+            ),
+            ("A query without expected or without retrieved ids is a ValueError.",),
+        ),
+        Convention(
+            "haystack",
+            "haystack-ai 3.4.0, DocumentNDCGEvaluator and its siblings",
+            "haystack/components/evaluators",
+            (
+                rule(
+                    "AP RR R Success",
+                    judging={"duplicates": "once"},
+                    nDCG={"ideal": "uncut"},
+                ),
+            ),
+        ),
+        Convention(
+            "ragas",
+            "ragas 0.4.3, IDBasedContextPrecision and IDBasedContextRecall",
+            "ragas/metrics",
+            (rule("R", judging={"duplicates": "first"}, P={"over": "returned"}),),
+            (
+                "Precision is NaN where nothing was retrieved, recall where nothing is relevant, "
+                "and so is the mean.",
+            ),
+        ),
+        Convention(
+            "llamaindex-granular",
+            "llama-index-core 0.14.25, MRR and HitRate with use_granular_*=True",
+            "llama_index/core/evaluation/retrieval/metrics.py",
+            (
+                rule(
+                    judging={"queries": "relevant-and-retrieved", "duplicates": "each"},
+                    RR={"over": "hits"},
+                    Success="R",
+                ),
+            ),
+        ),
+        Convention(
+            "rectools",
+            "rectools 0.19.0",
+            "rectools/metrics/ranking.py, classification.py",
+            (
+                rule(
+                    "AP P RR Success",
+                    judging={**_RELEVANT, "duplicates": "each"},
+                    nDCG={"gain": "binary", "ideal": "top"},
+                ),
+                rule("R", judging={**_RELEVANT, "duplicates": "once"}),
+            ),
+            (
+                "nDCG with divide_by_achievable=True is nDCG(ideal='judged'), MAP with "
+                "divide_by_k=True is AP(over='cutoff').",
+                "A relevant item that is returned x times more adds x to the number of relevant "
+                "items in AP and the achievable nDCG: not imitated.",
+            ),
+        ),
+        Convention(
+            "replay",
+            "replay-rec 0.22.0, on pandas or polars",
+            "replay/metrics",
+            (
+                rule(
+                    "RR Success",
+                    judging={**_RELEVANT, "duplicates": "each"},
+                    nDCG=_BINARY,
+                    AP={"over": "reachable"},
+                ),
+                rule("P R", judging={**_RELEVANT, "duplicates": "once"}),
+            ),
+        ),
+        Convention(
+            "lenskit",
+            "lenskit 2025.8.1",
+            "lenskit/metrics/ranking",
+            (
+                rule(
+                    "RR Success",
+                    judging={"queries": "relevant-and-both", "duplicates": "each"},
+                    nDCG={"gain": "binary", "discount": "jk"},
+                    AP={"over": "returned"},
+                    P={"over": "returned"},
+                    R={"over": "reachable"},
+                ),
+            ),
+            ("An empty list is NaN by itself, and 0 in the summary.",),
+        ),
+        Convention(
+            "recommenders",
+            "recommenders 1.2.1, python_evaluation",
+            "recommenders/evaluation/python_evaluation.py",
+            (
+                rule(
+                    "AP P R",
+                    judging={
+                        "queries": "relevant-and-retrieved",
+                        "duplicates": "each",
+                        "ties": "given",
+                    },
+                ),
+                rule(judging={**_RELEVANT, "duplicates": "each", "ties": "given"}, nDCG=_BINARY),
+            ),
+            (
+                "map_at_k is AP(over='reachable'); ndcg_at_k with relevancy 'raw' or 'exp' is "
+                "nDCG(gain='linear') or nDCG(gain='exp2').",
+                "In nDCG an item that is returned m times weighs m at each occurrence, in the "
+                "ideal, too: not imitated.",
+            ),
+        ),
+        Convention(
+            "scikit-learn",
+            "scikit-learn 1.9.1, ndcg_score of all judged documents",
+            "sklearn/metrics/_ranking.py",
+            (rule("nDCG DCG", judging={"unretrieved": "below", "ties": "expected"}),),
+            (
+                "Judged documents that were not retrieved fill the ranks below.",
+                "A negative grade, and a query of one document, are a ValueError.",
+            ),
+        ),
+        Convention(
+            "scikit-learn-retrieved",
+            "scikit-learn 1.9.1, ndcg_score of what was retrieved",
+            "sklearn/metrics/_ranking.py",
+            (
+                rule(
+                    "DCG",
+                    judging={"queries": "retrieved", "ties": "expected"},
+                    nDCG={"ideal": "retrieved"},
+                ),
+            ),
+            ("It sees neither what was missed nor queries without results.",),
+        ),
+        Convention(
+            "torchmetrics",
+            "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
+            "torchmetrics/functional/retrieval",
+            (
+                rule("nDCG", judging={"unretrieved": "below", "ties": "expected"}),
+                rule("Success", judging={"unretrieved": "below"}),
+                rule("P R RR", judging={"scores_above": 0}, AP={"over": "retrieved"}),
+            ),
+            (
+                "Judged documents that were not retrieved fill the ranks below, in nDCG and the "
+                "hit rate; a score of 0 or less counts as not relevant elsewhere, as theirs does.",
+                "Equal scores are permuted by an unstable sort but in nDCG: no rule, not imitated.",
+                "With empty_target_action='skip', add queries='relevant'.",
+            ),
+        ),
+        Convention(
+            "torchmetrics-retrieved",
+            "torchmetrics 1.9.0, of what was retrieved, empty_target_action='neg'",
+            "torchmetrics/functional/retrieval",
+            (
+                rule(
+                    judging={"queries": "retrieved", "ties": "expected"},
+                    nDCG={"ideal": "retrieved"},
+                ),
+                rule(
+                    "P RR Success",
+                    judging={"queries": "retrieved", "scores_above": 0},
+                    AP={"over": "retrieved"},
+                    R={"over": "retrieved"},
+                ),
+            ),
+            ("It sees neither what was missed nor queries without results.",),
+        ),
+        Convention(
+            "ir_eval",
+            "ir_eval of plurch, a pure-Python library, of lists of ids",
+            "ir_eval/metrics.py",
+            (rule("RR", nDCG=_BINARY, AP={"over": "retrieved"}, judging={}),),
+            ("AP of one hit at rank 5 is 0.2, whatever else is relevant.",),
+        ),
+        Convention(
+            "recbole",
+            "RecBole 1.2.1",
+            "recbole/evaluator/metrics.py",
+            (
+                rule(
+                    "P R RR Success",
+                    judging=_RELEVANT,
+                    decimals=4,
+                    nDCG=_BINARY,
+                    AP={"over": "reachable"},
+                ),
+            ),
+            was_run=False,
+        ),
+        Convention(
+            "elliot",
+            "Elliot fc27efed",
+            "elliot/evaluation/metrics/accuracy",
+            (rule("P R RR Success", judging=_RELEVANT, AP="MeanP"),),
+            ("What it calls MAP is the mean of P@1 to P@k: MeanP.",),
+            was_run=False,
+        ),
+        Convention(
+            "spark",
+            "Spark, mllib RankingMetrics",
+            "mllib/evaluation/RankingMetrics.scala",
+            (rule("P R", AP={"over": "reachable"}, nDCG=_BINARY),),
+            ("A query without relevant documents is 0, and counts.",),
+            was_run=False,
+        ),
+        Convention(
+            "quepid",
+            "Quepid",
+            "db/scorers/*.js",
+            (
+                rule(
+                    "AP RR",
+                    nDCG={"gain": "exp2", "ideal": "uncut"},
+                    DCG={"gain": "exp2"},
+                    P={"over": "returned"},
+                ),
+            ),
+            was_run=False,
+        ),
+        Convention(
+            "gdeval",
+            "gdeval.pl",
+            "gdeval.pl",
+            (rule("ERR", judging=_IN_BOTH, nDCG={"gain": "exp2"}, decimals=5),),
+            was_run=False,
+        ),
+    )
+}
+
+_OTHER_NAMES = {
+    "trec_eval-10": "trec_eval",
+    "sklearn": "scikit-learn",
+    "sbert": "sentence-transformers",
+    "llama-index": "llamaindex",
+    "microsoft-recommenders": "recommenders",
+    "replay-rec": "replay",
+}
+
+
+def _spelled(name: str) -> str:
+    return name.strip().lower().replace(" ", "-").replace("_", "-")
+
+
+_BY_NAME = {_spelled(name): name for name in CONVENTIONS} | {
+    _spelled(other): name for other, name in _OTHER_NAMES.items()
+}
+
+
+def convention_of(name: str) -> Convention:
+    """Return the convention of a name; OptionError with the nearest ones if there is none."""
+    found = _BY_NAME.get(_spelled(name)) if isinstance(name, str) else None
+    if found is None:
+        near = get_close_matches(_spelled(str(name)), _BY_NAME, 1, 0.5)
+        guess = f" Did you mean {_BY_NAME[near[0]]!r}?" if near else ""
+        raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
+    return CONVENTIONS[found]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conventions(Shown):
+    """Some conventions, as tables: what each computes, and how."""
+
+    every: Sequence[Convention]
+    header = ("convention", "tool", "source", "was_run", "measures", "choices", "remarks")
+    notes = ()
+
+    def tables(self) -> list[Table]:
+        """Return a table: of several, a row for each; of one, a row for each of its rules."""
+        if len(self.every) > 1:
+            rows = [
+                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.every
+            ]
+            header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_MORE]
+        else:
+            (one,) = self.every
+            rows = [[", ".join(each.texts), ", ".join(each.choices) or "-"] for each in one.rules]
+            header, n_sentences = ["measures", "choices"], 2
+            title, lines = [f"{one.name}: {one.tool}", f"Source: {one.source}"], [*one.remarks]
+            if not one.was_run:
+                lines.append("Read in its source, not run.")
+        n_labels = len(header) - n_sentences
+        return [Table(header, rows, lines, n_labels, title=title, n_sentences=n_sentences)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each rule of each convention."""
+        return self._dicts(
+            (
+                *(one.name, one.tool, one.source, one.was_run),
+                *(" ".join(each.texts), ", ".join(each.choices), " ".join(one.remarks)),
+            )
+            for one in self.every
+            for each in one.rules
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"conventions": self.rows()}
+
+
+_MORE = (
+    "`cranfield conventions NAME` says more of one; `cranfield conventions QRELS RUN -m nDCG@10` "
+    "computes a number under each."
+)

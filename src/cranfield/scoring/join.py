@@ -1,0 +1,59 @@
+"""join: scores of measures that a tool ranks differently, as one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged
+from cranfield.scoring.rule import Convention, Group
+from cranfield.scoring.scores import Scores
+
+
+def join(
+    convention: Convention,
+    wanted: Sequence[Measure],
+    groups: Sequence[Group],
+    parts: Sequence[Scores],
+) -> Scores:
+    """Return the scores of one run under a convention: of its `groups`, one of `parts` each.
+
+    The columns are in the order of `wanted`. A query that a part does not average is NaN in its
+    columns, and has no part in their means.
+    """
+    ids = list(dict.fromkeys(query for part in parts for query in part.query_ids))
+    if len(parts) > 1:
+        ids.sort(key=str.encode)
+    row_of = {query: row for row, query in enumerate(ids)}
+    found: dict[Measure, tuple[Measure, int | None, Any]] = {}
+    for group, part in zip(groups, parts, strict=True):
+        rows = [row_of[query] for query in part.query_ids]
+        for i, (asked, its) in enumerate(group.computed.items()):
+            column = np.full(len(ids), np.nan, part.values.dtype)
+            column[rows] = part.values[:, i]
+            found[asked] = its, group.decimals, column
+    ordered = [found[one] for one in wanted]
+    largest = max(parts, key=lambda one: len(one.query_ids))
+    labels = dict.fromkeys((of, name) for part in parts for of, name, _ in part.slices)
+    slices = [
+        (of, name, join(convention, wanted, groups, [part.slice(name, of) for part in parts]))
+        for of, name in labels
+    ]
+    named = [", ".join(map(str, group.measures)) for group in groups]
+    notes = merged(
+        ((name, note) for name, part in zip(named, parts, strict=True) for note in part.notes),
+        of_all=len(parts),
+    )
+    text = f"Convention {convention.name}: {convention.tool}."
+    return replace(
+        largest,
+        measures=tuple(its for its, _, _ in ordered),
+        query_ids=ids,
+        values=np.column_stack([column for _, _, column in ordered]),
+        decimals=tuple(decimals for _, decimals, _ in ordered),
+        recipe={**largest.recipe, "convention": convention.name},
+        notes=(*notes, Note("convention", "info", text)),
+        slices=tuple(slices),
+    )

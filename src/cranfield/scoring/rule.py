@@ -1,0 +1,148 @@
+"""Rule, Convention: how another tool computes what it calls by the same names.
+
+A convention says, measure by measure, with which parameters it is computed and how a run is judged
+for it: which queries are averaged, how equal scores are ranked, what becomes of duplicates. All of
+these are options and parameters of this package, and a convention is a list of them with a tool's
+name. A tool that ranks its measures differently has several rules, each an evaluation of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cranfield.data.judging import Judging
+from cranfield.errors import MeasureError
+from cranfield.measures import Measure
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a tool computes some measures.
+
+    `measures` has their names here, and the parameters that differ from the default, or the name of
+    another measure, which is what the tool computes; `judging` the options that differ. `cut`: the
+    rule applies only to those with a cutoff, or only to those without. `decimals`: to how many the
+    tool rounds the mean.
+    """
+
+    measures: Mapping[str, Parameters | str]
+    judging: Mapping[str, Any]
+    cut: bool | None = None
+    decimals: int | None = None
+
+    def of(self, measure: Measure) -> Measure | None:
+        """Return a measure as the tool computes it; None if the rule does not apply to it.
+
+        Parameters that were stated stay as they are.
+        """
+        its = self.measures.get(measure.name)
+        if its is None or self.cut not in (None, measure.cutoff is not None):
+            return None
+        if isinstance(its, str):
+            return Measure(its, measure.cutoff)
+        more = {name: value for name, value in its.items() if name not in measure.stated}
+        return measure.with_parameters(more) if more else measure
+
+    @property
+    def texts(self) -> list[str]:
+        """The measures, as they are written, without cutoffs; what is computed in their place."""
+        return [
+            f"{name}: {its}" if isinstance(its, str) else str(Measure(name).with_parameters(its))
+            for name, its in self.measures.items()
+        ]
+
+    @property
+    def choices(self) -> list[str]:
+        """The options that differ from the default, as they are written."""
+        rounded = [] if self.decimals is None else [f"rounded to {self.decimals} decimals"]
+        return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounded]
+
+
+def rule(
+    names: str = "",
+    /,
+    *,
+    cut: bool | None = None,
+    decimals: int | None = None,
+    judging: Mapping[str, Any] | None = None,
+    **measures: Parameters | str,
+) -> Rule:
+    """Return a rule for the measures in `names`, and for others with their parameters."""
+    return Rule({**{name: {} for name in names.split()}, **measures}, judging or {}, cut, decimals)
+
+
+@dataclass(frozen=True)
+class Convention:
+    """What a tool computes, and how: its rules, the first that applies to a measure.
+
+    `tool` is the tool with its version and configuration, `source` where in it the rules are.
+    `was_run`: its numbers were compared with those of the tool itself; if not, the rules were read
+    in its source. `remarks` say where the tool raises, gives no number, or has a fault that is not
+    imitated.
+
+    >>> from cranfield import AP, nDCG
+    >>> from cranfield.scoring.conventions import convention_of
+    >>> convention_of("Sentence_Transformers").of(AP@10)
+    AP(over='reachable')@10
+    >>> [group.judging.queries for group in convention_of("trec_eval").groups([AP, nDCG])]
+    ['both']
+    """
+
+    name: str
+    tool: str
+    source: str
+    rules: tuple[Rule, ...]
+    remarks: tuple[str, ...] = ()
+    was_run: bool = True
+
+    def of(self, measure: Measure) -> Measure | None:
+        """Return a measure as the tool computes it; None if it has no such measure."""
+        return next((its for one in self.rules if (its := one.of(measure)) is not None), None)
+
+    def names(self) -> list[str]:
+        """Return the names of the measures that the tool has."""
+        return list(dict.fromkeys(name for one in self.rules for name in one.measures))
+
+    def known(self, measures: Iterable[Measure]) -> list[Measure]:
+        """Return those of the measures that the tool has; MeasureError if it has none of them."""
+        found = [one for one in measures if self.of(one) is not None]
+        if not found:
+            raise MeasureError(f"name a measure: {self.name} has {', '.join(self.names())}")
+        return found
+
+    def groups(self, measures: Iterable[Measure], judging: Judging = Judging()) -> "list[Group]":
+        """Return the evaluations that the measures take: those judged alike are in one.
+
+        What differs from the default in `judging` is kept. Raises MeasureError for a measure that
+        the tool lacks.
+        """
+        found: dict[tuple[Judging, int | None], dict[Measure, Measure]] = {}
+        for measure in measures:
+            for one in self.rules:
+                its = one.of(measure)
+                if its is not None:
+                    how = replace(judging, **{**one.judging, **judging.unusual()})
+                    found.setdefault((how, one.decimals), {})[measure] = its
+                    break
+            else:
+                raise MeasureError(
+                    f"{measure}: {self.name} has no such measure, or none that was compared with "
+                    f"the one here; it has {', '.join(self.names())}"
+                )
+        return [Group(its, how, decimals) for (how, decimals), its in found.items()]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Measures that a tool computes of one ranking: {as they were named: as it computes them}."""
+
+    computed: Mapping[Measure, Measure]
+    judging: Judging
+    decimals: int | None
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures as the tool computes them."""
+        return list(self.computed.values())

@@ -1,0 +1,302 @@
+"""conventions: one number under every convention, what differs, and which choice moves it most."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, Unpack
+
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels, QrelsLike
+from cranfield.data.run import Run, RunLike
+from cranfield.errors import CranfieldError, MeasureError, OptionError
+from cranfield.lazy import cached_property
+from cranfield.measures import Measure
+from cranfield.notes import Note
+from cranfield.options import finite, refuse_others, takes
+from cranfield.render.numbers import number, number_of, or_none, signed
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.conventions import CONVENTIONS
+from cranfield.scoring.evaluate import measures_of, score_runs
+from cranfield.scoring.rule import Convention
+
+_USUAL = "nDCG@10"
+_DEFAULT = "cranfield"  # the name of what is computed without a convention
+Way = tuple[Measure, Judging]  # how a number is computed
+
+
+@takes(Reading)
+def conventions(
+    qrels: QrelsLike,
+    run: RunLike | None = None,
+    measure: str | Measure = _USUAL,
+    *,
+    value: float | str | None = None,
+    **reading: Unpack[ReadingOptions],
+) -> "SideBySide":
+    """Compute a number as every tool does that has a convention here, side by side.
+
+    Says for each in which choices it differs from the default, and which single one of them, alone,
+    moves the number most. With `value`, says which conventions give that number: "why does my tool
+    say 0.82?"
+
+    Args:
+        qrels: the judgments, as `evaluate` takes them.
+        run: a run, as `evaluate` takes it; None if the first argument holds both sides.
+        measure: one measure.
+        value: a number that some tool gave; as many decimals are compared as it has (a text keeps
+            its last zeros: "0.820").
+        **reading: each option of `Reading`.
+
+    Raises:
+        InputError: as `evaluate`.
+        MeasureError: as `evaluate`; or there are several measures, or one of texts.
+        OptionError: a value that is no number.
+
+    >>> qrels = {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}}
+    >>> found = conventions(qrels, {"q1": {"d1": 2.0, "d9": 1.0}}, "AP@5", value=0.5)
+    >>> found["cranfield"].value == (1 / 2 + 0) / 2, found["pytrec_eval"].value
+    (True, 0.5)
+    >>> found["pytrec_eval"].choices
+    ("queries='both'", "scores='single'")
+    >>> "pytrec_eval" in found.same, "ragas" in found.same
+    (True, False)
+
+    """
+    refuse_others(conventions, reading)
+    wanted_value = None if value is None else _number_of(value)
+    judgments, found, named = arranged(
+        *(qrels, run, measure, _USUAL),
+        columns=Reading.of(reading).columns,
+        duplicates="refuse",
+        verb=conventions,
+    )
+    wanted = measures_of(named)
+    if len(wanted) > 1 or wanted[0].definition.is_text:
+        why = "a text" if len(wanted) == 1 else "one of several"
+        raise MeasureError(f"{wanted[0]} is {why}: one measure of numbers is compared at a time")
+    if not isinstance(found, Run):
+        raise OptionError(f"{len(found)} runs: the conventions are compared on one")
+    return SideBySide.of(judgments, found, wanted[0], wanted_value)
+
+
+def _number_of(value: float | str) -> Decimal:
+    try:
+        found = Decimal(value.strip() if isinstance(value, str) else repr(finite(value)))
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite():
+        raise OptionError(f"value={value!r:.40}: expected a number, as in 0.8155")
+    return found
+
+
+@dataclass(frozen=True)
+class UnderConvention:
+    """A number under one convention.
+
+    `choices` are the options and parameters that differ from the default; `most` is the one of them
+    that alone moves the number most, by `moves`. `problem` says why there is no value.
+    """
+
+    convention: str
+    tool: str
+    measure: str
+    value: float | None
+    choices: tuple[str, ...] = ()
+    most: str | None = None
+    moves: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SideBySide(Shown):
+    """One number under every convention: what `conventions` returns.
+
+    `found["beir"]` is what is known under a convention, `found["cranfield"]` the default.
+    """
+
+    measure: Measure
+    run: str
+    every: tuple[UnderConvention, ...]
+    lacking: tuple[str, ...]  # conventions of tools that have no such measure
+    wanted: Decimal | None
+    header = (
+        *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
+        *("change", "problem", "is_same"),
+    )
+
+    @classmethod
+    def of(cls, qrels: Qrels, run: Run, measure: Measure, wanted: Decimal | None) -> "SideBySide":
+        """Compute a measure of a run under every convention that has it."""
+        default = measure, Judging()
+        having: list[tuple[Convention, Way, int | None]] = []
+        lacking = []
+        for one in CONVENTIONS.values():
+            if one.of(measure) is None:
+                lacking.append(one.name)
+                continue
+            (group,) = one.groups([measure])
+            having.append((one, (group.measures[0], group.judging), group.decimals))
+        steps = [dict(_steps(default, way)) for _, way, _ in having]
+        ways = [
+            default,
+            *(way for _, way, _ in having),
+            *(w for one in steps for w in one.values()),
+        ]
+        values = _values(qrels, run, dict.fromkeys(ways))
+        usual = values[default]
+        if isinstance(usual, CranfieldError):
+            raise usual
+        every = [UnderConvention(_DEFAULT, "the default", str(measure), usual)]
+        for (one, way, decimals), step in zip(having, steps, strict=True):
+            found = values[way]
+            if isinstance(found, CranfieldError):
+                every.append(
+                    UnderConvention(
+                        one.name, one.tool, str(way[0]), None, (*step,), problem=str(found)
+                    )
+                )
+                continue
+            moves = {
+                name: change - usual
+                for name, its in step.items()
+                if not isinstance(change := values[its], CranfieldError)
+            }
+            most = max(moves, key=lambda name: abs(moves[name]), default=None)
+            if most is not None and not moves[most]:
+                most = None
+            every.append(
+                UnderConvention(
+                    one.name,
+                    one.tool,
+                    str(way[0]),
+                    found if decimals is None else round(found, decimals),
+                    (*step, *([] if decimals is None else [f"rounded to {decimals}"])),
+                    most,
+                    None if most is None else moves[most],
+                )
+            )
+        return cls(measure, run.name, tuple(every), tuple(lacking), wanted)
+
+    def __getitem__(self, name: str) -> UnderConvention:
+        for one in self.every:
+            if one.convention == name:
+                return one
+        raise KeyError(f"{name!r:.80}: there are {', '.join(one.convention for one in self.every)}")
+
+    def is_same(self, one: UnderConvention) -> bool:
+        """Tell whether a value is the one that was asked for, to the digits that this has."""
+        if self.wanted is None or one.value is None:
+            return False
+        exponent = min(int(self.wanted.as_tuple().exponent), 0)
+        unit = Decimal(1).scaleb(exponent)
+        return abs(Decimal(one.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
+
+    @cached_property
+    def same(self) -> list[str]:
+        """The conventions that give the value that was asked for."""
+        return [one.convention for one in self.every if self.is_same(one)]
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """Which conventions give the value that was asked for; what is not shown."""
+        found = []
+        if self.wanted is not None and self.same:
+            text = f"{self.wanted} is the value under: {', '.join(self.same)}."
+            found.append(Note("same", "info", text, count=len(self.same)))
+        elif self.wanted is not None:
+            near = min(
+                (one for one in self.every if one.value is not None),
+                key=lambda one: abs(Decimal(one.value or 0) - (self.wanted or 0)),
+            )
+            text = (
+                f"No convention gives {self.wanted}. The nearest is {near.convention}, "
+                f"{number(near.value)}; is the run the same, and are the judgments?"
+            )
+            found.append(Note("none-same", "info", text))
+        if self.lacking:
+            text = f"No such measure under {', '.join(self.lacking)}."
+            found.append(Note("lacking", "info", text, count=len(self.lacking)))
+        return found
+
+    def tables(self) -> list[Table]:
+        """Return the table: a row for each convention, the default first."""
+        rows = []
+        strong = set()
+        for i, one in enumerate(self.every):
+            if self.is_same(one):
+                strong |= {(i, 0), (i, 1)}
+            most = "" if one.most is None else f"{one.most}: {signed(one.moves)}"
+            choices = one.problem or ", ".join(one.choices)
+            rows.append([one.convention, number(one.value), choices, most])
+        title = [f"{self.measure} of {self.run}, under {number_of(len(rows) - 1, 'convention')}"]
+        header = ["convention", "value", "differs in", "most moved by"]
+        lines = [str(note) for note in self.notes]
+        return [Table(header, rows, lines, 1, frozenset(strong), title=title, n_sentences=2)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each convention; `choices` are separated by blanks."""
+        return self._dicts(
+            (
+                self.run,
+                str(self.measure),
+                one.convention,
+                one.tool,
+                one.measure,
+                None if one.value is None else or_none(one.value),
+                " ".join(one.choices),
+                one.most,
+                one.moves,
+                one.problem,
+                None if self.wanted is None else self.is_same(one),
+            )
+            for one in self.every
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "run": self.run,
+            "measure": str(self.measure),
+            "value": None if self.wanted is None else str(self.wanted),
+            "conventions": [
+                {**vars(one), "choices": [*one.choices], "is_same": self.is_same(one)}
+                for one in self.every
+            ],
+            "lacking": [*self.lacking],
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+def _steps(default: Way, way: Way) -> Iterator[tuple[str, Way]]:
+    """Yield each choice of a way that differs from the default, alone, with its name."""
+    (measure, judging), (its, how) = default, way
+    for name, value in how.unusual().items():
+        yield f"{name}={value!r}", (measure, replace(judging, **{name: value}))
+    if its.name != measure.name:
+        yield its.name, (its, judging)
+        return
+    for name, value in its.given:
+        if measure.parameters[name] != value:
+            yield f"{name}={value!r}", (measure.with_parameters({name: value}), judging)
+
+
+def _values(qrels: Qrels, run: Run, ways: Iterable[Way]) -> dict[Way, float | CranfieldError]:
+    """Return the number in each way, or why there is none: measures judged alike go together."""
+    found: dict[Way, float | CranfieldError] = {}
+    by_judging: dict[Judging, list[Measure]] = {}
+    for measure, judging in ways:
+        by_judging.setdefault(judging, []).append(measure)
+    for judging, measures in by_judging.items():
+        try:
+            scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
+            found |= {(one, judging): scores[one] for one in measures}
+        except CranfieldError:
+            for one in measures:
+                try:
+                    alone = score_runs(qrels, {run.name: run}, [one], judging)[run.name]
+                    found[one, judging] = alone[one]
+                except CranfieldError as error:
+                    found[one, judging] = error
+    return found
