@@ -1,19 +1,14 @@
-"""judge: a run meets the judgments. The only rule for queries that are on one side only.
-
-Every query of the qrels counts; one that the run does not answer has no hits and so
-scores 0 (`queries="judged"`, as `trec_eval -c`). Or only those in both (`queries="both"`). Queries
-that only the run has cannot be scored. All are counted.
-"""
+"""judge: a run meets the judgments, and is ranked. Over which queries: see `averaged`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
 from cranfield.arrays.grades import levels_of
-from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
+from cranfield.data.averaged import Averaged, averaged
 from cranfield.data.judged import Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
@@ -66,6 +61,11 @@ def judge_all(
             "duplicates='each' gives a document several ranks, and these judgments are in groups, "
             "where it has one: take 'first' or 'best'"
         )
+    if qrels.in_groups and judging.queries == "run":
+        raise OptionError(
+            "queries='run' counts queries without judgments, and these judgments are in groups, of "
+            "which such a query has none: take 'retrieved'"
+        )
     if qrels.in_groups and not judging.ties_by_id:
         raise OptionError(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
@@ -95,16 +95,16 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         other = other_spelling(qrels, run)
         if other is not None:
             raise other
-    kept, depth = match.in_run, judging.depth
-    n_retrieved, cost = match.n_retrieved[:, None], match.cost
+    over, depth = averaged(qrels, match, judging.queries, run.source), judging.depth
+    cost = match.cost
     if cost is not None and judging.ties in ("best", "worst"):
         begins = (np.cumsum(match.n_retrieved) - match.n_retrieved)[qrels.query[row]] - 1
         cost = _moved(cost, begins + match.placed.rank, begins + rank)
-    ideal, query_ids, levels = qrels.ideal, qrels.query_ids, None
-    if judging.queries == "both" and not kept.all():
-        hits, ideal, levels = _of_queries(hits, kept), _of_queries(ideal, kept), kept
-        n_retrieved, query_ids = n_retrieved[kept], [*compress(query_ids, kept.tolist())]
-        kept = kept[kept]
+    ideal, n_retrieved = qrels.ideal, over.n_retrieved[:, None]
+    if over.place is not None:
+        hits, ideal = over.of(hits), over.of(ideal)
+        if cost is not None:
+            cost = _costs_of(over, match.n_retrieved, cost)
     if depth is not None:
         hits, n_retrieved, cost = _cut(hits, n_retrieved, cost, depth)
 
@@ -112,8 +112,8 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         rank_of = np.zeros(len(qrels), np.int64)
         best = rank.argsort()[::-1] if match.repeated.count else slice(None)  # the last one counts
         rank_of[row[best]] = rank[best] if depth is None else np.where(rank <= depth, rank, 0)[best]
-        of = qrels.levels if levels is None else qrels.levels.of_queries(levels)
-        return Parts(len(query_ids), of, rank_of[of.row], judging.judged_only, qrels)
+        of = qrels.levels if over.place is None else qrels.levels.of_queries(over.place)
+        return Parts(len(over.query_ids), of, rank_of[of.row], judging.judged_only, qrels)
 
     if judging.judged_only:
         hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
@@ -122,7 +122,7 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         ties=judging.ties,
         is_cut=depth is not None,
     )
-    return Meeting(judged, query_ids, kept, qrels, run, match, judging, whole)
+    return Meeting(judged, over, qrels, run, match, judging, whole)
 
 
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
@@ -169,10 +169,15 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
     return row, rank, hits
 
 
-def _of_queries(ranked: Ranked, keep: Bools) -> Ranked:
-    number = np.cumsum(keep) - 1
-    rows = ranked.where(keep[ranked.query])
-    return replace(rows, n_queries=int(np.count_nonzero(keep)), query=number[rows.query])
+def _costs_of(over: Averaged, n_retrieved: Ints, cost: Floats) -> Floats:
+    """Return the costs of the averaged queries' documents; those of all in the qrels are given."""
+    assert over.place is not None  # noqa: S101 - else there is nothing to leave out
+    if over.n_unjudged:
+        raise OptionError(
+            "queries='run' counts queries without judgments, and the costs of their documents are "
+            "not known: take 'retrieved'"
+        )
+    return cost[np.repeat(over.place >= 0, n_retrieved)]
 
 
 def _cut(

@@ -7,7 +7,15 @@ from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
 from cranfield.options import Options, number, option, whole
 
-Queries = Literal["judged", "both"]
+Queries = Literal[
+    "judged",
+    "both",
+    "relevant",
+    "relevant-and-both",
+    "retrieved",
+    "relevant-and-retrieved",
+    "run",
+]
 Precision = Literal["double", "single"]
 Ties = Literal["document", "ascending", "expected", "best", "worst"]
 
@@ -26,7 +34,11 @@ class Judging(Options):
     queries: Queries = option(
         "judged",
         'Average over every query of the qrels, where one without results scores 0 ("judged", as '
-        '`trec_eval -c`), or over those that the run has, too ("both").',
+        '`trec_eval -c`); over those that the run has, too ("both"), or for which it retrieved a '
+        'document ("retrieved"); over those with a relevant document, a grade above 0 ("relevant", '
+        '"relevant-and-both", "relevant-and-retrieved"); or over every query for which the run '
+        "retrieved a document, where one without judgments has nothing relevant: it scores 0 "
+        '("run").',
     )
     order: Order = option(
         "score",

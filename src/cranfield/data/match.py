@@ -37,7 +37,7 @@ class Match:
 
     n_retrieved: Ints  # (n_queries of the qrels,)
     in_run: Bools  # (n_queries of the qrels,)
-    unknown: set[Any]  # queries of the run without judgments
+    unknown: dict[Any, int]  # queries of the run without judgments: how many documents each has
     left_out: LeftOut
     repeated: LeftOut  # rows whose document another row of the query has, too
     row: Ints  # (hits,)
@@ -142,12 +142,14 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
     """Put the blocks of a run together."""
     n = len(qrels.query_ids)
     n_retrieved, in_run = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    unknown: set[bytes] = set()
+    unknown: dict[bytes, int] = {}
     for part in parts:
         judged = part.code >= 0
         in_run[part.code[judged]] = True
         n_retrieved[part.code[judged]] = part.n_retrieved[judged]
-        unknown.update(compress(part.queries, ~judged))
+        if not judged.all():
+            others = (compress(of, ~judged) for of in (part.queries, part.n_retrieved.tolist()))
+            unknown.update(zip(*others, strict=True))
     rank, n_tied, n_level, n_unsorted, first, size = (
         zip(*(part.placed for part in parts), strict=True) if parts else ([],) * 6
     )
@@ -307,9 +309,9 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
                 every = single(every, wide) if is_single else every
                 hits = [docs[i] for i in rows.take(shared).tolist()]
                 ranks[shared] += _tied_above(ranking, every, hits, found.take(shared), judging)
-    unknown: set[Any] = set()
+    unknown: dict[Any, int] = {}
     if np.count_nonzero(in_run) < len(nested):
-        unknown = nested.keys() - set(qrels.query_ids)
+        unknown = {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
     return Match(n_retrieved, in_run, unknown, run.left_out, LeftOut(), _stacked(row), at)

@@ -7,6 +7,7 @@ from itertools import chain, islice
 import numpy as np
 
 from cranfield.arrays.ranked import Bools
+from cranfield.data.averaged import WHY, Averaged
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
@@ -36,6 +37,9 @@ class Counts:
     without_relevant: int  # of these: no judged document has a grade above 0
     without_judgments: int  # in the run, but not in the qrels: not scored
     without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+    none_retrieved: int = 0  # likewise, because nothing was retrieved ("retrieved", "run")
+    none_relevant: int = 0  # likewise, because no grade is above 0 ("relevant")
+    unjudged_queries: int = 0  # of `queries`: not in the qrels, counted as 0 (queries="run")
     rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
     tied: int = 0  # documents of the run that share their score with another of the same query
 
@@ -46,7 +50,10 @@ class Counts:
             ("without_results", "without results: counted as retrieving nothing."),
             ("without_relevant", "without a relevant document (no grade above 0)."),
             ("without_judgments", "of the run left out: not in the qrels."),
-            ("without_run", "of the qrels left out: not in the run."),
+            ("without_run", f"of the qrels left out: {WHY['both']}."),
+            ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}."),
+            ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
+            ("unjudged_queries", "of the run not in the qrels: counted as 0."),
         ):
             count = getattr(self, name)
             if count:
@@ -57,19 +64,28 @@ class Counts:
 
 @dataclass(eq=False, repr=False)
 class Meeting:
-    """What judge returns: the judged run, the queries by name, and how many there are.
+    """What judge returns: the judged run, the queries that are averaged, and where they came from.
 
     `whole`: whether these are all queries of the run, and not one of them.
     """
 
     judged: Judged
-    query_ids: Sequence[str]
-    in_run: Bools  # (n_queries,) which of them the run has
+    averaged: Averaged
     qrels: Qrels
     run: Run
     match: Match
     judging: Judging
     whole: bool
+
+    @property
+    def query_ids(self) -> Sequence[str]:
+        """The queries of `judged`."""
+        return self.averaged.query_ids
+
+    @property
+    def in_run(self) -> Bools:
+        """Which of the queries the run has: (n_queries,)."""
+        return self.averaged.in_run
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
@@ -79,29 +95,30 @@ class Meeting:
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        n_queries, match, judged = len(self.query_ids), self.match, self.judged
-        return Counts(
-            queries=n_queries,
-            without_results=n_queries - int(np.count_nonzero(match.n_retrieved)),
-            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
-            without_judgments=len(match.unknown),
-            without_run=len(self.qrels.query_ids) - n_queries,
+        over, match = self.averaged, self.match
+        return self.counts_of(
+            np.ones(len(over.query_ids), np.bool_),
+            without_judgments=len(match.unknown) - over.n_unjudged,
+            without_run=over.left_out.get("both", 0),
+            none_retrieved=over.left_out.get("retrieved", 0),
+            none_relevant=over.left_out.get("relevant", 0),
+            unjudged_queries=over.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
             tied=match.placed.n_tied,
         )
 
-    def counts_of(self, rows: Bools) -> Counts:
-        """Return the number of some of the queries, and of those without results or relevance."""
-        n_retrieved, n_queries = self.match.n_retrieved, int(np.count_nonzero(rows))
-        if len(n_retrieved) > len(rows):
-            n_retrieved = n_retrieved[self.match.in_run]
+    def counts_of(self, rows: Bools, without_judgments: int = 0, **others: int) -> Counts:
+        """Return the number of some of the queries, and of those without results or relevance.
+
+        The other numbers are those of all queries, or are not given.
+        """
+        n_relevant = self.judged.n_relevant(self.judged.above_zero)
         return Counts(
-            queries=n_queries,
-            without_results=int(np.count_nonzero(n_retrieved[rows] == 0)),
-            without_relevant=int(
-                np.count_nonzero(self.judged.n_relevant(self.judged.above_zero)[rows] == 0)
-            ),
-            without_judgments=0,
+            queries=int(np.count_nonzero(rows)),
+            without_results=int(np.count_nonzero(self.averaged.n_retrieved[rows] == 0)),
+            without_relevant=int(np.count_nonzero(n_relevant[rows] == 0)),
+            without_judgments=without_judgments,
+            **others,
         )
 
 

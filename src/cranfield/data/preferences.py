@@ -99,13 +99,13 @@ class Levels:
     names: Sequence[str]  # (n_groups,)
     weight: Floats | None = None  # (n_groups,) of subtopics, adding up to 1 in each query
 
-    def of_queries(self, keep: Bools) -> "Levels":
-        """Return the judgments of the queries where `keep` (n_queries,) is true."""
-        groups = keep[self.query]
+    def of_queries(self, place: Ints) -> "Levels":
+        """Return the judgments of queries that have a new place, (n_queries,), and not -1."""
+        groups = place[self.query] >= 0
         rows = groups[self.group]
-        number, group = np.cumsum(keep) - 1, np.cumsum(groups) - 1
+        group = np.cumsum(groups) - 1
         return Levels(
-            number[self.query[groups]],
+            place[self.query[groups]],
             group[self.group[rows]],
             self.subgroup[rows],
             self.row[rows],
@@ -303,7 +303,7 @@ def _pairs(orders: Sequence[_Order]) -> list[float]:
     agree = np.zeros((n, n), np.uint16)  # how many groups prefer the row's document
     for order in orders:
         agree[np.ix_(order.positions, order.positions)] += order.prefers()
-    n_retrieved = orders[0].n_retrieved_of_query
+    n_retrieved = orders[0].n_retrieved_of_query if orders else 0
 
     def shares(rows: slice, columns: slice) -> tuple[int, Floats]:
         fulfilled, violated = agree[rows, columns], agree.T[rows, columns]

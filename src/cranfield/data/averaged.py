@@ -1,0 +1,91 @@
+"""Averaged: over which queries is averaged. The only rule for those on one side only.
+
+Every query of the judgments counts, and one that the run does not answer has no hits and so scores
+0 (`queries="judged"`, as `trec_eval -c`); or only those of which something holds; or every query
+for which the run retrieved something (`queries="run"`). What is left out is counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cranfield.arrays.ids import decode, encode
+from cranfield.arrays.ranked import Bools, Ints, Ranked
+from cranfield.data.judging import Queries
+from cranfield.data.match import Match
+from cranfield.data.qrels import Qrels
+from cranfield.errors import InputError
+from cranfield.render.numbers import queries_of
+
+#: Why queries of the judgments are left out, by what they would have to be.
+WHY = {
+    "both": "not in the run",
+    "retrieved": "nothing was retrieved for them",
+    "relevant": "without a relevant document (no grade above 0)",
+}
+
+
+@dataclass(eq=False)
+class Averaged:
+    """The queries that a result is the mean of, in the order of the bytes of their ids."""
+
+    query_ids: Sequence[str]
+    in_run: Bools  # (n_queries,) which of them the run has
+    n_retrieved: Ints  # (n_queries,)
+    # (n_queries of the qrels,) the place of each among these, -1 if left out; None: the same ones.
+    place: Ints | None = None
+    n_unjudged: int = 0  # of these: queries of the run without judgments
+    left_out: Mapping[str, int] = field(default_factory=dict)  # of the qrels, by a key of WHY
+
+    def of(self, ranked: Ranked) -> Ranked:
+        """Return the rows of these queries, of a ranking for each query of the qrels."""
+        assert self.place is not None  # noqa: S101 - else there is nothing to leave out
+        rows = ranked.where(self.place[ranked.query] >= 0)
+        return replace(rows, n_queries=len(self.query_ids), query=self.place[rows.query])
+
+
+def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -> Averaged:
+    """Return the queries that `Judging.queries` names.
+
+    Raises InputError, which names the `source` of the run, if there are none.
+    """
+    if queries == "judged":
+        return Averaged(qrels.query_ids, match.in_run, match.n_retrieved)
+    keep, left_out = np.ones(len(match.in_run), np.bool_), {}
+    for name in ["retrieved"] if queries == "run" else reversed(queries.split("-and-")):
+        holds = _holds(name, qrels, match)
+        left_out[name] = int(np.count_nonzero(keep & ~holds))
+        keep &= holds
+    found = [(encode(qrels.query_ids[code]), code, 0) for code in np.flatnonzero(keep).tolist()]
+    if queries == "run":  # those that are not judged have the code -1
+        for query, n in match.unknown.items():
+            if n:
+                found.append((query if isinstance(query, bytes) else encode(query), -1, n))
+        found.sort()
+    if not found:
+        why = [f"{queries_of(n)} {WHY[name]}" for name, n in left_out.items() if n]
+        raise InputError(
+            f"queries={queries!r} (--queries) leaves none to average: {', '.join(why)}",
+            source=source,
+        )
+    code, others = np.array([numbers for _, *numbers in found], np.int64).T
+    judged, place = code >= 0, np.full(len(keep), -1)
+    place[code[judged]] = np.flatnonzero(judged)
+    return Averaged(
+        [decode(query) for query, *_ in found],
+        ~judged | match.in_run[code],
+        np.where(judged, match.n_retrieved[code], others),
+        place,
+        int(np.count_nonzero(~judged)),
+        left_out,
+    )
+
+
+def _holds(name: str, qrels: Qrels, match: Match) -> Bools:
+    """Tell of which queries of the qrels something holds, which has a key of WHY."""
+    if name == "both":
+        return match.in_run
+    if name == "retrieved":
+        return match.n_retrieved > 0
+    return np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)) > 0
