@@ -3,9 +3,10 @@
 `docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
 and the list of measures in the README from the registry, too; `docs/pictures` come from
 `cranfield.figures`; the tables of `docs/formats.md` from the register of formats and the columns;
-and `docs/tutorial.ipynb` is `docs/tutorial.md` as a notebook. A test fails if
-one is out of date. With `--transcripts`, what the commands in the console blocks of all pages print
-is written anew, first (that of commands on the shared data, if CRANFIELD_DATA names its folder).
+the sections of `docs/conventions.md` from the conventions; and `docs/tutorial.ipynb` is
+`docs/tutorial.md` as a notebook. A test fails if one is out of date. With `--transcripts`, what the
+commands in the console blocks of all pages print is written anew, first (that of commands on the
+shared data, if CRANFIELD_DATA names its folder).
 
 In the source, it writes the TypedDicts of the families of options, for type checkers.
 """
@@ -23,12 +24,14 @@ from typing import Any
 import click
 import transcripts
 
-from cranfield import demo, figures
+from cranfield import demo, evaluate, figures, parse
 from cranfield.cli import cli
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import FORMATS
 from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
+from cranfield.scoring.conventions import CONVENTIONS
+from cranfield.scoring.rule import Convention
 
 ROOT = Path(__file__).parent.parent
 FORM: dict[str, Any] = {
@@ -39,6 +42,8 @@ FORM: dict[str, Any] = {
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->)", re.S)
 COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
+SECTIONS = re.compile(r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S)
+EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 TYPES = re.compile(
@@ -183,6 +188,41 @@ def formats() -> str:
     return COLUMNS_TABLE.sub(lambda found: found[1] + "\n".join(named) + "\n" + found[2], text)
 
 
+def conventions() -> str:
+    """Return the page on conventions with a section for each put in."""
+    text = (ROOT / "docs" / "conventions.md").read_text("utf-8")
+    (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
+    data: dict[str, Any] = {}
+    for one in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
+        exec(one.source, data)  # noqa: S102 - of the page
+    parts = [convention(one, data["qrels"], data["run"]) for one in CONVENTIONS.values()]
+    return SECTIONS.sub(lambda found: found[1] + "\n".join(parts) + "\n" + found[2], text)
+
+
+def convention(one: Convention, qrels: Any, run: Any) -> str:
+    """Return a convention's part of the page."""
+    not_run = "" if one.was_run else " Read in its source, not run."
+    rows = ["| measures | choices |", "|---|---|"]
+    for rule in one.rules:
+        measures = ", ".join(f"`{text}`" for text in rule.texts)
+        rows.append(f"| {measures} | {', '.join(f'`{text}`' for text in rule.choices) or '-'} |")
+    values = []
+    for text in EXAMPLES:
+        measure = parse(text)
+        if one.of(measure) is not None:
+            usual = evaluate(qrels, run, measure)[measure]
+            its = evaluate(qrels, run, measure, convention=one.name)[measure]
+            values.append(f"| `{measure}` | {usual:.4f} | {its:.4f} |")
+    return "\n".join(
+        [
+            *(f"### {one.name}", "", f"{one.tool}; `{one.source}`.{not_run}", "", *rows, ""),
+            *[f"- {remark}" for remark in one.remarks],
+            *([""] if one.remarks else []),
+            *("| example | the default | this convention |", "|---|---|---|", *values, ""),
+        ]
+    )
+
+
 def shortly(names: Sequence[str]) -> Iterator[str]:
     """Yield names; those that are made of several words with the same endings, in one."""
     words = [name.removesuffix("_ids") for name in names if name.endswith("_ids")]
@@ -280,6 +320,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "measures.md": catalogue(),
         ROOT / "docs" / "command-line.md": command_line(),
         ROOT / "docs" / "formats.md": formats(),
+        ROOT / "docs" / "conventions.md": conventions(),
         ROOT / "docs" / "trec-eval.md": trec_eval_names(),
         ROOT / "docs" / "tutorial.ipynb": notebook(),
         ROOT / "README.md": readme(),

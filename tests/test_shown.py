@@ -26,6 +26,7 @@ from cranfield import (
     agreement,
     check,
     compare,
+    conventions,
     correlate,
     discriminative_power,
     evaluate,
@@ -41,6 +42,7 @@ from cranfield.cli import cli
 from cranfield.comparison.power import Experiment
 from cranfield.errors import printable
 from cranfield.render.shown import FORMS, Shown
+from cranfield.scoring.conventions import CONVENTIONS, Conventions
 
 COLOUR = "\x1b[31m\u202e"  # a command to the terminal, and one to write from right to left
 QUERIES = ["=1+1", "</td>", "a|b", "back\\slash", "@x", f"-2+3{COLOUR}", "{x_y}&#", '"so", then']
@@ -98,6 +100,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "nuggets": lambda: nugget_recall(NUGGETS),
     "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
     "check": lambda: check(QRELS, RUNS),
+    "one number under conventions": lambda: conventions(QRELS, FIRST, "nDCG@5", value=0.5),
+    "conventions": lambda: Conventions([*CONVENTIONS.values()]),
+    "one convention": lambda: Conventions([CONVENTIONS["beir"]]),
 }
 WIDE = ("scores", "systems")  # whose frames have a column for each measure, as they always had
 
