@@ -66,7 +66,7 @@ def judge_all(
             "queries='run' counts queries without judgments, and these judgments are in groups, of "
             "which such a query has none: take 'retrieved'"
         )
-    if qrels.in_groups and not judging.ties_by_id:
+    if qrels.in_groups and not judging.in_one_order:
         raise OptionError(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
             "groups"

@@ -124,7 +124,7 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = len(set(queries)) < len(queries)
     rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
-    with_ties = not judging.ties_by_id
+    with_ties = not judging.in_one_order
     return _Part(
         queries,
         codes,
@@ -259,7 +259,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
-    with_ties, is_single = not judging.ties_by_id, judging.scores == "single"
+    with_ties, is_single = not judging.in_one_order, judging.scores == "single"
     nested: Nested = run.nested or {}
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
@@ -328,7 +328,11 @@ def _tied_above(
     wanted = np.sort(found)
     is_tied = wanted[np.minimum(wanted.searchsorted(every), len(wanted) - 1)] == every
     tied = [*compress(ranking, is_tied)]
-    numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
+    if judging.ties == "given":
+        place = {doc: i for i, doc in enumerate(tied)}
+        numbers = np.array([*range(len(tied)), *map(place.__getitem__, docs)])
+    else:
+        numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
     theirs, mine = numbers[: len(tied)], numbers[len(tied) :]
     if wanted[0] == wanted[-1]:
         return np.sort(theirs).searchsorted(mine)

@@ -135,7 +135,8 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     if _ranked_by(met) == "score":
         n_several = int(np.count_nonzero(match.n_retrieved > 1))
         rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-        if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
+        by_id = met.judging.in_one_order and met.judging.ties != "given"
+        if by_id and mostly(match.placed.n_level, n_several) and not rarely:
             yield level_scores(match.placed.n_level, n_several)
         if not met.judged.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"

@@ -1,8 +1,8 @@
 """Ranking: rows by their queries, duplicates, the order of documents. The only sort, the only rule.
 
 Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
-(trec_eval's rule) or ascending. Or the order given, or the rank column. Whoever asks is told which
-places a group of equal scores takes up.
+(trec_eval's rule) or ascending, or in the order of the rows. Or the order given, or the rank
+column. Whoever asks is told which places a group of equal scores takes up.
 """
 
 from collections.abc import Callable
@@ -186,9 +186,10 @@ def placed(
     if len(ties):
         n_equal = np.bincount(group[ties], minlength=len(counts))
         n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
-    docs = whole.block.doc if whole.own is None else whole.own
-    compared = docs.compare(ties, docs, ties + 1)
-    unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
+    if judging.ties != "given":  # then such rows are in order
+        docs = whole.block.doc if whole.own is None else whole.own
+        compared = docs.compare(ties, docs, ties + 1)
+        unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
     n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
     if unsorted.any():
         astray = np.flatnonzero(unsorted[group])
@@ -221,10 +222,12 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if new_tie.all():
         return ordered, ordered[:0]
     in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
-    docs = whole.block.doc if whole.own is None else whole.own
-    numbers = tie_order(docs.take(ordered[in_tie]), judging)
-    by_id = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
-    ordered[in_tie] = ordered[in_tie][by_id]
+    numbers = ordered[in_tie]
+    if judging.ties != "given":
+        docs = whole.block.doc if whole.own is None else whole.own
+        numbers = tie_order(docs.take(numbers), judging)
+    by_number = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
+    ordered[in_tie] = ordered[in_tie][by_number]
     return ordered, ordered[in_tie]
 
 
@@ -234,7 +237,7 @@ def _narrow(groups: Ints) -> Ints:
 
 
 def tie_order(docs: Ids, judging: Judging) -> Ints:
-    """Return numbers by which documents of the same score are sorted, lowest first."""
+    """Return numbers by which documents of the same score are sorted by id, lowest first."""
     numbers = docs.numbers()
     return numbers if judging.ties == "ascending" else ~numbers
 
