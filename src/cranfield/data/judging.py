@@ -17,6 +17,7 @@ Queries = Literal[
     "run",
 ]
 Precision = Literal["double", "single"]
+IdenticalIds = Literal["keep", "drop"]
 Ties = Literal["document", "ascending", "given", "expected", "best", "worst"]
 
 
@@ -74,6 +75,17 @@ class Judging(Options):
         "be above 1.",
     )
 
+    identical_ids: IdenticalIds = option(
+        "keep",
+        'Rank documents whose id is the query\'s id as any other ("keep"), or "drop" them before '
+        "ranking, for collections whose queries are documents, too (BEIR's ignore_identical_ids).",
+    )
+    scores_above: float | None = option(
+        None,
+        "Drop documents whose score is not above this number before ranking.",
+        number(),
+    )
+
     overlap: float = option(
         0.5,
         "For judgments by span: a retrieved span is the judged one with which it shares at least "
@@ -88,6 +100,11 @@ class Judging(Options):
             raise OptionError(
                 f"ties={self.ties!r} has no effect with order={self.order!r}: leave one out"
             )
+        if self.scores_above is not None and self.order != "score":
+            raise OptionError(
+                f"scores_above={self.scores_above:g} compares scores, and order={self.order!r} "
+                "ranks by something else: leave one out"
+            )
         if self.depth is not None and self.judged_only and not self.in_one_order:
             raise OptionError(
                 f"ties={self.ties!r} with depth and judged_only: how many judged documents are "
@@ -99,6 +116,11 @@ class Judging(Options):
     def in_one_order(self) -> bool:
         """Whether equal scores are ranked in one order, whatever the grades."""
         return self.ties in ("document", "ascending", "given")
+
+    @property
+    def drops(self) -> bool:
+        """Whether some documents of a run may be dropped before they are ranked."""
+        return self.identical_ids == "drop" or self.scores_above is not None
 
     @property
     def tie_rule(self) -> str:
@@ -127,6 +149,8 @@ class JudgingOptions(TypedDict, total=False):
     depth: int | None
     judged_only: bool
     duplicates: Duplicates
+    identical_ids: IdenticalIds
+    scores_above: float | None
     overlap: float
 
 

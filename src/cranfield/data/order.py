@@ -19,6 +19,9 @@ from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut
 
+#: How many documents were dropped before ranking: with the query's own id; not scored above.
+Dropped = tuple[int, int]
+
 
 class Grouped(NamedTuple):
     """A block by its queries: adjacent rows of the same query are a group.
@@ -35,13 +38,15 @@ class Grouped(NamedTuple):
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
     made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
     own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
+    dropped: "Dropped" = (0, 0)
 
 
 def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     """Group a block by query: the documents that are kept, and what ranks them.
 
     A document twice in one group is an error that names it, or `judging.duplicates` says which of
-    its rows are kept. Every block of a run comes through here, whoever ranks it.
+    its rows are kept. Then those are dropped that `judging` says; a query that has no others is
+    one without rows. Every block of a run comes through here, whoever ranks it.
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -60,6 +65,13 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
                 again = _again(block, group, suspect, by)
             if judging.duplicates != "each":
                 return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
+    if judging.drops:
+        rest, dropped = _counting(block, starts, by, judging)
+        if len(rest) < len(block):
+            found = grouped(rest, judging)
+            if judging.duplicates != "each":  # these were told by the rows that are left, too
+                repeated += found.repeated
+            return found._replace(repeated=repeated, dropped=dropped)
     queries = block.query.take(starts[:-1]).to_list()
     return Grouped(block, starts, group, queries, keys, by, repeated)
 
@@ -111,6 +123,32 @@ def _dropping(block: Block, rows: Ints | list[int]) -> Block:
     keep[rows] = False
     rest = block.take(np.flatnonzero(keep))
     return replace(rest, left_out=block.left_out, empty=block.empty)
+
+
+def _counting(
+    block: Block, starts: Ints, by: Floats | None, judging: Judging
+) -> tuple[Block, Dropped]:
+    """Return the rows that `judging` does not drop, and how many it does."""
+    rows = np.arange(len(block))
+    own, low = np.zeros((2, len(block)), np.bool_)
+    if judging.identical_ids == "drop":
+        own = block.doc.compare(rows, block.query, rows) == 0
+    if judging.scores_above is not None and by is not None:
+        low = ~own & ~are_above(by, judging)
+    gone = own | low
+    begins = starts[:-1]
+    emptied = begins[np.logical_and.reduceat(gone, begins)] if len(begins) else begins
+    rest = _dropping(block, np.flatnonzero(gone))
+    dropped = int(np.count_nonzero(own)), int(np.count_nonzero(low))
+    return replace(rest, empty=[*rest.empty, *block.query.take(emptied).to_list()]), dropped
+
+
+def are_above(scores: Floats, judging: Judging) -> Bools:
+    """Tell which scores are above `judging.scores_above`, as 32-bit floats if it says so."""
+    least = np.array([judging.scores_above], np.float64)
+    if judging.scores == "single":
+        scores, least = single(scores), single(least)
+    return scores > least
 
 
 def without(
