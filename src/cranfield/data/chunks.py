@@ -74,6 +74,10 @@ class Chunks:
         """Return a block as it is to be grouped: chunks are told apart as they are."""
         return block
 
+    def before(self, judging: Judging) -> Judging:
+        """Return how chunks are grouped: what is dropped are documents, not chunks."""
+        return replace(judging, identical_ids="keep", scores_above=None)
+
     def documents(self, block: Block) -> Ids:
         """Return the documents of a run's rows; of a chunk that has none, its own id."""
         return self.of_ids(block.doc)[0]
@@ -111,7 +115,8 @@ class Chunks:
         docs, lost = self.of_ids(whole.block.doc)
         if len(lost):
             error = partial(self.error, whole.block, int(lost[0]))
-            rest = grouped(without(whole.block, lost, errors, "chunk", error), judging)
+            kept = without(whole.block, lost, errors, "chunk", error)
+            rest = grouped(kept, self.before(judging))
             return self.merged(rest._replace(repeated=whole.repeated), errors, judging)
         block, score = whole.block, whole.block.columns.get("score")
         by = {"first": whole.by, "best": score, "sum": None}[self.keep]

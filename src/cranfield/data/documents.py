@@ -65,7 +65,7 @@ class Documents:
 
         one_of("keep", keep, get_args(Keep))
         self._refuse_twice()
-        if keep != "first" and ("score" not in self._rows.numbers or self._rows.is_ranking):
+        if keep != "first" and not self.has_scores:
             raise OptionError(f"keep={keep!r} compares scores, and the run {self.name!r} has none")
         return self._with(self._rows, Chunks.of(mapping, keep))
 
@@ -145,12 +145,18 @@ class Documents:
         """Return a block of its rows by query: the documents that are ranked."""
         if self.made_of is None:
             return grouped(block, judging)
-        whole = grouped(self.made_of.prepared(block, self.errors), judging)
+        first = self.made_of.before(judging)
+        whole = grouped(self.made_of.prepared(block, self.errors), first)
         return self.made_of.merged(whole, self.errors, judging)
 
     def docs_of(self, block: Block) -> Ids:
         """Return the documents of some of its rows, row by row."""
         return block.doc if self.made_of is None else self.made_of.documents(block)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether documents have scores, and not an order alone."""
+        return "score" in self._rows.numbers and not self._rows.is_ranking
 
     def in_whole_queries(
         self,

@@ -56,6 +56,14 @@ def judge_all(
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option of `judging` that these judgments or runs do not go with.
     """
+    _check(qrels, runs, judging)
+    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
+    for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
+        yield _met(qrels, run, match, judging, whole)
+
+
+def _check(qrels: Qrels, runs: Sequence[Run], judging: Judging) -> None:
+    """Raise OptionError for an option that these judgments or runs do not go with."""
     if qrels.in_groups and judging.duplicates == "each":
         raise OptionError(
             "duplicates='each' gives a document several ranks, and these judgments are in groups, "
@@ -66,7 +74,7 @@ def judge_all(
             "queries='run' counts queries without judgments, and these judgments are in groups, of "
             "which such a query has none: take 'retrieved'"
         )
-    if qrels.in_groups and not judging.ties_by_id:
+    if qrels.in_groups and not judging.in_one_order:
         raise OptionError(
             f"ties={judging.ties!r} takes one grade for each document, and these judgments are in "
             "groups"
@@ -76,9 +84,17 @@ def judge_all(
             f"overlap={judging.overlap!r} has no effect: the judgments are not of spans (columns "
             "start and end)"
         )
-    runs = [run.against(qrels.spans, judging.overlap) for run in runs]
-    for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
-        yield _met(qrels, run, match, judging, whole)
+    if qrels.spans is not None and judging.identical_ids == "drop":
+        raise OptionError(
+            "identical_ids='drop' compares the ids of documents with those of queries, and these "
+            "judgments are of spans: leave it out"
+        )
+    for run in runs:
+        if judging.scores_above is not None and not run.has_scores:
+            raise OptionError(
+                f"scores_above={judging.scores_above:g} (--scores-above) compares scores, and the "
+                f"run {run.name!r} has none"
+            )
 
 
 def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) -> Meeting:

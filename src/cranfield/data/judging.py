@@ -17,7 +17,8 @@ Queries = Literal[
     "run",
 ]
 Precision = Literal["double", "single"]
-Ties = Literal["document", "ascending", "expected", "best", "worst"]
+IdenticalIds = Literal["keep", "drop"]
+Ties = Literal["document", "ascending", "given", "expected", "best", "worst"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,8 @@ class Judging(Options):
     )
     ties: Ties = option(
         "document",
-        'Rank equal scores by "document" id, descending, or "ascending"; take the mean over all '
+        'Rank equal scores by "document" id, descending, or "ascending"; keep the order in which '
+        'the run has them ("given"); take the mean over all '
         'their orders ("expected"), for measures that have a formula for it (P, R, AP, RR, DCG, '
         "nDCG, ...); or rank them by grade, the highest first and unjudged documents last "
         '("best"), or the other way round ("worst"), for measures that no order takes further. '
@@ -73,6 +75,17 @@ class Judging(Options):
         "be above 1.",
     )
 
+    identical_ids: IdenticalIds = option(
+        "keep",
+        'Rank documents whose id is the query\'s id as any other ("keep"), or "drop" them before '
+        "ranking, for collections whose queries are documents, too (BEIR's ignore_identical_ids).",
+    )
+    scores_above: float | None = option(
+        None,
+        "Drop documents whose score is not above this number before ranking.",
+        number(),
+    )
+
     overlap: float = option(
         0.5,
         "For judgments by span: a retrieved span is the judged one with which it shares at least "
@@ -82,12 +95,17 @@ class Judging(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        without_ids = self.order == "given" or (self.order == "rank" and not self.ties_by_id)
+        without_ids = self.order == "given" or (self.order == "rank" and not self.in_one_order)
         if self.ties != "document" and without_ids:
             raise OptionError(
                 f"ties={self.ties!r} has no effect with order={self.order!r}: leave one out"
             )
-        if self.depth is not None and self.judged_only and not self.ties_by_id:
+        if self.scores_above is not None and self.order != "score":
+            raise OptionError(
+                f"scores_above={self.scores_above:g} compares scores, and order={self.order!r} "
+                "ranks by something else: leave one out"
+            )
+        if self.depth is not None and self.judged_only and not self.in_one_order:
             raise OptionError(
                 f"ties={self.ties!r} with depth and judged_only: how many judged documents are "
                 "kept would depend on the order of tied ones; leave one out, or cut the measures, "
@@ -95,9 +113,14 @@ class Judging(Options):
             )
 
     @property
-    def ties_by_id(self) -> bool:
-        """Whether document ids decide between equal scores, and not the grades."""
-        return self.ties in ("document", "ascending")
+    def in_one_order(self) -> bool:
+        """Whether equal scores are ranked in one order, whatever the grades."""
+        return self.ties in ("document", "ascending", "given")
+
+    @property
+    def drops(self) -> bool:
+        """Whether some documents of a run may be dropped before they are ranked."""
+        return self.identical_ids == "drop" or self.scores_above is not None
 
     @property
     def tie_rule(self) -> str:
@@ -105,6 +128,7 @@ class Judging(Options):
         rules = {
             "document": "ranked by document id",
             "ascending": "ranked by document id, ascending",
+            "given": "ranked in the order of the run",
             "expected": "averaged over all their orders",
             "best": "ranked by grade, the highest first",
             "worst": "ranked by grade, the lowest first",
@@ -125,6 +149,8 @@ class JudgingOptions(TypedDict, total=False):
     depth: int | None
     judged_only: bool
     duplicates: Duplicates
+    identical_ids: IdenticalIds
+    scores_above: float | None
     overlap: float
 
 

@@ -153,10 +153,11 @@ def grades(
         said = [("n-relevant", text)]
     qrels = Qrels(judged)
     form = "lists of grades"
-    runs = {
-        str(name): Run(NestedRows(nested(its, What.RUN), What.RUN, form=form), str(name))
-        for name, its in rankings.items()
-    }
+    runs = {}
+    for name, its in rankings.items():
+        rows = NestedRows(nested(its, What.RUN), What.RUN, form=form)
+        rows.is_ranking = True
+        runs[str(name)] = Run(rows, str(name))
     if top is not None:
         try:
             top = level(qrels.top_grade, LARGEST_GRADE)(top)

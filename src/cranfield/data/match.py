@@ -16,8 +16,10 @@ from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
     LARGEST_SINGLE,
+    Dropped,
     Grouped,
     Placed,
+    are_above,
     come_back,
     placed,
     single,
@@ -45,6 +47,7 @@ class Match:
     cost: Floats | None = None  # of every retrieved document, query after query, best rank first
     made: tuple[int, int] = (0, 0)  # see `Grouped`
     regrouped: bool = False  # whether its queries came back after others
+    dropped: Dropped = (0, 0)
 
 
 def _stacked(columns: Iterable[Ints]) -> Ints:
@@ -112,6 +115,7 @@ class _Part(NamedTuple):
     repeated: LeftOut
     made: tuple[int, int]
     cost: Floats | None  # of the judged queries' documents, best rank first
+    dropped: Dropped
 
 
 def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part:
@@ -124,7 +128,7 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = len(set(queries)) < len(queries)
     rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
-    with_ties = not judging.ties_by_id
+    with_ties = not judging.in_one_order
     return _Part(
         queries,
         codes,
@@ -135,6 +139,7 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
         whole.repeated,
         whole.made,
         _costs(whole, code, judging),
+        whole.dropped,
     )
 
 
@@ -172,6 +177,7 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
         cost,
         (sum(part.made[0] for part in parts), sum(part.made[1] for part in parts)),
         regrouped,
+        (sum(part.dropped[0] for part in parts), sum(part.dropped[1] for part in parts)),
     )
 
 
@@ -259,8 +265,10 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     """
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
-    with_ties, is_single = not judging.ties_by_id, judging.scores == "single"
-    nested: Nested = run.nested or {}
+    with_ties, is_single = not judging.in_one_order, judging.scores == "single"
+    nested, dropped = run.nested or {}, (0, 0)
+    if judging.drops:
+        nested, dropped = _counting(nested, judging)
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     row: list[Ints] = []
@@ -314,7 +322,25 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unknown = {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
-    return Match(n_retrieved, in_run, unknown, run.left_out, LeftOut(), _stacked(row), at)
+    counted = n_retrieved, in_run, unknown, run.left_out, LeftOut()
+    return Match(*counted, _stacked(row), at, dropped=dropped)
+
+
+def _counting(nested: Nested, judging: Judging) -> tuple[Nested, Dropped]:
+    """Return the documents that `judging` does not drop, and how many it does: see `grouped`."""
+    found: Nested = {}
+    n_own = n_low = 0
+    for query, docs in nested.items():
+        kept = docs
+        if judging.identical_ids == "drop" and query in docs:
+            kept = {doc: score for doc, score in docs.items() if doc != query}
+        own = len(docs) - len(kept)
+        if judging.scores_above is not None and kept:
+            above = are_above(scores_of(query, kept)[0], judging)
+            kept = dict(compress(kept.items(), above.tolist()))
+        found[query] = kept
+        n_own, n_low = n_own + own, n_low + len(docs) - own - len(kept)
+    return found, (n_own, n_low)
 
 
 def _tied_above(
@@ -328,7 +354,11 @@ def _tied_above(
     wanted = np.sort(found)
     is_tied = wanted[np.minimum(wanted.searchsorted(every), len(wanted) - 1)] == every
     tied = [*compress(ranking, is_tied)]
-    numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
+    if judging.ties == "given":
+        place = {doc: i for i, doc in enumerate(tied)}
+        numbers = np.array([*range(len(tied)), *map(place.__getitem__, docs)])
+    else:
+        numbers = tie_order(Ids.of_texts([*tied, *docs]), judging)
     theirs, mine = numbers[: len(tied)], numbers[len(tied) :]
     if wanted[0] == wanted[-1]:
         return np.sort(theirs).searchsorted(mine)

@@ -25,7 +25,7 @@ from cranfield.formats.block import Order, Role
 from cranfield.formats.objects import LISTS, Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import number_of, queries_of, short
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     if _ranked_by(met) == "score":
         n_several = int(np.count_nonzero(match.n_retrieved > 1))
         rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-        if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
+        by_id = met.judging.in_one_order and met.judging.ties != "given"
+        if by_id and mostly(match.placed.n_level, n_several) and not rarely:
             yield level_scores(match.placed.n_level, n_several)
         if not met.judged.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
@@ -190,6 +191,14 @@ def _notes(met: Meeting) -> Iterator[Note]:
         what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
         text = f"{n_tied:,} documents share their {what} with another: {how}."
         yield Note("ties", "info", text, count=n_tied)
+    above = short(met.judging.scores_above or 0)
+    for code, count, why in (
+        ("identical-ids", match.dropped[0], "their ids are those of the queries"),
+        ("scores-above", match.dropped[1], f"their scores are not above {above}"),
+    ):
+        if count:
+            text = f"{number_of(count, 'document')} of the run dropped before ranking: {why}."
+            yield Note(code, "info", text, count=count)
     if match.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)

@@ -1,8 +1,8 @@
 """Ranking: rows by their queries, duplicates, the order of documents. The only sort, the only rule.
 
 Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
-(trec_eval's rule) or ascending. Or the order given, or the rank column. Whoever asks is told which
-places a group of equal scores takes up.
+(trec_eval's rule) or ascending, or in the order of the rows. Or the order given, or the rank
+column. Whoever asks is told which places a group of equal scores takes up.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,9 @@ from cranfield.arrays.rows import changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut
+
+#: How many documents were dropped before ranking: with the query's own id; not scored above.
+Dropped = tuple[int, int]
 
 
 class Grouped(NamedTuple):
@@ -35,13 +38,15 @@ class Grouped(NamedTuple):
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
     made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
     own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
+    dropped: "Dropped" = (0, 0)
 
 
 def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     """Group a block by query: the documents that are kept, and what ranks them.
 
     A document twice in one group is an error that names it, or `judging.duplicates` says which of
-    its rows are kept. Every block of a run comes through here, whoever ranks it.
+    its rows are kept. Then those are dropped that `judging` says; a query that has no others is
+    one without rows. Every block of a run comes through here, whoever ranks it.
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -60,6 +65,13 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
                 again = _again(block, group, suspect, by)
             if judging.duplicates != "each":
                 return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
+    if judging.drops:
+        rest, dropped = _counting(block, starts, by, judging)
+        if len(rest) < len(block):
+            found = grouped(rest, judging)
+            if judging.duplicates != "each":  # these were told by the rows that are left, too
+                repeated += found.repeated
+            return found._replace(repeated=repeated, dropped=dropped)
     queries = block.query.take(starts[:-1]).to_list()
     return Grouped(block, starts, group, queries, keys, by, repeated)
 
@@ -111,6 +123,32 @@ def _dropping(block: Block, rows: Ints | list[int]) -> Block:
     keep[rows] = False
     rest = block.take(np.flatnonzero(keep))
     return replace(rest, left_out=block.left_out, empty=block.empty)
+
+
+def _counting(
+    block: Block, starts: Ints, by: Floats | None, judging: Judging
+) -> tuple[Block, Dropped]:
+    """Return the rows that `judging` does not drop, and how many it does."""
+    rows = np.arange(len(block))
+    own, low = np.zeros((2, len(block)), np.bool_)
+    if judging.identical_ids == "drop":
+        own = block.doc.compare(rows, block.query, rows) == 0
+    if judging.scores_above is not None and by is not None:
+        low = ~own & ~are_above(by, judging)
+    gone = own | low
+    begins = starts[:-1]
+    emptied = begins[np.logical_and.reduceat(gone, begins)] if len(begins) else begins
+    rest = _dropping(block, np.flatnonzero(gone))
+    dropped = int(np.count_nonzero(own)), int(np.count_nonzero(low))
+    return replace(rest, empty=[*rest.empty, *block.query.take(emptied).to_list()]), dropped
+
+
+def are_above(scores: Floats, judging: Judging) -> Bools:
+    """Tell which scores are above `judging.scores_above`, as 32-bit floats if it says so."""
+    least = np.array([judging.scores_above], np.float64)
+    if judging.scores == "single":
+        scores, least = single(scores), single(least)
+    return scores > least
 
 
 def without(
@@ -186,9 +224,10 @@ def placed(
     if len(ties):
         n_equal = np.bincount(group[ties], minlength=len(counts))
         n_level = int(np.count_nonzero(several & (n_equal == counts - 1)))
-    docs = whole.block.doc if whole.own is None else whole.own
-    compared = docs.compare(ties, docs, ties + 1)
-    unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
+    if judging.ties != "given":  # then such rows are in order
+        docs = whole.block.doc if whole.own is None else whole.own
+        compared = docs.compare(ties, docs, ties + 1)
+        unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
     n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
     if unsorted.any():
         astray = np.flatnonzero(unsorted[group])
@@ -221,10 +260,12 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if new_tie.all():
         return ordered, ordered[:0]
     in_tie = np.flatnonzero(~(new_tie & np.append(new_tie[1:], True)))
-    docs = whole.block.doc if whole.own is None else whole.own
-    numbers = tie_order(docs.take(ordered[in_tie]), judging)
-    by_id = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
-    ordered[in_tie] = ordered[in_tie][by_id]
+    numbers = ordered[in_tie]
+    if judging.ties != "given":
+        docs = whole.block.doc if whole.own is None else whole.own
+        numbers = tie_order(docs.take(numbers), judging)
+    by_number = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
+    ordered[in_tie] = ordered[in_tie][by_number]
     return ordered, ordered[in_tie]
 
 
@@ -234,7 +275,7 @@ def _narrow(groups: Ints) -> Ints:
 
 
 def tie_order(docs: Ids, judging: Judging) -> Ints:
-    """Return numbers by which documents of the same score are sorted, lowest first."""
+    """Return numbers by which documents of the same score are sorted by id, lowest first."""
     numbers = docs.numbers()
     return numbers if judging.ties == "ascending" else ~numbers
 

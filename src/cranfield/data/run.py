@@ -208,7 +208,7 @@ class Run(Documents):
         """Return the same run, of which rows with a fault are left out and counted."""
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
-            rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
+            rows = rows.holding(rows.data, "skip")
         found = self._with(rows, self.made_of)
         found.errors = "skip"
         return found
@@ -293,9 +293,8 @@ class Run(Documents):
 
         It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
         """
-        if self.nested is not None:
-            nested = {query: self.nested.get(query, {})}
-            return self._with(NestedRows(nested, What.RUN, form=self.form), None)
+        if isinstance(self._rows, NestedRows) and self.nested is not None:
+            return self._with(self._rows.holding({query: self.nested.get(query, {})}), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:

@@ -130,6 +130,10 @@ class Spans:
         columns = {"start": np.array(starts, np.int64), "end": np.array(ends, np.int64)}
         return replace(block, doc=Ids.of(docs), columns={**block.columns, **columns})
 
+    def before(self, judging: Judging) -> Judging:
+        """Return how spans are grouped, before they meet judged ones."""
+        return judging
+
     def documents(self, block: Block) -> Ids:
         """Return the spans of a run's rows by name; if these are not known here, the ids."""
         known = {*self.needs} <= {*block.columns}
@@ -174,7 +178,8 @@ class Spans:
                     names[row] += _AGAIN
                     n_again += 1
         found = grouped(replace(block, doc=Ids.of(names)), judging)
-        return found._replace(repeated=whole.repeated, made=(n_met, n_again), own=block.doc)
+        told = found._replace(repeated=whole.repeated, made=(n_met, n_again), own=block.doc)
+        return told._replace(dropped=whole.dropped)
 
     def note(self, met: int, again: int) -> Note:
         """Say how many retrieved spans met a judged one, and how many of them too late."""

@@ -105,7 +105,7 @@ class Scene:
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
         whole = its.ranking(judging, costs=costs)
-        if not judging.ties_by_id and judging.ties != "expected":
+        if not judging.in_one_order and judging.ties != "expected":
             keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
             whole = whole.take(keys.argsort(kind="stable"))
         kept = ranking = whole.take(slice(judging.depth))

@@ -158,9 +158,9 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
     round. A cut by `depth` comes after that: it may keep other documents of the score. None are
-    returned if equal scores are not ranked by document id, and for a text.
+    returned if equal scores are ranked by grade or averaged over, and for a text.
     """
-    if scene.judged.ties not in ("document", "ascending") or measure.definition.is_text:
+    if not scene.judging.in_one_order or measure.definition.is_text:
         return []
     whole, depth = scene.whole, len(scene.ranking.docs)
     if not depth:

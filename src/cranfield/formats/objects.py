@@ -316,6 +316,12 @@ class NestedRows(Rows):
         self.numbers = frozenset([what.role])
         self.data = self._without_faults(data) if errors == "skip" else data
 
+    def holding(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
+        """Return rows of other data, which have the same form."""
+        found = NestedRows(data, self._what, errors, self.form, self.graded)
+        found.is_ranking = self.is_ranking
+        return found
+
     def _without_faults(self, data: Nested) -> Nested:
         faults, what = Faults("skip"), self._what
         good: Nested = {query: {} for query in data}

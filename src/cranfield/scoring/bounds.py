@@ -109,7 +109,7 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
             "bounds=True gives an unjudged document one grade, and duplicates='each' several "
             "ranks: take 'first' or 'best'"
         )
-    if not judging.ties_by_id:
+    if not judging.in_one_order:
         raise OptionError(
             f"bounds=True takes one order of equal scores, and ties={judging.ties!r} ranks them by "
             "grade, or in all orders: leave one of them out"

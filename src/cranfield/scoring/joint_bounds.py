@@ -206,7 +206,7 @@ def joint_bounds(
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
         **judging: each option of `Reading`, and of `Judging` but `judged_only`; `ties` are
-            "document" or "ascending", `duplicates` not "each".
+            "document", "ascending" or "given", `duplicates` not "each".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -238,7 +238,7 @@ def joint_bounds(
         )
     left, right = named
     wanted = measures_of(measures)
-    one_of("ties", how.ties, ("document", "ascending"))
+    one_of("ties", how.ties, ("document", "ascending", "given"))
     one_of("duplicates", how.duplicates, ("refuse", "first", "best"))
     systems = score_runs(judgments, named, wanted, how)
     query_ids = _shared_queries(systems)
@@ -306,7 +306,7 @@ def pair_bounds(
     measures = systems.measures
     found: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
-    if judging.judged_only or not judging.ties_by_id or qrels.in_groups:
+    if judging.judged_only or not judging.in_one_order or qrels.in_groups:
         return found
     if judging.duplicates == "each":
         return found
