@@ -20,6 +20,11 @@ _TREC_EVAL = (
 _IN_BOTH = {"queries": "both"}
 _AS_TREC_EVAL_9 = {"queries": "both", "scores": "single"}
 _RELEVANT = {"queries": "relevant"}
+_EACH_ANSWERED = {"queries": "relevant-and-retrieved", "duplicates": "each"}
+_LLAMAINDEX = (
+    rule("AP RR Success", judging=_EACH_ANSWERED, nDCG={"gain": "binary", "ideal": "uncut"}),
+    rule("R", judging={**_EACH_ANSWERED, "duplicates": "first"}, P={"over": "returned"}),
+)
 
 CONVENTIONS: Mapping[str, Convention] = {
     one.name: one
@@ -101,8 +106,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             "mteb 2.26.24",
             "mteb/_evaluators/retrieval_metrics.py",
             (
-                rule("nDCG AP P R", judging=_AS_TREC_EVAL_9, decimals=5),
-                rule("RR Success", judging=_IN_BOTH),
+                rule("nDCG AP P R Success", judging=_AS_TREC_EVAL_9, decimals=5),
+                rule("RR", judging=_IN_BOTH),
             ),
             ("A query of the run without judgments is a KeyError for the whole task.",),
         ),
@@ -146,18 +151,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "llamaindex",
             "llama-index-core 0.14.25, the mean over queries that do not raise",
             "llama_index/core/evaluation/retrieval/metrics.py",
-            (
-                rule(
-                    "AP RR Success",
-                    judging={"queries": "relevant-and-retrieved", "duplicates": "each"},
-                    nDCG={"gain": "binary", "ideal": "uncut"},
-                ),
-                rule(
-                    "R",
-                    judging={"queries": "relevant-and-retrieved", "duplicates": "first"},
-                    P={"over": "returned"},
-                ),
-            ),
+            _LLAMAINDEX,
+            ("A query without expected or without retrieved ids is a ValueError.",),
+        ),
+        Convention(
+            "llamaindex-granular",
+            "llama-index-core 0.14.25, MRR and HitRate with use_granular_*=True",
+            "llama_index/core/evaluation/retrieval/metrics.py",
+            (rule(judging=_EACH_ANSWERED, RR={"over": "hits"}, Success="R"), *_LLAMAINDEX),
             ("A query without expected or without retrieved ids is a ValueError.",),
         ),
         Convention(
@@ -180,18 +181,6 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 "Precision is NaN where nothing was retrieved, recall where nothing is relevant, "
                 "and so is the mean.",
-            ),
-        ),
-        Convention(
-            "llamaindex-granular",
-            "llama-index-core 0.14.25, MRR and HitRate with use_granular_*=True",
-            "llama_index/core/evaluation/retrieval/metrics.py",
-            (
-                rule(
-                    judging={"queries": "relevant-and-retrieved", "duplicates": "each"},
-                    RR={"over": "hits"},
-                    Success="R",
-                ),
             ),
         ),
         Convention(
