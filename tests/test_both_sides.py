@@ -545,3 +545,12 @@ def test_a_name_twice_in_the_first_object_is_named(name: str, write: Any) -> Non
     path = write(name, f"[{row}]" if name.endswith("json") else f"{row}\n")
     with pytest.raises(InputError, match="has more than one 'expected_ids'"):
         evaluate(path, "AP")
+
+
+def test_a_frame_with_sets_as_rankings_is_refused() -> None:
+    columns = {"question": ["a", "b"], "retrieved_ids": [["x"], {"x", "y"}]}
+    frame = pd.DataFrame({**columns, "expected_ids": [{"x"}, {"y", "x"}]})
+    with pytest.raises(InputError, match="'retrieved_ids' holds a set"):
+        evaluate(frame, "AP")
+    frame["retrieved_ids"] = [["x"], ["z", "x"]]
+    assert evaluate(frame, "R@2")["R@2"] == (1 / 1 + 1 / 2) / 2
