@@ -537,3 +537,20 @@ def test_questions_as_ids_are_not_odd() -> None:
     for wrong in ("two  blanks", "at the end ", "a\tTab", "no\u00a0break"):
         rows = one_row(question=wrong)
         assert "odd-ids" in [one.code for one in check(rows).findings]
+
+
+@pytest.mark.parametrize("name", ["twice.json", "twice.jsonl"])
+def test_a_name_twice_in_the_first_object_is_named(name: str, write: Any) -> None:
+    row = '{"question": "a", "expected_ids": ["x"], "expected_ids": ["y"], "retrieved_ids": ["x"]}'
+    path = write(name, f"[{row}]" if name.endswith("json") else f"{row}\n")
+    with pytest.raises(InputError, match="has more than one 'expected_ids'"):
+        evaluate(path, "AP")
+
+
+def test_a_frame_with_sets_as_rankings_is_refused() -> None:
+    columns = {"question": ["a", "b"], "retrieved_ids": [["x"], {"x", "y"}]}
+    frame = pd.DataFrame({**columns, "expected_ids": [{"x"}, {"y", "x"}]})
+    with pytest.raises(InputError, match="'retrieved_ids' holds a set"):
+        evaluate(frame, "AP")
+    frame["retrieved_ids"] = [["x"], ["z", "x"]]
+    assert evaluate(frame, "R@2")["R@2"] == (1 / 1 + 1 / 2) / 2

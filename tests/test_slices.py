@@ -157,3 +157,11 @@ def test_a_fraction_above_0_is_relevant_in_a_slice_as_in_all() -> None:
     found = evaluate(qrels, {query: ["a", "b"] for query in qrels}, "nDCG@2", slices=labels)
     assert found.counts.without_relevant == 1  # s
     assert found.slice("x").counts.without_relevant == 1
+
+
+def test_a_label_that_is_not_there_is_named_with_those_that_are() -> None:
+    found = evaluate({"q": {"a": 1}}, {"q": ["a"]}, "P@1", slices={"q": "x"})
+    with pytest.raises(KeyError, match="y: there are x"):
+        found.slice("y")
+    with pytest.raises(KeyError, match="slices="):
+        evaluate({"q": {"a": 1}}, {"q": ["a"]}, "P@1").slice("y")

@@ -327,3 +327,9 @@ def test_on_the_command_line(write: Any) -> None:
     done = invoke(*asked)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--span-pattern" in done.stderr
+
+
+@pytest.mark.parametrize("pattern", [3, None, "(", "(.*)", b"(?P<doc>.)(?P<start>.)(?P<end>.)"])
+def test_what_is_no_pattern_of_spans_is_refused(pattern: Any) -> None:
+    with pytest.raises(OptionError, match="the pattern"):
+        Run({"q": ["d:0-9"]}).spans(pattern)

@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke, run
 
-from cranfield import InputError, compare, evaluate, explain, gate, with_texts
+from cranfield import Gate, InputError, OptionError, compare, evaluate, explain, gate, with_texts
 from cranfield.captions import LONGEST
 from cranfield.formats.small.texts import texts_of
 
@@ -290,3 +291,24 @@ def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "has no effect without" in done.stderr
     done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
     assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_a_gate_with_texts_has_its_report(
+    demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    report = tmp_path / "gate.xml"
+    files = ["demo/qrels.txt", "demo/tfidf.run", "--baseline", "demo/bm25.run", "--margin", "0.01"]
+    done = invoke("gate", *files, "--query-texts", "demo/queries.tsv", "-o", str(report))
+    assert done.exit_code in (1, 3)
+    asked = with_texts(gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), query_texts=TEXTS)
+    assert asked.forms == Gate.forms
+    failure = next(ElementTree.parse(report).iter("failure"))  # noqa: S314 - our own
+    changed = [line for line in (failure.text or "").split("\n") if line.startswith(" tfidf")]
+    texts = [line.split("\t")[1] for line in Path("demo/queries.tsv").read_text().splitlines()]
+    assert any(text in line for line in changed for text in texts)
+
+
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(OptionError, match="expected a result"):
+        with_texts(3, query_texts=TEXTS)  # type: ignore[arg-type]

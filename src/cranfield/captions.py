@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cranfield.errors import OptionError
 from cranfield.formats.small.texts import texts_of
 from cranfield.notes import Note, lines_of
 from cranfield.render.shown import Shown
@@ -46,6 +47,7 @@ def with_texts(
         cut at 72 characters; rows have a column `query_text`, or `document_text`, with all of it.
 
     Raises:
+        OptionError: for what is no result.
         InputError: when it is shown, for a file that holds no texts.
 
     >>> from cranfield import explain
@@ -56,6 +58,8 @@ def with_texts(
     [['q1', '1.0000', '0.0000', '-1.0000', 'worse', 'read a CSV file']]
 
     """
+    if not isinstance(found, Shown):
+        raise OptionError(f"found={found!r:.80}: expected a result, as evaluate or explain returns")
     given = {"query_id": query_texts, "document": doc_texts}
     return WithTexts(found, {kind: one for kind, one in given.items() if one is not None}, how)
 
@@ -68,6 +72,17 @@ class WithTexts(Shown):
     sources: Mapping[str, TextsLike]  # by the heading of the column of ids
     how: Mapping[str, Any]
     _read: dict[str, dict[str, str | None]] = field(default_factory=dict)  # None: it has no text
+
+    @property
+    def forms(self) -> Mapping[str, str]:  # type: ignore[override] # those of the result
+        """The forms of the result, and the suffix of each."""
+        return self.found.forms
+
+    def to_junit(self) -> str:
+        """Return the JUnit report of a gate, with the texts beside the ids of its queries."""
+        gate: Any = self.found
+        report: str = gate.to_junit(lambda alone: str(replace(self, found=alone)))
+        return report
 
     @property
     def header(self) -> Sequence[str]:

@@ -321,6 +321,10 @@ def refuse_others(function: Callable[..., Any], given: Mapping[str, object]) -> 
     """Raise TypeError for what is none of the options that `takes` has given to the function."""
     known = function.__signature__.parameters  # type: ignore[attr-defined]
     for name in given:
+        if name in ("metric", "metrics", "measure") and "measures" in known:
+            raise TypeError(
+                f"{function.__name__}() takes measures={given[name]!r:.80}, not {name}=..."
+            )
         if name not in known:
             options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
             raise TypeError(

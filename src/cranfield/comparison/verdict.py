@@ -179,12 +179,13 @@ class Gate(Shown):
             [getattr(one, name, None) for name in self.header] for one in self._every
         )
 
-    def to_junit(self) -> str:
+    def to_junit(self, shown: "Callable[[Gate], str]" = str) -> str:
         """Return a JUnit report: a test case for each verdict and threshold of each system.
 
-        UNDECIDED is a failure, or, with undecided="pass", skipped.
+        UNDECIDED is a failure, or, with undecided="pass", skipped. `shown` makes the text of a
+        case that fails.
         """
-        return to_junit("cranfield gate", _cases(self))
+        return to_junit("cranfield gate", _cases(self, shown))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with everything that is needed to repeat it."""
@@ -203,7 +204,7 @@ def _worst(*outcomes: Outcome) -> Outcome:
     return max(outcomes, key=_WORST_LAST.index)
 
 
-def _cases(found: Gate) -> Iterator[Case]:
+def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
     for one in found._every:
         if isinstance(one, Verdict):
@@ -218,7 +219,7 @@ def _cases(found: Gate) -> Iterator[Case]:
         outcome: Ended = "passed" if passes else "failed"
         if passes and one.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(one.system, name, outcome, said, str(alone))
+        yield Case(one.system, name, outcome, said, shown(alone))
 
 
 # ---- tables -------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ class Spans:
         """Return what a pattern says; OptionError for one without the groups doc, start, end."""
         try:
             found = re.compile(pattern)
-        except re.error as error:
+        except (re.error, TypeError) as error:
             problem = f"the pattern {pattern!r:.80} is no regular expression: {error}"
             raise OptionError(problem) from None
         lacking = [name for name in ("doc", "start", "end") if name not in found.groupindex]

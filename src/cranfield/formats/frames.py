@@ -92,6 +92,13 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         raise InputError(problem, source=name, hint=hint) from None
 
 
+def _refuse_sets(frame: Any, name: str, what: What) -> None:
+    """Raise InputError for a set in the place of a ranking."""
+    if any(isinstance(cell, Set) for cell in frame[name]):
+        problem = f"column {name!r} holds a set, which has no order"
+        raise InputError(problem, source=what.called, hint="Give lists, best first.")
+
+
 def _rows_of_columns(
     names: Sequence[str],
     column_of: "Callable[[Role, int], pa.Array]",
@@ -365,7 +372,10 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
         data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
-        return TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
+        rows = TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
+        if rows.lists and what is What.RUN and kind == "pandas":  # Arrow makes lists of its sets
+            _refuse_sets(data, rows.lists["doc"], what)
+        return rows
     if isinstance(data, np.ndarray) and data.dtype.names:
         return array_rows(data, what, columns, errors)
     if is_sparse(data):

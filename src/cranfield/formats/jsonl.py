@@ -172,7 +172,12 @@ class JsonList(JsonLines):
         for line, text, value in _elements(source, None):
             if isinstance(value, dict):
                 return line, text, value
-            raise InputError("expected a JSON object", source=source.name, line=line, text=text)
+            problem = "expected a JSON object"
+            if isinstance(value, Repeated):
+                names = [name for name, _ in value]
+                twice = next(name for name in names if names.count(name) > 1)
+                problem = f"has more than one {twice!r}"
+            raise InputError(problem, source=source.name, line=line, text=text)
         raise InputError("holds no rows", source=source.name)
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:

@@ -224,7 +224,8 @@ class Scores(_Table):
         for of, one, scores in self.slices:
             if one == name and label in (None, of):
                 return scores
-        raise KeyError(f"{name}: there are {', '.join(one for _, one, _ in self.slices)}")
+        labels = ", ".join(one for _, one, _ in self.slices)
+        raise KeyError(f"{name}: there are {labels or 'none: evaluate(..., slices=) makes them'}")
 
     def of(self, rows: Bools, counts: Counts) -> "Scores":
         """Return the scores of some queries, of which there are so many."""
