@@ -9,7 +9,7 @@ from cranfield.arrays.grades import levels_of
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.averaged import Averaged, averaged
-from cranfield.data.judged import Judged, Parts
+from cranfield.data.judged import ENDLESS, Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
 from cranfield.data.meeting import Meeting
@@ -111,14 +111,14 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         if other is not None:
             raise other
     over = averaged(qrels, match, judging.queries, run.source)
-    n_retrieved, cost, depth = over.n_retrieved, match.cost, judging.depth
-    every, n_below = match, 0
+    depth = None if judging.depth is None else min(judging.depth, ENDLESS)
+    n_retrieved, cost, every, n_below = over.n_retrieved, match.cost, match, 0
     if judging.unretrieved == "below":
         from cranfield.data.unretrieved import with_unretrieved
 
         every, added = with_unretrieved(qrels, match, judging)
         added = over.column(added)
-        n_retrieved = added + (n_retrieved if depth is None else np.minimum(n_retrieved, depth))
+        n_retrieved = added + np.minimum(n_retrieved, depth or ENDLESS)
         n_below, depth = int(added.sum()), None  # it is cut
     row, rank, hits = _ranked(qrels, every, judging)
     if cost is not None and judging.ties in ("best", "worst"):
@@ -208,7 +208,6 @@ def _cut(
     hits: Ranked, n_retrieved: Ints, cost: Floats | None, depth: int
 ) -> tuple[Ranked, Ints, Floats | None]:
     """Keep the best so many documents of each query."""
-    depth = min(depth, 2**62)
     # Of equal scores at that depth, any may be among those kept.
     hits = hits.where(hits.columns.get("tie_first", hits.rank) <= depth)
     if cost is not None:

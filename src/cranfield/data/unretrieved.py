@@ -7,6 +7,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Ints
 from cranfield.arrays.rows import spans
+from cranfield.data.judged import ENDLESS
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
 from cranfield.data.order import tie_order
@@ -16,7 +17,7 @@ from cranfield.errors import OptionError
 
 
 def with_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Match, Ints]:
-    """Return a match that has all judged documents, and how many were added: (n_queries,).
+    """Return a match that has all judged documents, and how many each query got: (n_queries,).
 
     `judging.depth` cuts what was retrieved before that. Raises OptionError for a run with costs.
     """
@@ -25,12 +26,14 @@ def with_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Matc
             "unretrieved='below' ranks documents that were not retrieved, and what it costs to "
             "look at them is not known: leave it out"
         )
-    n_queries, n_retrieved, at = len(qrels.query_ids), match.n_retrieved, match.placed
-    row, ranks, ties = match.row, at.rank, (at.tie_first, at.tie_size)
-    if judging.depth is not None:
-        n_retrieved = np.minimum(n_retrieved, judging.depth)
-        kept = ranks <= judging.depth
-        row, ranks = row[kept], ranks[kept]  # where a depth is taken, no ties were told
+    n_queries, depth, at = (
+        len(qrels.query_ids),
+        min(judging.depth or ENDLESS, ENDLESS),
+        match.placed,
+    )
+    n_retrieved, ties = np.minimum(match.n_retrieved, depth), (at.tie_first, at.tie_size)
+    kept = at.rank <= depth
+    row, ranks = match.row[kept], at.rank[kept]  # where a depth is taken, no ties were told
     retrieved = np.zeros(len(qrels), np.bool_)
     retrieved[row] = True
     below = rows_below(qrels, retrieved, judging)
