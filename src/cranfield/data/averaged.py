@@ -38,6 +38,14 @@ class Averaged:
     n_unjudged: int = 0  # of these: queries of the run without judgments
     left_out: Mapping[str, int] = field(default_factory=dict)  # of the qrels, by a key of WHY
 
+    def column(self, counts: Ints) -> Ints:
+        """Return these queries' part of a column of the qrels' queries; 0 without judgments."""
+        if self.place is None:
+            return counts
+        found = np.zeros(len(self.query_ids), np.int64)
+        found[self.place[self.place >= 0]] = counts[self.place >= 0]
+        return found
+
     def of(self, ranked: Ranked) -> Ranked:
         """Return the rows of these queries, of a ranking for each query of the qrels."""
         assert self.place is not None  # noqa: S101 - else there is nothing to leave out

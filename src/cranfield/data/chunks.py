@@ -115,8 +115,8 @@ class Chunks:
         docs, lost = self.of_ids(whole.block.doc)
         if len(lost):
             error = partial(self.error, whole.block, int(lost[0]))
-            kept = without(whole.block, lost, errors, "chunk", error)
-            rest = grouped(kept, self.before(judging))
+            left = without(whole.block, lost, errors, "chunk", error)
+            rest = grouped(left, self.before(judging))
             return self.merged(rest._replace(repeated=whole.repeated), errors, judging)
         block, score = whole.block, whole.block.columns.get("score")
         by = {"first": whole.by, "best": score, "sum": None}[self.keep]

@@ -9,7 +9,7 @@ from cranfield.arrays.grades import levels_of
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.averaged import Averaged, averaged
-from cranfield.data.judged import Judged, Parts
+from cranfield.data.judged import ENDLESS, Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.match import Match, matches
 from cranfield.data.meeting import Meeting
@@ -104,19 +104,27 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         from cranfield.data.spelling import nothing_shared
 
         raise nothing_shared(qrels, run, match.unknown)
-    row, rank, hits = _ranked(qrels, match, judging)
-    if len(row) == 0 and whole:
+    if len(match.row) == 0 and whole:
         from cranfield.data.spelling import other_spelling
 
         other = other_spelling(qrels, run)
         if other is not None:
             raise other
-    over, depth = averaged(qrels, match, judging.queries, run.source), judging.depth
-    cost = match.cost
+    over = averaged(qrels, match, judging.queries, run.source)
+    depth = None if judging.depth is None else min(judging.depth, ENDLESS)
+    n_retrieved, cost, every, n_below = over.n_retrieved, match.cost, match, 0
+    if judging.unretrieved == "below":
+        from cranfield.data.unretrieved import with_unretrieved
+
+        every, added = with_unretrieved(qrels, match, judging)
+        added = over.column(added)
+        n_retrieved = added + np.minimum(n_retrieved, depth or ENDLESS)
+        n_below, depth = int(added.sum()), None  # it is cut
+    row, rank, hits = _ranked(qrels, every, judging)
     if cost is not None and judging.ties in ("best", "worst"):
         begins = (np.cumsum(match.n_retrieved) - match.n_retrieved)[qrels.query[row]] - 1
         cost = _moved(cost, begins + match.placed.rank, begins + rank)
-    ideal, n_retrieved = qrels.ideal, over.n_retrieved[:, None]
+    ideal, n_retrieved = qrels.ideal, n_retrieved[:, None]
     if over.place is not None:
         hits, ideal = over.of(hits), over.of(ideal)
         if cost is not None:
@@ -136,9 +144,9 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
     judged = Judged(
         *(hits, ideal, n_retrieved, qrels.top_grade, qrels.in_groups, parts, cost),
         ties=judging.ties,
-        is_cut=depth is not None,
+        is_cut=judging.depth is not None,
     )
-    return Meeting(judged, over, qrels, run, match, judging, whole)
+    return Meeting(judged, over, qrels, run, match, judging, whole, n_below)
 
 
 def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
@@ -200,7 +208,6 @@ def _cut(
     hits: Ranked, n_retrieved: Ints, cost: Floats | None, depth: int
 ) -> tuple[Ranked, Ints, Floats | None]:
     """Keep the best so many documents of each query."""
-    depth = min(depth, 2**62)
     # Of equal scores at that depth, any may be among those kept.
     hits = hits.where(hits.columns.get("tie_first", hits.rank) <= depth)
     if cost is not None:

@@ -18,6 +18,7 @@ Queries = Literal[
 ]
 Precision = Literal["double", "single"]
 IdenticalIds = Literal["keep", "drop"]
+Unretrieved = Literal["leave-out", "below"]
 Ties = Literal["document", "ascending", "given", "expected", "best", "worst"]
 
 
@@ -86,6 +87,13 @@ class Judging(Options):
         number(),
     )
 
+    unretrieved: Unretrieved = option(
+        "leave-out",
+        'Measure the documents that the run retrieved ("leave-out"); or rank "below" them, as if '
+        "of one score, the judged documents that it did not retrieve (or that `depth` cuts off), "
+        "as scikit-learn and torchmetrics do that are given all judged documents.",
+    )
+
     overlap: float = option(
         0.5,
         "For judgments by span: a retrieved span is the judged one with which it shares at least "
@@ -96,7 +104,8 @@ class Judging(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         without_ids = self.order == "given" or (self.order == "rank" and not self.in_one_order)
-        if self.ties != "document" and without_ids:
+        is_below = self.unretrieved == "below"  # then there are documents of one score
+        if self.ties != "document" and without_ids and not is_below:
             raise OptionError(
                 f"ties={self.ties!r} has no effect with order={self.order!r}: leave one out"
             )
@@ -104,6 +113,12 @@ class Judging(Options):
             raise OptionError(
                 f"scores_above={self.scores_above:g} compares scores, and order={self.order!r} "
                 "ranks by something else: leave one out"
+            )
+        if self.depth is not None and is_below and not self.in_one_order:
+            raise OptionError(
+                f"ties={self.ties!r} with depth and unretrieved='below': which documents are cut "
+                "off, and ranked below, would depend on the order of tied ones; leave one out, or "
+                "cut the measures, as in nDCG@10"
             )
         if self.depth is not None and self.judged_only and not self.in_one_order:
             raise OptionError(
@@ -151,6 +166,7 @@ class JudgingOptions(TypedDict, total=False):
     duplicates: Duplicates
     identical_ids: IdenticalIds
     scores_above: float | None
+    unretrieved: Unretrieved
     overlap: float
 
 

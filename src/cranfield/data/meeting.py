@@ -76,6 +76,7 @@ class Meeting:
     match: Match
     judging: Judging
     whole: bool
+    n_below: int = 0  # documents that were not retrieved, and are ranked below those that were
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -199,6 +200,10 @@ def _notes(met: Meeting) -> Iterator[Note]:
         if count:
             text = f"{number_of(count, 'document')} of the run dropped before ranking: {why}."
             yield Note(code, "info", text, count=count)
+    if n := met.n_below:
+        were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
+        text = f"{were}, as if of one score: {met.judging.tie_rule}."
+        yield Note("below", "info", text, count=n)
     if match.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)

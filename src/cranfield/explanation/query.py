@@ -94,7 +94,7 @@ class Explanation(Shown):
         level = scene.least_relevant(measure)
         judged = () if scene.qrels.in_groups else scene.ideal
         relevant = [doc for doc in judged if grades[doc] >= level]
-        missing = set(relevant).difference(docs)
+        missing = set(relevant).difference(docs) | scene.below.intersection(relevant)
         return cls(
             query=scene.query,
             run=scene.run,
@@ -102,7 +102,7 @@ class Explanation(Shown):
             value=sheet.result.value,
             worksheet=sheet,
             retrieved=[
-                Retrieved(rank, doc, score, grades.get(doc))
+                Retrieved(rank, doc, None if doc in scene.below else score, grades.get(doc))
                 for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
             ],
             n_relevant=len(relevant),

@@ -13,6 +13,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Ranking, Run
+from cranfield.data.unretrieved import rows_below, with_more
 from cranfield.errors import InputError
 from cranfield.formats.block import Progress
 from cranfield.lazy import cached_property
@@ -37,8 +38,9 @@ class Scene:
     meeting: Meeting
     kept: Ranking  # as a measure sees it
     ranking: Ranking  # as retrieved, before anything was dropped; cut at `depth`
-    whole: Ranking  # not cut
+    whole: Ranking  # not cut, but where the documents `below` come after that
     grades: Mapping[str, float]
+    below: frozenset[str] = frozenset()  # of `whole`: those that were not retrieved
 
     @property
     def docs(self) -> Sequence[str]:
@@ -104,14 +106,20 @@ class Scene:
         meeting = judge(alone, its, judging, costs=costs, whole=False)
         docs, starts = alone.doc_lists[0], alone.starts
         grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
-        whole = its.ranking(judging, costs=costs)
+        whole, depth, below = its.ranking(judging, costs=costs), judging.depth, []
+        if judging.unretrieved == "below":
+            whole, depth = whole.take(slice(depth)), None
+            retrieved = np.array([*map({*whole.docs}.__contains__, docs)], np.bool_)
+            below = [docs[row] for row in rows_below(alone, retrieved, judging).tolist()]
+            whole = with_more(whole, below)
         if not judging.in_one_order and judging.ties != "expected":
             keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
             whole = whole.take(keys.argsort(kind="stable"))
-        kept = ranking = whole.take(slice(judging.depth))
+        kept = ranking = whole.take(slice(depth))
         if judging.judged_only:
             kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
-        return cls(query, run.name, alone, judging, meeting, kept, ranking, whole, grades)
+        named = query, run.name, alone, judging, meeting
+        return cls(*named, kept, ranking, whole, grades, frozenset(below))
 
     def least_relevant(self, measure: Measure) -> float:
         """Return the lowest grade that the measure takes for relevant; if it says none, above 0."""

@@ -179,7 +179,7 @@ _NOTES: Mapping[str, str] = {
 _USUAL = "nDCG@10 P@10"
 
 
-@takes(Reading, Judging, without=("judged_only",))
+@takes(Reading, Judging, without=("judged_only", "unretrieved"))
 def joint_bounds(
     qrels: QrelsLike,
     runs: SeveralRuns | None = None,
@@ -205,8 +205,8 @@ def joint_bounds(
         runs: two runs, as `evaluate` takes several: the difference is the first minus the second.
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
-        **judging: each option of `Reading`, and of `Judging` but `judged_only`; `ties` are
-            "document", "ascending" or "given", `duplicates` not "each".
+        **judging: each option of `Reading`, and of `Judging` but `judged_only` and `unretrieved`;
+            `ties` are "document", "ascending" or "given", `duplicates` not "each".
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -298,17 +298,16 @@ def pair_bounds(
 
     None for a measure whose difference has no bounds: one of groups or preferences, or of costs
     that a run has, or a text; one of which a run's own bounds are not proved; or any, if unjudged
-    documents were left out or count each time, or equal scores ranked by grade or in all orders.
-    Where `separate` is
-    false, None, too, for all but linear measures and nDCG: the others take two evaluations of each
-    run and unjudged document.
+    documents were left out or count each time, equal scores ranked by grade or in all orders, or
+    documents that were not retrieved below others. Where `separate` is false, None, too, for all
+    but linear measures and nDCG: the others take two evaluations of each run and unjudged document.
     """
     measures = systems.measures
     found: list[PairBounds | None] = [None] * len(measures)
     judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.in_one_order or qrels.in_groups:
         return found
-    if judging.duplicates == "each":
+    if judging.duplicates == "each" or judging.unretrieved == "below":
         return found
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     values = _values(systems, query_ids)

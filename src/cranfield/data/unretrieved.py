@@ -1,0 +1,74 @@
+"""Judged documents that were not retrieved, ranked below all that were, as if of one score."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Ints
+from cranfield.arrays.rows import spans
+from cranfield.data.judged import ENDLESS
+from cranfield.data.judging import Judging
+from cranfield.data.match import Match
+from cranfield.data.order import tie_order
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Ranking
+from cranfield.errors import OptionError
+
+
+def with_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Match, Ints]:
+    """Return a match that has all judged documents, and how many each query got: (n_queries,).
+
+    `judging.depth` cuts what was retrieved before that. Raises OptionError for a run with costs.
+    """
+    if match.cost is not None:
+        raise OptionError(
+            "unretrieved='below' ranks documents that were not retrieved, and what it costs to "
+            "look at them is not known: leave it out"
+        )
+    n_queries, depth, at = (
+        len(qrels.query_ids),
+        min(judging.depth or ENDLESS, ENDLESS),
+        match.placed,
+    )
+    n_retrieved, ties = np.minimum(match.n_retrieved, depth), (at.tie_first, at.tie_size)
+    kept = at.rank <= depth
+    row, ranks = match.row[kept], at.rank[kept]  # where a depth is taken, no ties were told
+    retrieved = np.zeros(len(qrels), np.bool_)
+    retrieved[row] = True
+    below = rows_below(qrels, retrieved, judging)
+    query = qrels.query[below]
+    added = np.bincount(query, minlength=n_queries)
+    above = n_retrieved[query]
+    if not judging.in_one_order:
+        first, size = ties
+        ties = np.append(first, above + 1), np.append(size, added[query])
+    placed = at._replace(
+        rank=np.append(ranks, above + spans(1, added)), tie_first=ties[0], tie_size=ties[1]
+    )
+    return replace(match, row=np.append(row, below), placed=placed), added
+
+
+def rows_below(qrels: Qrels, retrieved: Bools, judging: Judging) -> Ints:
+    """Return the rows of the qrels that were not `retrieved`, (rows,), query after query.
+
+    They are in the order of equal scores that `judging` has; where that depends on grades, by id.
+    """
+    rows = np.flatnonzero(~retrieved)
+    if judging.ties == "given":
+        return rows
+    found: Ints = rows[np.lexsort((tie_order(qrels.docs.take(rows), judging), qrels.query[rows]))]
+    return found
+
+
+def with_more(ranking: Ranking, docs: Sequence[str]) -> Ranking:
+    """Return a ranking with more documents at its end, which share one place and have no score."""
+    n, more = len(ranking.docs), np.ones(len(docs), np.int64)
+    # Of a score that is cut through, those that are left.
+    size = np.minimum(ranking.tie_size, n + 1 - ranking.tie_first)
+    return Ranking(
+        [*ranking.docs, *docs],
+        np.append(ranking.tie_first, (n + 1) * more),
+        np.append(size, len(docs) * more),
+        None if ranking.scores is None else np.append(ranking.scores, np.nan * more),
+    )
