@@ -108,6 +108,15 @@ TOOLS = {
             "granular": Variant(lists=True, stored="llamaindex granular"),
         },
     ),
+    "recommenders": Tool(
+        ("recommenders==1.2.1",),
+        {
+            "recommenders": Variant(
+                "recommenders", lists=True, stored="recommenders", names={"Rprec": "Rprec@5"}
+            ),
+            "scores": Variant("recommenders"),
+        },
+    ),
     "haystack": Tool(
         ("haystack-ai==3.4.0",),
         {"haystack": Variant("haystack", lists=True, stored="haystack (top5)")},
