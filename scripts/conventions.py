@@ -117,6 +117,38 @@ TOOLS = {
             "scores": Variant("recommenders"),
         },
     ),
+    "torchmetrics": Tool(
+        (TORCH, "torchmetrics==1.9.0"),
+        {
+            "all judged, neg": Variant("torchmetrics", stored="torchmetrics all_judged neg"),
+            "all judged, skip": Variant(stored="torchmetrics all_judged skip"),
+            "returned, neg": Variant(stored="torchmetrics returned neg"),
+        },
+        BITS32,
+    ),
+    "sentence_transformers": Tool(
+        (TORCH, "sentence-transformers==6.2.0"),
+        {
+            "sentence-transformers": Variant(
+                "sentence-transformers", stored="sentence-transformers"
+            )
+        },
+    ),
+    "rectools": Tool(
+        ("rectools==0.19.0",), {"rectools": Variant("rectools", lists=True, stored="rectools")}
+    ),
+    "replay": Tool(
+        ("replay-rec==0.22.0",),
+        {
+            "replay": Variant("replay", lists=True, stored="replay"),
+            "scores": Variant("replay"),
+            "dict": Variant(),
+        },
+    ),
+    "lenskit": Tool(
+        (TORCH, "lenskit==2025.8.1"),
+        {"lenskit": Variant("lenskit", lists=True, stored="lenskit"), "all lists": Variant()},
+    ),
     "haystack": Tool(
         ("haystack-ai==3.4.0",),
         {"haystack": Variant("haystack", lists=True, stored="haystack (top5)")},
