@@ -149,6 +149,16 @@ TOOLS = {
         (TORCH, "lenskit==2025.8.1"),
         {"lenskit": Variant("lenskit", lists=True, stored="lenskit"), "all lists": Variant()},
     ),
+    "ragas": Tool(
+        ("ragas==0.4.3", "langchain-community<0.4"),
+        {
+            "ragas": Variant(lists=True, stored="ragas id-based"),
+            "evaluate": Variant("ragas", lists=True),
+        },
+    ),
+    "beir": Tool(
+        (TORCH, "beir==2.2.0"), {"beir": Variant("beir", stored="beir"), "in turn": Variant()}, DIGITS5
+    ),
     "haystack": Tool(
         ("haystack-ai==3.4.0",),
         {"haystack": Variant("haystack", lists=True, stored="haystack (top5)")},
