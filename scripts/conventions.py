@@ -159,6 +159,11 @@ TOOLS = {
     "beir": Tool(
         (TORCH, "beir==2.2.0"), {"beir": Variant("beir", stored="beir"), "in turn": Variant()}, DIGITS5
     ),
+    "ir_evaluation": Tool(
+        ("ir-evaluation==1.1.0",),
+        {"ir_evaluation": Variant("ir_eval", lists=True), "defined": Variant(lists=True)},
+    ),
+    "gdeval": Tool(("ir_measures==0.4.3",), {"gdeval": Variant("gdeval")}, DIGITS5),
     "haystack": Tool(
         ("haystack-ai==3.4.0",),
         {"haystack": Variant("haystack", lists=True, stored="haystack (top5)")},
