@@ -164,6 +164,24 @@ TOOLS = {
         {"ir_evaluation": Variant("ir_eval", lists=True), "defined": Variant(lists=True)},
     ),
     "gdeval": Tool(("ir_measures==0.4.3",), {"gdeval": Variant("gdeval")}, DIGITS5),
+    "mteb": Tool(
+        (TORCH, "mteb==2.26.24"),
+        {
+            "mteb": Variant(
+                "mteb",
+                stored="mteb",
+                names={
+                    "ndcg:NDCG@5": "nDCG@5",
+                    "map:MAP@5": "AP@5",
+                    "precision:P@5": "P@5",
+                    "recall:Recall@5": "R@5",
+                    "mrr:MRR@5": "RR@5",
+                    "hit_rate:HitRate@5": "Hit@5",
+                },
+            )
+        },
+        DIGITS5,
+    ),
     "haystack": Tool(
         ("haystack-ai==3.4.0",),
         {"haystack": Variant("haystack", lists=True, stored="haystack (top5)")},
