@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import ir_measures
-from driving import Collection, Values, entries, means, serve
+from driver import Collection, Values, entries, means, serve
 
 SCRIPT = Path(ir_measures.__file__).parent / "bin" / "gdeval.pl"
 

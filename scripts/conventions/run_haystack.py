@@ -6,7 +6,7 @@ The true documents are the relevant ones; with their grades as scores, for nDCG.
 from functools import partial
 from typing import Any
 
-from driving import Collection, Values, serve
+from driver import Collection, Values, serve
 from haystack import Document
 from haystack.components.evaluators import (
     DocumentMAPEvaluator,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from driving import Collection, Values, defined, means, serve
+from driver import Collection, Values, defined, means, serve
 from ir_evaluation import metrics
 
 METRICS: dict[str, Callable[..., Any]] = {

@@ -1,7 +1,7 @@
 """ir_measures: calc_aggregate, all measures in one call."""
 
 import ir_measures
-from driving import Collection, Values, entries, serve
+from driver import Collection, Values, entries, serve
 from ir_measures import AP, RR, Bpref, P, R, Rprec, Success, nDCG
 
 MEASURES = {"nDCG": nDCG, "AP": AP, "P": P, "R": R, "RR": RR, "Hit": Success}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from driving import Collection, Values, serve
+from driver import Collection, Values, serve
 from lenskit.data import ItemList, ItemListCollection
 from lenskit.metrics import (
     NDCG,

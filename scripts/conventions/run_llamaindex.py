@@ -6,7 +6,7 @@ The mean over the queries that do not raise; LlamaIndex has no mean of its own.
 from collections.abc import Callable
 from functools import partial
 
-from driving import Collection, Values, defined, serve
+from driver import Collection, Values, defined, serve
 from llama_index.core.evaluation.retrieval.metrics import (
     MRR,
     NDCG,

@@ -1,7 +1,7 @@
 """pytrec_eval: the mean over the queries that it returns."""
 
 import pytrec_eval
-from driving import Collection, Values, entries, means, serve
+from driver import Collection, Values, entries, means, serve
 
 NAMES = {"nDCG": "ndcg_cut", "AP": "map_cut", "P": "P", "R": "recall", "Hit": "success"}
 UNCUT = {"RR": "recip_rank", "AP": "map", "nDCG": "ndcg", "Rprec": "Rprec", "bpref": "bpref"}

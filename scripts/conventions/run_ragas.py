@@ -11,7 +11,7 @@ from typing import Any
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 
-from driving import Collection, Values, serve  # noqa: E402
+from driver import Collection, Values, serve  # noqa: E402
 from ragas import EvaluationDataset, evaluate  # noqa: E402
 from ragas.dataset_schema import SingleTurnSample  # noqa: E402
 from ragas.metrics import IDBasedContextPrecision, IDBasedContextRecall  # noqa: E402

@@ -1,6 +1,6 @@
 """ranx: evaluate with make_comparable=True."""
 
-from driving import Collection, Values, entries, serve
+from driver import Collection, Values, entries, serve
 from ranx import Qrels, Run, evaluate
 
 NAMES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
-from driving import Collection, Values, kept, serve
+from driver import Collection, Values, kept, serve
 from recommenders.evaluation import python_evaluation as tool
 
 

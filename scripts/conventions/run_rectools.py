@@ -1,7 +1,7 @@
 """RecTools: calc_metrics on the places in the lists; the interactions are the relevant documents."""
 
 import pandas as pd
-from driving import Collection, Values, entries, serve
+from driver import Collection, Values, entries, serve
 from rectools import Columns
 from rectools.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, calc_metrics
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from driving import Collection, Values, entries, serve
+from driver import Collection, Values, entries, serve
 from replay.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, RocAuc
 
 METRICS: dict[str, Callable[..., Any]] = {

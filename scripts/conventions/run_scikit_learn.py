@@ -8,7 +8,7 @@ only; the rows are the judged queries of the run.
 from collections.abc import Callable
 
 import numpy as np
-from driving import Collection, Values, defined, serve
+from driver import Collection, Values, defined, serve
 from sklearn.metrics import average_precision_score, label_ranking_average_precision_score, ndcg_score
 
 

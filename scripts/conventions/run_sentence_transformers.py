@@ -3,7 +3,7 @@
 The queries are those of the evaluator: it drops the ones without a relevant document.
 """
 
-from driving import Collection, Values, entries, serve
+from driver import Collection, Values, entries, serve
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
 NAMES = {"nDCG": "ndcg", "AP": "map", "P": "precision", "R": "recall", "RR": "mrr"}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from driving import Collection, Values, serve
+from driver import Collection, Values, serve
 from torchmetrics import retrieval
 
 METRICS: dict[str, Callable[..., Any]] = {

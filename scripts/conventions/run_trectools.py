@@ -1,4 +1,4 @@
-"""trectools: TrecEval of a run from a frame, whose rows are in the order of the lists.
+"""trectools: TrecEval of a run from a frame, whose rows are in the order of the run given.
 
 "file": the run from a file, which trectools sorts by score, then by ascending id. The names with
 "_plain" are with trec_eval=False: ranks are the order of the rows.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from driving import Collection, Values, kept, serve
+from driver import Collection, Values, kept, serve
 from trectools import TrecEval, TrecQrel, TrecRun
 
 
@@ -18,7 +18,7 @@ def evaluator(collection: Collection, from_file: bool) -> TrecEval:
     rows = [
         (query, "Q0", document, rank, scores[document], "tool")
         for query, scores in collection.run.items()
-        for rank, document in enumerate(sorted(scores, key=lambda one: -scores[one]))
+        for rank, document in enumerate(scores)
     ]
     header = ["query", "q0", "docid", "rank", "score", "system"]
     frame = pd.DataFrame(rows, columns=header)
