@@ -1,0 +1,109 @@
+"""What the drivers of the tools share: collections from stdin, values to stdout.
+
+A driver says for each of its variants which values the tool gives for a collection, as functions
+without arguments, so that a measure that raises leaves the others alone. It runs in the tool's own
+environment, hence without cranfield:
+
+    VENV/bin/python run_ranx.py < collections.json > values.json
+
+Collections are {name: {"qrels": {query: {document: grade}}, "run": {query: {document: score}},
+"lists": {query: [document, ...]}, "k": [5, 10]}}; the values are {"versions": {package: version},
+"variants": {variant: {name: {measure: a number or {"error": "ValueError: ..."}}}}}.
+"""
+
+import contextlib
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a tool is given; the names of the fields are those of the JSON."""
+
+    qrels: dict[str, dict[str, int]]
+    run: dict[str, dict[str, float]]
+    lists: dict[str, list[str]]
+    k: tuple[int, ...]
+
+    def relevant(self, query: str) -> list[str]:
+        """Return the documents of a query with a grade above 0."""
+        return [document for document, grade in self.qrels.get(query, {}).items() if grade > 0]
+
+    def copied(self) -> "Collection":
+        """Return a copy: some tools change what they are given."""
+        return deepcopy(self)
+
+
+Values = dict[str, Callable[[], Any]]
+Variant = Callable[[Collection], Values]
+
+
+def attempt(value: Callable[[], Any]) -> float | dict[str, str]:
+    """Return the number that a tool gives, or what it raised."""
+    try:
+        number = float(value())
+    except Exception as error:  # noqa: BLE001 - whatever the tool raises is a finding
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+    return number if math.isfinite(number) else {"error": "NaN" if math.isnan(number) else "inf"}
+
+
+def kept(value: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the same function, computed once, be it a value or an error."""
+
+    @cache
+    def outcome() -> tuple[Any, Exception | None]:
+        try:
+            return value(), None
+        except Exception as error:  # noqa: BLE001 - raised again below
+            return None, error
+
+    def again() -> Any:
+        result, error = outcome()
+        if error is not None:
+            raise error
+        return result
+
+    return again
+
+
+def entries(names: Iterable[str], result: Callable[[], dict[str, Any]]) -> Values:
+    """Return a value for each name out of one call that gives all of them."""
+    once = kept(result)
+    return {name: (lambda name=name: once()[name]) for name in names}
+
+
+def means(numbers: Iterable[float]) -> float:
+    """Return the arithmetic mean; NaN without a number."""
+    given = list(numbers)
+    return math.fsum(given) / len(given) if given else math.nan
+
+
+def defined(functions: Iterable[Callable[[], float]]) -> float:
+    """Return the mean over the queries for which the tool does not raise."""
+    given = [attempt(function) for function in functions]
+    return means(number for number in given if isinstance(number, float))
+
+
+def serve(packages: Iterable[str], variants: dict[str, Variant]) -> None:
+    """Compute every variant's values for the collections of stdin, and write them to stdout."""
+    collections = {
+        name: Collection(one["qrels"], one["run"], one["lists"], tuple(one["k"]))
+        for name, one in json.load(sys.stdin).items()
+    }
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+        warnings.simplefilter("ignore")
+        for variant, values in variants.items():
+            found[variant] = {}
+            for name, collection in collections.items():
+                given = values(collection.copied())
+                found[variant][name] = {measure: attempt(value) for measure, value in given.items()}
+    json.dump({"versions": {one: version(one) for one in packages}, "variants": found}, sys.stdout)

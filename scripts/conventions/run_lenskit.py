@@ -1,0 +1,66 @@
+"""LensKit: RunAnalysis, a metric at a time; list_summary's mean.
+
+"lenskit": the lists of the queries with a relevant document. "all lists": all of them, and test
+data for every judged query, be they empty.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from driver import Collection, Values, serve
+from lenskit.data import ItemList, ItemListCollection
+from lenskit.metrics import (
+    NDCG,
+    RBP,
+    Hit,
+    Precision,
+    Recall,
+    RecipRank,
+    RunAnalysis,
+)
+from lenskit.metrics.ranking import AveragePrecision
+
+METRICS: dict[str, Callable[..., Any]] = {
+    "nDCG": NDCG,
+    "nDCG_gain": partial(NDCG, gain="grade"),
+    "AP": AveragePrecision,
+    "P": Precision,
+    "R": Recall,
+    "RR": RecipRank,
+    "Hit": Hit,
+    "RBP": RBP,
+}
+
+
+def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
+    """Return the measures at every k."""
+
+    def one(collection: Collection, metric: Any) -> float:
+        output, test = (ItemListCollection.empty(["query"]) for _ in range(2))
+        for query, documents in collection.lists.items():
+            if everything or collection.relevant(query):
+                output.add(ItemList(item_ids=np.array(documents, dtype=str), ordered=True), query)
+        for query, grades in collection.qrels.items():
+            true = collection.relevant(query)
+            if everything or true:
+                grade = np.array([grades[document] for document in true], dtype=float)
+                test.add(ItemList(item_ids=np.array(true, dtype=str), grade=grade), query)
+        analysis = RunAnalysis(metric)
+        return float(analysis.measure(output, test).list_summary()["mean"].iloc[0])
+
+    def values(collection: Collection) -> Values:
+        return {
+            f"{name}@{k}": (lambda make=make, k=k: one(collection, make(k)))
+            for name, make in METRICS.items()
+            for k in collection.k
+        }
+
+    return values
+
+
+if __name__ == "__main__":
+    serve(
+        ["lenskit", "numpy"], {"lenskit": lenskit_values(False), "all lists": lenskit_values(True)}
+    )

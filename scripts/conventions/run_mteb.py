@@ -1,0 +1,57 @@
+"""MTEB: calculate_retrieval_scores, and the functions beside it of capped recall and holes.
+
+"mteb": as its tasks do by default. "identical dropped": as those tasks do that have
+ignore_identical_ids, by RetrievalEvaluator.evaluate: without the documents whose id is the query's.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from driver import Collection, Values, entries, kept, means, serve
+from mteb._evaluators import RetrievalEvaluator
+from mteb._evaluators import retrieval_metrics as tool
+
+FIELDS = {
+    "nDCG": ("ndcg", "NDCG"),
+    "AP": ("map", "MAP"),
+    "P": ("precision", "P"),
+    "R": ("recall", "Recall"),
+    "RR": ("mrr", "MRR"),
+    "Hit": ("hit_rate", "HitRate"),
+}
+CUSTOM = {"R_cap": tool.recall_cap, "Hole": tool.hole}
+
+
+def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
+    """Return the measures at every k."""
+
+    def result(collection: Collection) -> Any:
+        given = collection.qrels, collection.run, list(collection.k)
+        # the method reads nothing of the evaluator that it belongs to
+        return RetrievalEvaluator.evaluate(None, *given, ignore_identical_ids=dropped)
+
+    def custom(collection: Collection, name: str) -> dict[str, Any]:
+        given = CUSTOM[name](collection.qrels, collection.run, list(collection.k))
+        return {
+            f"{name}@{k}": means(one for one in given[f"{name}_at_{k}"] if one is not None)
+            for k in collection.k
+        }
+
+    def values(collection: Collection) -> Values:
+        whole = kept(partial(result, collection))
+        found: Values = {
+            f"{name}@{k}": lambda of=of, its=its, k=k: getattr(whole(), of)[f"{its}@{k}"]
+            for name, (of, its) in FIELDS.items()
+            for k in collection.k
+        }
+        for name in CUSTOM:
+            names = [f"{name}@{k}" for k in collection.k]
+            found |= entries(names, partial(custom, collection, name))
+        return found
+
+    return values
+
+
+if __name__ == "__main__":
+    serve(["mteb", "pytrec-eval-terrier"], {"mteb": mteb_values(False), "identical dropped": mteb_values(True)})

@@ -1,0 +1,54 @@
+"""ragas: its measures of context ids, on the first k of each list, for the judged queries.
+
+"ragas": the plain mean of each query's score, NaN where one is NaN. "evaluate": the mean that
+ragas.evaluate reports.
+"""
+
+import math
+import os
+from functools import partial
+from typing import Any
+
+os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+
+from driver import Collection, Values, serve  # noqa: E402
+from ragas import EvaluationDataset, evaluate  # noqa: E402
+from ragas.dataset_schema import SingleTurnSample  # noqa: E402
+from ragas.metrics import IDBasedContextPrecision, IDBasedContextRecall  # noqa: E402
+
+METRICS: dict[str, Any] = {"P": IDBasedContextPrecision, "R": IDBasedContextRecall}
+
+
+def samples(collection: Collection, k: int) -> list[SingleTurnSample]:
+    """Return a sample for each judged query."""
+    return [
+        SingleTurnSample(
+            retrieved_context_ids=collection.lists.get(query, [])[:k],
+            reference_context_ids=collection.relevant(query),
+        )
+        for query in collection.qrels
+    ]
+
+
+def plain(collection: Collection, name: str, k: int) -> float:
+    """Return the mean of the queries' scores."""
+    metric = METRICS[name]()
+    scores = [metric.single_turn_score(one) for one in samples(collection, k)]
+    return math.fsum(scores) / len(scores)
+
+
+def evaluated(collection: Collection, name: str, k: int) -> float:
+    """Return the mean that ragas itself reports."""
+    metric = METRICS[name]()
+    dataset = EvaluationDataset(samples=samples(collection, k))
+    result = evaluate(dataset, metrics=[metric], show_progress=False)
+    return float(result._repr_dict[metric.name])
+
+
+def each(one: Any, collection: Collection) -> Values:
+    """Return the measures at every k."""
+    return {f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k}
+
+
+if __name__ == "__main__":
+    serve(["ragas"], {"ragas": partial(each, plain), "evaluate": partial(each, evaluated)})

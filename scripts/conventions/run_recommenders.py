@@ -1,0 +1,66 @@
+"""recommenders: the truth is the relevant documents with their grades as ratings.
+
+"recommenders": the prediction falls with the place in the list; "scores": it is the score.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+from driver import Collection, Values, kept, serve
+from recommenders.evaluation import python_evaluation as tool
+
+
+def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
+    """Return the measures at every k."""
+
+    def frames(collection: Collection) -> tuple[pd.DataFrame, pd.DataFrame]:
+        true = [
+            (query, document, float(collection.qrels[query][document]))
+            for query in collection.qrels
+            for document in collection.relevant(query)
+        ]
+        if by_score:
+            given = [
+                (query, document, score)
+                for query, scores in collection.run.items()
+                for document, score in scores.items()
+            ]
+        else:
+            given = [
+                (query, document, float(-place))
+                for query, documents in collection.lists.items()
+                for place, document in enumerate(documents)
+            ]
+        return (
+            pd.DataFrame(true, columns=["userID", "itemID", "rating"]),
+            pd.DataFrame(given, columns=["userID", "itemID", "prediction"]),
+        )
+
+    def values(collection: Collection) -> Values:
+        both = kept(lambda: frames(collection))
+        # without relevancy_method the frames are taken as they are; "top_k" is the default
+        of = {
+            "nDCG": tool.ndcg_at_k,
+            "nDCG_raw": partial(tool.ndcg_at_k, score_type="raw"),
+            "nDCG_exp": partial(tool.ndcg_at_k, score_type="exp"),
+            "AP": tool.map,
+            "AP_at_k": tool.map_at_k,
+            "P": tool.precision_at_k,
+            "R": tool.recall_at_k,
+            "Rprec": tool.r_precision_at_k,
+        }
+        return {
+            f"{name}@{k}": lambda one=one, k=k: one(*both(), k=k)
+            for name, one in of.items()
+            for k in collection.k
+        }
+
+    return values
+
+
+if __name__ == "__main__":
+    serve(
+        ["recommenders", "pandas"],
+        {"recommenders": recommenders_values(False), "scores": recommenders_values(True)},
+    )

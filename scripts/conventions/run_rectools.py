@@ -1,0 +1,48 @@
+"""RecTools: calc_metrics on the places in the lists; the interactions are the relevant documents."""
+
+import pandas as pd
+from driver import Collection, Values, entries, serve
+from rectools import Columns
+from rectools.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, calc_metrics
+
+
+def rectools_values(collection: Collection) -> Values:
+    """Return the measures at every k."""
+    metrics = {
+        f"{name}@{k}": metric
+        for k in collection.k
+        for name, metric in {
+            "nDCG": NDCG(k=k),
+            "nDCG_achievable": NDCG(k=k, divide_by_achievable=True),
+            "AP": MAP(k=k),
+            "AP_div_k": MAP(k=k, divide_by_k=True),
+            "P": Precision(k=k),
+            "R": Recall(k=k),
+            "RR": MRR(k=k),
+            "Hit": HitRate(k=k),
+        }.items()
+    }
+
+    def result() -> dict[str, float]:
+        given = [
+            (query, document, place)
+            for query, documents in collection.lists.items()
+            for place, document in enumerate(documents, 1)
+        ]
+        true = [
+            (query, document)
+            for query in collection.qrels
+            for document in collection.relevant(query)
+        ]
+        found: dict[str, float] = calc_metrics(
+            metrics,
+            reco=pd.DataFrame(given, columns=[Columns.User, Columns.Item, Columns.Rank]),
+            interactions=pd.DataFrame(true, columns=[Columns.User, Columns.Item]),
+        )
+        return found
+
+    return entries(metrics, result)
+
+
+if __name__ == "__main__":
+    serve(["rectools", "pandas"], {"rectools": rectools_values})

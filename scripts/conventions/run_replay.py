@@ -1,0 +1,78 @@
+"""RePlay: its metrics on pandas frames; the truth is the relevant documents.
+
+"replay": the rating falls with the place in the list; "scores": it is the score; "dict": the
+scores in dicts in the order of the run, and a truth for every judged query, be it an empty one.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from driver import Collection, Values, entries, serve
+from replay.metrics import MAP, MRR, NDCG, HitRate, Precision, Recall, RocAuc
+
+METRICS: dict[str, Callable[..., Any]] = {
+    "nDCG": NDCG,
+    "AP": MAP,
+    "P": Precision,
+    "R": Recall,
+    "RR": MRR,
+    "Hit": HitRate,
+    "RocAuc": RocAuc,
+}
+
+
+def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
+    """Return the recommendations and the truth, as the tool is given them."""
+    if form == "dict":
+        true = {query: collection.relevant(query) for query in collection.qrels}
+        return {query: list(scores.items()) for query, scores in collection.run.items()}, true
+    if form == "scores":
+        rows = [
+            (query, document, score)
+            for query, scores in collection.run.items()
+            for document, score in scores.items()
+        ]
+    else:
+        rows = [
+            (query, document, float(-place))
+            for query, documents in collection.lists.items()
+            for place, document in enumerate(documents)
+        ]
+    truth = [
+        (query, document) for query in collection.qrels for document in collection.relevant(query)
+    ]
+    return (
+        pd.DataFrame(rows, columns=["query_id", "item_id", "rating"]),
+        pd.DataFrame(truth, columns=["query_id", "item_id"]),
+    )
+
+
+def replay_values(form: str) -> Callable[[Collection], Values]:
+    """Return the measures at every k."""
+
+    def result(collection: Collection, name: str) -> dict[str, float]:
+        recommendations, truth = given_to(collection, form)
+        given = METRICS[name](list(collection.k))(recommendations, truth)
+        return {f"{name}@{key.split('@')[1]}": value for key, value in given.items()}
+
+    def values(collection: Collection) -> Values:
+        found: Values = {}
+        for name in METRICS:
+            names = [f"{name}@{k}" for k in collection.k]
+            found |= entries(names, partial(result, collection, name))
+        return found
+
+    return values
+
+
+if __name__ == "__main__":
+    serve(
+        ["replay-rec", "pandas"],
+        {
+            "replay": replay_values("lists"),
+            "scores": replay_values("scores"),
+            "dict": replay_values("dict"),
+        },
+    )

@@ -1,0 +1,72 @@
+"""torchmetrics: rows of (query, score, grade), all of a collection in one update.
+
+"all judged": of each judged query the returned documents and, one below the lowest score, the
+judged ones that were not returned. "returned": the returned documents of the judged queries only.
+The second word is empty_target_action.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from driver import Collection, Values, serve
+from torchmetrics import retrieval
+
+METRICS: dict[str, Callable[..., Any]] = {
+    "nDCG": retrieval.RetrievalNormalizedDCG,
+    "AP": retrieval.RetrievalMAP,
+    "P": retrieval.RetrievalPrecision,
+    "P_adaptive": partial(retrieval.RetrievalPrecision, adaptive_k=True),
+    "R": retrieval.RetrievalRecall,
+    "RR": retrieval.RetrievalMRR,
+    "Hit": retrieval.RetrievalHitRate,
+}
+
+
+def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], list[int]]:
+    """Return the columns that torchmetrics is given."""
+    queries, levels, targets = [], [], []
+    for number, (query, grades) in enumerate(collection.qrels.items()):
+        scores = dict(collection.run.get(query, {}))
+        if padded:
+            below = min(scores.values(), default=0.0) - 1
+            scores |= {document: below for document in grades if document not in scores}
+        for document, score in scores.items():
+            queries.append(number)
+            levels.append(score)
+            targets.append(grades.get(document, 0))
+    return queries, levels, targets
+
+
+def torchmetrics_values(padded: bool, empty: str) -> Callable[[Collection], Values]:
+    """Return the measures at every k."""
+
+    def one(collection: Collection, name: str, k: int) -> Any:
+        queries, levels, targets = rows(collection, padded)
+        true = torch.tensor(targets, dtype=torch.long)
+        metric = METRICS[name](top_k=k, empty_target_action=empty)
+        metric.update(
+            torch.tensor(levels, dtype=torch.float32),
+            true if name == "nDCG" else (true > 0).long(),
+            indexes=torch.tensor(queries, dtype=torch.long),
+        )
+        return metric.compute()
+
+    def values(collection: Collection) -> Values:
+        return {
+            f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k
+        }
+
+    return values
+
+
+if __name__ == "__main__":
+    serve(
+        ["torchmetrics", "torch"],
+        {
+            "all judged, neg": torchmetrics_values(True, "neg"),
+            "all judged, skip": torchmetrics_values(True, "skip"),
+            "returned, neg": torchmetrics_values(False, "neg"),
+        },
+    )

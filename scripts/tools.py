@@ -1,0 +1,334 @@
+"""The tools that `conventions.py` runs: what to install, and what corresponds to their numbers."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+Collection = dict[str, Any]  # qrels, run, lists, k: see small_collections.py
+
+
+def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], bool]:
+    """Return whether scikit-learn refuses a query: a negative grade, fewer than two documents."""
+
+    def refused(collection: Collection, measure: str, k: int | None) -> bool:
+        for query, grades in collection["qrels"].items():
+            if not padded and query not in collection["run"]:
+                continue
+            seen = set(collection["run"].get(query, {})) | (set(grades) if padded else set())
+            if len(seen) < 2 or min(grades.get(one, 0) for one in seen) < 0:
+                return True
+        return False
+
+    return refused
+
+
+def never(collection: Collection, measure: str, k: int | None) -> bool:
+    """Return whether no rule gives a value: always a rule."""
+    return False
+
+
+def single(score: float) -> float:
+    """Return a score in 32 bits."""
+    value: float = struct.unpack("f", struct.pack("f", score))[0]
+    return value
+
+
+def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
+    """Return whether torch's order of equal scores tells: it keeps none.
+
+    It tells where relevant and other documents have the same score (in 32 bits), and the first of
+    them is within k.
+    """
+
+    def tells(collection: Collection, measure: str, k: int | None) -> bool:
+        if measure == "nDCG":
+            return False
+        for query, grades in collection["qrels"].items():
+            scores = dict(collection["run"].get(query, {}))
+            if padded:
+                below = min(scores.values(), default=0.0) - 1
+                scores |= {document: below for document in grades if document not in scores}
+            ranked = sorted(((single(score), one) for one, score in scores.items()), reverse=True)
+            above = 0
+            for _, rows in groupby(ranked, key=lambda row: row[0]):
+                alike = [grades.get(one, 0) > 0 for _, one in rows]
+                if len(set(alike)) > 1 and (k is None or above < k):
+                    return True
+                above += len(alike)
+        return False
+
+    return tells
+
+
+def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
+    """Return whether a list of more than 15 documents has equal scores: ranx keeps no order."""
+    return any(
+        len(scores) > 15 and len(set(scores.values())) < len(scores)
+        for query, scores in collection["run"].items()
+        if query in collection["qrels"]
+    )
+
+
+def repeats(collection: Collection, measure: str, k: int | None) -> bool:
+    """Return whether a list has a relevant document twice."""
+    return any(
+        len([one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0])
+        > len({one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0})
+        for query, documents in collection["lists"].items()
+    )
+
+
+def repeats_in(*names: str) -> Callable[[Collection, str, int | None], bool]:
+    """Return the same for some measures only."""
+    return lambda collection, measure, k: measure in names and repeats(collection, measure, k)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to call a tool, and what corresponds to it in cranfield.
+
+    `measures` has, by the driver's name of a measure without its cutoff, cranfield's, or
+    "CONVENTION: MEASURE" where it is of another convention; "" where there is none. `apart` says
+    which values follow no known rule: they are counted, not compared.
+    """
+
+    convention: str | None = None  # None: no convention claims these numbers
+    lists: bool = False  # the tool is given lists of documents, which may repeat one
+    stored: str | None = None  # its name among the stored values
+    names: dict[str, str] = field(default_factory=dict)  # stored name of a measure -> the driver's
+    measures: dict[str, str] = field(default_factory=dict)
+    apart: Callable[[Collection, str, int | None], bool] = never
+
+    def counterpart(self, measure: str) -> tuple[str, str] | None:
+        """Return the convention and the measure that are compared with a value of the tool."""
+        name, _, cutoff = measure.partition("@")
+        its = self.measures.get(name, OURS.get(name, name))
+        convention, _, its = its.rpartition(": ")
+        convention = convention or self.convention or ""
+        if not convention or not its:
+            return None
+        return convention, f"{its}@{cutoff}" if cutoff else its
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: what to install, how exact its numbers are, and its variants."""
+
+    requirements: tuple[str, ...]
+    variants: dict[str, Variant]
+    tolerance: float = 1e-9
+
+
+OURS = {"Hit": "Success", "R_cap": "RelP", "bpref": "Bpref", "Hole": "", "LRAP": "", "RocAuc": ""}
+TORCH = "torch"
+BITS32 = 2e-7
+DIGITS5 = 1e-5
+TOOLS = {
+    "pytrec_eval": Tool(
+        ("pytrec_eval-terrier==0.5.11",),
+        {
+            "pytrec_eval": Variant(
+                "pytrec_eval",
+                stored="pytrec_eval_mean_of_returned (RR uncut)",
+                names={"RR@5": "RR"},
+            )
+        },
+    ),
+    "ir_measures": Tool(
+        ("ir_measures==0.4.3",), {"ir_measures": Variant("ir_measures", stored="ir_measures")}
+    ),
+    "gdeval": Tool(("ir_measures==0.4.3",), {"gdeval": Variant("gdeval")}, DIGITS5),
+    "ranx": Tool(
+        ("ranx==0.3.21",),
+        {
+            "ranx": Variant(
+                "ranx",
+                stored="ranx make_comparable",
+                measures={"nDCG_burges": "nDCG(gain='exp2')", "Rprec": "", "bpref": ""},
+                apart=long_ties,
+            )
+        },
+    ),
+    "trectools": Tool(
+        ("trectools==0.0.50",),
+        {
+            "trectools": Variant(
+                "trectools",
+                stored="trectools",
+                names={
+                    "nDCG_te@5": "nDCG_plain@5",
+                    "AP_notte@5": "AP_plain@5",
+                    "P_notte@5": "P_plain@5",
+                    "RR_notte": "RR_plain@5",
+                },
+                measures={"Rprec": "", "bpref": ""}
+                | {
+                    f"{one}_plain": f"trectools-rank: {one}"
+                    for one in ("nDCG", "AP", "P", "R", "RR")
+                },
+            ),
+            "file": Variant(),
+        },
+    ),
+    "beir": Tool(
+        (TORCH, "beir==2.2.0"), {"beir": Variant("beir", stored="beir"), "in turn": Variant()}, DIGITS5
+    ),
+    "mteb": Tool(
+        (TORCH, "mteb==2.26.24"),
+        {
+            "mteb": Variant(
+                "mteb",
+                stored="mteb",
+                names={
+                    "ndcg:NDCG@5": "nDCG@5",
+                    "map:MAP@5": "AP@5",
+                    "precision:P@5": "P@5",
+                    "recall:Recall@5": "R@5",
+                    "mrr:MRR@5": "RR@5",
+                    "hit_rate:HitRate@5": "Hit@5",
+                },
+                measures={"R_cap": ""},
+            ),
+            "identical dropped": Variant(),
+        },
+        DIGITS5,
+    ),
+    "sentence_transformers": Tool(
+        (TORCH, "sentence-transformers==6.2.0"),
+        {
+            "sentence-transformers": Variant(
+                "sentence-transformers", stored="sentence-transformers"
+            )
+        },
+    ),
+    "llamaindex": Tool(
+        ("llama-index-core==0.14.25",),
+        {
+            "llamaindex": Variant(
+                "llamaindex", lists=True, stored="llamaindex (top5, mean of non-errors)"
+            ),
+            "granular": Variant(
+                "llamaindex-granular",
+                lists=True,
+                stored="llamaindex granular",
+                measures=dict.fromkeys(("nDCG", "AP", "P", "R"), ""),
+            ),
+        },
+    ),
+    "haystack": Tool(
+        ("haystack-ai==3.4.0",),
+        {
+            "haystack": Variant(
+                "haystack",
+                lists=True,
+                stored="haystack (top5)",
+                measures={"nDCG_binary": "nDCG(gain='binary')"},
+            )
+        },
+    ),
+    "ragas": Tool(
+        ("ragas==0.4.3", "langchain-community<0.4"),
+        {
+            "ragas": Variant(lists=True, stored="ragas id-based"),
+            "evaluate": Variant("ragas", lists=True),
+        },
+    ),
+    "ir_evaluation": Tool(
+        ("ir-evaluation==1.1.0",),
+        {
+            "ir_evaluation": Variant("ir_eval", lists=True, measures={"F1": ""}),
+            "defined": Variant(lists=True),
+        },
+    ),
+    "rectools": Tool(
+        ("rectools==0.19.0",),
+        {
+            "rectools": Variant(
+                "rectools",
+                lists=True,
+                stored="rectools",
+                measures={
+                    "nDCG_achievable": "nDCG(ideal='judged')",
+                    "AP_div_k": "AP(over='cutoff')",
+                },
+                apart=repeats_in("AP", "R", "nDCG_achievable"),
+            )
+        },
+    ),
+    "replay": Tool(
+        ("replay-rec==0.22.0",),
+        {
+            "replay": Variant("replay", lists=True, stored="replay"),
+            "scores": Variant("replay"),
+            "dict": Variant(),
+        },
+    ),
+    "lenskit": Tool(
+        (TORCH, "lenskit==2025.8.1"),
+        {
+            "lenskit": Variant(
+                "lenskit",
+                lists=True,
+                stored="lenskit",
+                measures={"nDCG_gain": "nDCG(gain='linear')", "RBP": ""},
+            ),
+            "all lists": Variant(),
+        },
+    ),
+    "recommenders": Tool(
+        ("recommenders==1.2.1",),
+        {
+            name: Variant(
+                "recommenders",
+                lists=name == "recommenders",
+                stored="recommenders" if name == "recommenders" else None,
+                names={"Rprec": "Rprec@5"},
+                measures={
+                    "AP_at_k": "AP(over='reachable')",
+                    "nDCG_raw": "nDCG(gain='linear')",
+                    "nDCG_exp": "nDCG(gain='exp2')",
+                    "Rprec": "",
+                },
+                apart=repeats_in("nDCG", "nDCG_raw", "nDCG_exp")
+                if name == "recommenders"
+                else never,
+            )
+            for name in ("recommenders", "scores")
+        },
+    ),
+    "scikit_learn": Tool(
+        ("scikit-learn==1.9.1",),
+        {
+            "all judged": Variant(
+                "scikit-learn",
+                stored="sklearn_dense_all_judged",
+                measures={"AP": ""},
+                apart=rows_that_raise(True),
+            ),
+            "returned": Variant(
+                "scikit-learn-retrieved", measures={"AP": ""}, apart=rows_that_raise(False)
+            ),
+        },
+    ),
+    "torchmetrics": Tool(
+        (TORCH, "torchmetrics==1.9.0"),
+        {
+            "all judged, neg": Variant(
+                "torchmetrics",
+                stored="torchmetrics all_judged neg",
+                measures={"P_adaptive": ""},
+                apart=torch_ties(True),
+            ),
+            "all judged, skip": Variant(stored="torchmetrics all_judged skip"),
+            "returned, neg": Variant(
+                "torchmetrics-retrieved",
+                stored="torchmetrics returned neg",
+                measures={"P_adaptive": "P(over='returned')"},
+                apart=torch_ties(False),
+            ),
+        },
+        BITS32,
+    ),
+}
