@@ -243,7 +243,9 @@ def main() -> None:
         if typed.said:
             said = said_before[name]
         else:
-            said = said_by(environment(typed.environments, name, tool.requirements), name, collections)
+            said = said_by(
+                environment(typed.environments, name, tool.requirements), name, collections
+            )
         version = next(iter(said["versions"].values()))
         if typed.values:
             kept["tools"][name] = said

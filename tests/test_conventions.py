@@ -3,26 +3,10 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from helpers.notes import codes
 
-from cranfield import (
-    AP,
-    MeasureError,
-    OptionError,
-    conventions,
-    evaluate,
-    explain,
-    nDCG,
-    parse,
-)
-from cranfield.cli import cli
-from cranfield.data.judging import Judging
-from cranfield.measures.registry import DEFINITIONS
-from cranfield.scoring.conventions import CONVENTIONS, convention_of
+from cranfield import evaluate
 
 # The names that the stored file has: tools, and what each was given: scores, or lists.
 TOOLS = {

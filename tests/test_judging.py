@@ -4,31 +4,16 @@ import itertools
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import pandas as pd
 import pytest
 from helpers import oracle
-from helpers.commands import invoke
-from helpers.notes import codes, sentence
+from helpers.notes import codes
 from helpers.rows import FORMS
 
-import cranfield
-from cranfield import (
-    InputError,
-    OptionError,
-    Qrels,
-    Run,
-    compare,
-    evaluate,
-    explain,
-    joint_bounds,
-    read_run,
-)
+from cranfield import InputError, OptionError, Qrels, evaluate
 from cranfield.data.judging import Judging, Queries
-from cranfield.figures import precision_recall
 from cranfield.formats.block import SIZES
 
 Row = tuple[str, str, float]

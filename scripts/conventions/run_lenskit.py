@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 from driver import Collection, Values, serve
 from lenskit.data import ItemList, ItemListCollection
-from lenskit.metrics import (
-    NDCG,
-    RBP,
-    Hit,
-    Precision,
-    Recall,
-    RecipRank,
-    RunAnalysis,
-)
+from lenskit.metrics import NDCG, RBP, Hit, Precision, Recall, RecipRank, RunAnalysis
 from lenskit.metrics.ranking import AveragePrecision
 
 METRICS: dict[str, Callable[..., Any]] = {

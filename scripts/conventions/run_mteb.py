@@ -54,4 +54,7 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
 
 
 if __name__ == "__main__":
-    serve(["mteb", "pytrec-eval-terrier"], {"mteb": mteb_values(False), "identical dropped": mteb_values(True)})
+    serve(
+        ["mteb", "pytrec-eval-terrier"],
+        {"mteb": mteb_values(False), "identical dropped": mteb_values(True)},
+    )

@@ -9,7 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 from driver import Collection, Values, defined, serve
-from sklearn.metrics import average_precision_score, label_ranking_average_precision_score, ndcg_score
+from sklearn.metrics import (
+    average_precision_score,
+    label_ranking_average_precision_score,
+    ndcg_score,
+)
 
 
 def rows(collection: Collection, padded: bool) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -19,11 +19,17 @@ _TREC_EVAL = (
 )
 _IN_BOTH = {"queries": "both"}
 _AS_TREC_EVAL_9 = {"queries": "both", "scores": "single"}
+_TREC_EVAL_9 = (
+    rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
+    rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
+)
 _RELEVANT = {"queries": "relevant"}
+_RETRIEVED = {"queries": "retrieved"}
+_BELOW = {"unretrieved": "below"}
 _EACH_ANSWERED = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX = (
     rule("AP RR Success", judging=_EACH_ANSWERED, nDCG={"gain": "binary", "ideal": "uncut"}),
-    rule("R", judging={**_EACH_ANSWERED, "duplicates": "first"}, P={"over": "returned"}),
+    rule("R", judging={**_EACH_ANSWERED, "duplicates": "once"}, P={"over": "returned"}),
 )
 
 CONVENTIONS: Mapping[str, Convention] = {
@@ -40,19 +46,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trec_eval-9",
             "trec_eval 9, without -c",
             "m_*.c, form_res_rels.c",
-            (
-                rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
-                rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
-            ),
+            _TREC_EVAL_9,
+            was_run=False,
         ),
         Convention(
             "pytrec_eval",
             "pytrec_eval-terrier 0.5.11, the mean over what RelevanceEvaluator.evaluate returns",
             "pytrec_eval/__init__.py, trec_eval 9",
-            (
-                rule(judging=_AS_TREC_EVAL_9, IPrec={"version": 9}, IAP={"version": 9}),
-                rule(_TREC_EVAL, judging=_AS_TREC_EVAL_9),
-            ),
+            _TREC_EVAL_9,
         ),
         Convention(
             "ir_measures",
@@ -96,9 +97,12 @@ CONVENTIONS: Mapping[str, Convention] = {
             ),
             (
                 "MRR, R_cap and accuracy are divided by all queries of the judgments, rank equal "
-                "scores in the order given, and keep documents whose id is the query's.",
-                "A query of the run without judgments is a KeyError in MRR and accuracy; one "
-                "without relevant documents a ZeroDivisionError in R_cap.",
+                "scores in the order given, and keep documents whose id is the query's, unless "
+                "evaluate was called on the same results before: it takes them out of these.",
+                "A query of the run without judgments is a KeyError in these; one without relevant "
+                "documents a ZeroDivisionError in R_cap.",
+                "Its Hole@k counts documents that are judged for no query at all: there is no such "
+                "measure here.",
             ),
         ),
         Convention(
@@ -109,12 +113,16 @@ CONVENTIONS: Mapping[str, Convention] = {
                 rule("nDCG AP P R Success", judging=_AS_TREC_EVAL_9, decimals=5),
                 rule("RR", judging=_IN_BOTH),
             ),
-            ("A query of the run without judgments is a KeyError for the whole task.",),
+            (
+                "A query of the run without judgments is a KeyError for the whole task.",
+                "Some tasks (ArguAna, Quora, ...) drop documents whose id is the query's, for all "
+                "measures: add identical_ids='drop'.",
+            ),
         ),
         Convention(
             "sentence-transformers",
             "sentence-transformers 6.2.0, InformationRetrievalEvaluator",
-            "sentence_transformers/evaluation, compute_metrics",
+            "sentence_transformers/sentence_transformer/evaluation/information_retrieval.py",
             (
                 rule(
                     "P R RR Success",
@@ -123,7 +131,10 @@ CONVENTIONS: Mapping[str, Convention] = {
                     AP={"over": "reachable"},
                 ),
             ),
-            ("A document whose id is the query's is kept: BEIR drops it.",),
+            (
+                "Before version 6, equal scores came in the order of a heap: no rule, not imitated.",
+                "A document whose id is the query's is kept: BEIR drops it.",
+            ),
         ),
         Convention(
             "trectools",
@@ -131,9 +142,13 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trectools/trec_eval.py",
             (
                 rule("nDCG", judging={"queries": "run", "order": "given"}),
-                rule("AP P R RR Rprec Bpref", judging={"queries": "run"}),
+                rule("AP P R RR", judging={"queries": "run"}),
             ),
-            ("A query without a relevant document is NaN by itself, and 0 in the mean.",),
+            (
+                "nDCG has the order of the rows; TrecRun(file) sorts them by score, then id "
+                "ascending.",
+                "A query without a relevant document is NaN by itself, and 0 in the mean.",
+            ),
         ),
         Convention(
             "trectools-rank",
@@ -176,11 +191,16 @@ CONVENTIONS: Mapping[str, Convention] = {
         Convention(
             "ragas",
             "ragas 0.4.3, IDBasedContextPrecision and IDBasedContextRecall",
-            "ragas/metrics",
-            (rule("R", judging={"duplicates": "first"}, P={"over": "returned"}),),
+            "ragas/metrics, dataset_schema.py",
             (
-                "Precision is NaN where nothing was retrieved, recall where nothing is relevant, "
-                "and so is the mean.",
+                rule(
+                    judging={"queries": "retrieved", "duplicates": "once"}, P={"over": "returned"}
+                ),
+                rule("R", judging={**_RELEVANT, "duplicates": "once"}),
+            ),
+            (
+                "Precision is NaN where nothing was retrieved, recall where nothing is relevant; "
+                "evaluate leaves these out of the mean.",
             ),
         ),
         Convention(
@@ -215,10 +235,11 @@ CONVENTIONS: Mapping[str, Convention] = {
                 ),
                 rule("P R", judging={**_RELEVANT, "duplicates": "once"}),
             ),
+            ("On dicts, equal scores keep their order, and a query with an empty truth counts 0.",),
         ),
         Convention(
             "lenskit",
-            "lenskit 2025.8.1",
+            "lenskit 2025.8.1, lists of users with test items",
             "lenskit/metrics/ranking",
             (
                 rule(
@@ -230,7 +251,11 @@ CONVENTIONS: Mapping[str, Convention] = {
                     R={"over": "reachable"},
                 ),
             ),
-            ("An empty list is NaN by itself, and 0 in the summary.",),
+            (
+                "An empty list is NaN by itself, and 0 in the summary.",
+                "A list without test items counts 0 if it is there, and is a ZeroDivisionError in "
+                "average precision.",
+            ),
         ),
         Convention(
             "recommenders",
@@ -258,7 +283,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn",
             "scikit-learn 1.9.1, ndcg_score of all judged documents",
             "sklearn/metrics/_ranking.py",
-            (rule("nDCG DCG", judging={"unretrieved": "below", "ties": "expected"}),),
+            (rule("nDCG DCG", judging={**_BELOW, "ties": "expected"}),),
             (
                 "Judged documents that were not retrieved fill the ranks below.",
                 "A negative grade, and a query of one document, are a ValueError.",
@@ -271,7 +296,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule(
                     "DCG",
-                    judging={"queries": "retrieved", "ties": "expected"},
+                    judging={**_RETRIEVED, "ties": "expected"},
                     nDCG={"ideal": "retrieved"},
                 ),
             ),
@@ -282,14 +307,20 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics 1.9.0, of all judged documents, empty_target_action='neg'",
             "torchmetrics/functional/retrieval",
             (
-                rule("nDCG", judging={"unretrieved": "below", "ties": "expected"}),
-                rule("Success", judging={"unretrieved": "below"}),
-                rule("P R RR", judging={"scores_above": 0}, AP={"over": "retrieved"}),
+                rule("nDCG", judging={**_BELOW, "ties": "expected", "scores": "single"}),
+                rule("Success", judging={**_BELOW, "scores": "single"}),
+                rule(
+                    "P R RR",
+                    judging={"scores_above": 0, "scores": "single"},
+                    AP={"over": "retrieved"},
+                ),
             ),
             (
-                "Judged documents that were not retrieved fill the ranks below, in nDCG and the "
-                "hit rate; a score of 0 or less counts as not relevant elsewhere, as theirs does.",
-                "Equal scores are permuted by an unstable sort but in nDCG: no rule, not imitated.",
+                "Judged documents that were not retrieved fill the ranks below in nDCG and the hit "
+                "rate. Elsewhere what has a score of 0 or less counts as not relevant, and so do "
+                "they here; it depends on the scores that they are given.",
+                "Equal scores are permuted by an unstable sort, but in nDCG: no rule, not imitated.",
+                "Negative grades count as they are in nDCG: not imitated.",
                 "With empty_target_action='skip', add queries='relevant'.",
             ),
         ),
@@ -299,12 +330,13 @@ CONVENTIONS: Mapping[str, Convention] = {
             "torchmetrics/functional/retrieval",
             (
                 rule(
-                    judging={"queries": "retrieved", "ties": "expected"},
+                    judging={**_RETRIEVED, "ties": "expected", "scores": "single"},
                     nDCG={"ideal": "retrieved"},
                 ),
+                rule("Success", judging={**_RETRIEVED, "scores": "single"}),
                 rule(
-                    "P RR Success",
-                    judging={"queries": "retrieved", "scores_above": 0},
+                    "P RR",
+                    judging={**_RETRIEVED, "scores_above": 0, "scores": "single"},
                     AP={"over": "retrieved"},
                     R={"over": "retrieved"},
                 ),
@@ -313,10 +345,17 @@ CONVENTIONS: Mapping[str, Convention] = {
         ),
         Convention(
             "ir_eval",
-            "ir_eval of plurch, a pure-Python library, of lists of ids",
-            "ir_eval/metrics.py",
-            (rule("RR", nDCG=_BINARY, AP={"over": "retrieved"}, judging={}),),
-            ("AP of one hit at rank 5 is 0.2, whatever else is relevant.",),
+            "ir-evaluation 1.1.0, plurch's pure-Python library, of lists of ids",
+            "ir_evaluation/metrics.py",
+            (
+                rule("P R", judging={"duplicates": "once"}),
+                rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY, AP={"over": "retrieved"}),
+            ),
+            (
+                "AP of one hit at rank 5 is 0.2, whatever else is relevant.",
+                "A list shorter than k is an IndexError, one without a hit a ZeroDivisionError in "
+                "AP, one without a relevant document in nDCG and recall.",
+            ),
         ),
         Convention(
             "recbole",
@@ -337,21 +376,25 @@ CONVENTIONS: Mapping[str, Convention] = {
             "elliot",
             "Elliot fc27efed",
             "elliot/evaluation/metrics/accuracy",
-            (rule("P R RR Success", judging=_RELEVANT, AP="MeanP"),),
+            (rule("P R RR Success", judging=_EACH_ANSWERED, AP="MeanP", nDCG={"gain": "exp2"}),),
             ("What it calls MAP is the mean of P@1 to P@k: MeanP.",),
             was_run=False,
         ),
         Convention(
             "spark",
             "Spark, mllib RankingMetrics",
-            "mllib/evaluation/RankingMetrics.scala",
-            (rule("P R", AP={"over": "reachable"}, nDCG=_BINARY),),
-            ("A query without relevant documents is 0, and counts.",),
+            "mllib/src/main/scala/org/apache/spark/mllib/evaluation/RankingMetrics.scala",
+            (rule("P R", judging={"duplicates": "each"}, AP={"over": "reachable"}, nDCG=_BINARY),),
+            (
+                "A query without relevant documents counts 0.",
+                "With grades, the ideal ranking is in the order in which they are given, not "
+                "sorted: not imitated.",
+            ),
             was_run=False,
         ),
         Convention(
             "quepid",
-            "Quepid",
+            "Quepid, the scorers of 2024",
             "db/scorers/*.js",
             (
                 rule(
@@ -359,16 +402,22 @@ CONVENTIONS: Mapping[str, Convention] = {
                     nDCG={"gain": "exp2", "ideal": "uncut"},
                     DCG={"gain": "exp2"},
                     P={"over": "returned"},
+                    ERR={"top": 3},
                 ),
             ),
+            ("Its nDCG has had several texts; of the latest, the ideal is not cut.",),
             was_run=False,
         ),
         Convention(
             "gdeval",
-            "gdeval.pl",
-            "gdeval.pl",
-            (rule("ERR", judging=_IN_BOTH, nDCG={"gain": "exp2"}, decimals=5),),
-            was_run=False,
+            "gdeval.pl 1.2, as ir_measures 0.4.3 has it",
+            "bin/gdeval.pl",
+            (
+                rule(
+                    judging={"queries": "relevant-and-both"}, ERR={"top": 4}, nDCG={"gain": "exp2"}
+                ),
+            ),
+            ("Each query's value is printed with five decimals, and the mean is that of these.",),
         ),
     )
 }
