@@ -29,6 +29,8 @@ def declare(name: Any = "Declared", **known: Any) -> None:
         {"names": ("a b",)},
         {"names": ("a@5",)},
         {"names": ("a,b",)},
+        {"names": ("a;b",)},
+        {"names": ("hit-rate",)},  # of Success, but for the line
         {"names": ("f(x)",)},
         {"names": ("a-l2",)},
         {"names": ("",)},
