@@ -67,7 +67,7 @@ _ABSENT = (
         "|answer(semantic)?similarity|answer(relevancy|relevance|accuracy)|response(relevancy|"
         "relevance|groundedness)|relevancy|toxicity|helpfulness|coherence|summarization",
         f"{_JUDGED_BY_MODEL}, and the value changes with the model",
-        "cranfield scores rankings by judgments that stand in a file. Judged nuggets of answers: "
+        "cranfield scores rankings by judgments from a file. Judged nuggets of answers: "
         "`cranfield nuggets`; the retrieval before them: R@k, nDCG@k.",
     ),
     Absent(
@@ -109,7 +109,7 @@ _ABSENT = (
         "accuracy|acc",
         "the name has two meanings",
         "The share of queries with a relevant document in the first k (BEIR, sentence-transformers)"
-        " is Success@k; the probability that a relevant document stands above one that is not "
+        " is Success@k; the probability that a relevant document is above one that is not "
         "(ir_measures) is AUC.",
     ),
     Absent(
@@ -140,7 +140,7 @@ _ABSENT = (
     ),
     Absent(
         "labelrankingloss",
-        "scikit-learn's share of pairs that stand in the wrong order",
+        "scikit-learn's share of pairs in the wrong order",
         "With everything ranked and judged, and no equal scores, that is 1 - AUC.",
     ),
     Absent(
