@@ -122,6 +122,7 @@ def test_the_number_of_relevant_documents() -> None:
         (lambda: AP(ranking=[1]), r"AP\(truth, ranking\)"),
         (lambda: nDCG(["a"], {"a": 1}), "is that the truth"),
         (lambda: nDCG(ranking={"a": 1}, truth=["a"]), "is that the truth"),
+        (lambda: _ap([3, 0, 2], ["a", "b", "c"]), r"whole numbers(.|\n)*AP\(\[1, 0\]\)"),
     ],
 )
 def test_calls_that_are_misunderstood(call: Any, said: str) -> None:
