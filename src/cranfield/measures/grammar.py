@@ -95,8 +95,9 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 
 def _split(text: str) -> list[str]:
-    """Split at blanks and commas that are not within brackets, but for those between cutoffs."""
-    if re.search(r"[\s,;]", text):  # of one measure, there is nothing to do
+    """Split at blanks, `,` and `;` that are not within brackets, nor between cutoffs."""
+    separated = "," in text or ";" in text or "@ " in text or " @" in text
+    if separated or " at " in text.lower() or not text.isprintable():  # tabs, line ends
         text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
         text = re.sub(r"\s*([@,])\s*", r"\1", text)
     if not re.search(r"[][(){},]", text):
