@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.systems import QRELS, RUNS
 
 import cranfield
 from cranfield import (
@@ -34,12 +35,6 @@ from cranfield import (
     swap_rate,
 )
 from cranfield.figures import precision_recall
-
-QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
-RUNS = {
-    "old": {query: ["x", "a", "b"] for query in QRELS},
-    "new": {query: ["a", "x", "b"][: 1 + i % 3] for i, query in enumerate(QRELS)},
-}
 
 
 def gated(*arguments: Any, **more: Any) -> Any:

@@ -115,13 +115,14 @@ def test_the_number_of_relevant_documents() -> None:
     [
         (lambda: _ap({1}, [2, 1], 5), r"\(AP@5\)\(truth, ranking\)"),
         (lambda: _ap({1}, [2, 1], k=5), r"\(AP@5\)\(truth, ranking\)"),
-        (lambda: nDCG(k=5), r"written nDCG@5: \(nDCG@5\)"),
+        (lambda: nDCG(k=5), r"written nDCG@5; .* \(nDCG@5\)\(truth"),
         (lambda: _ap([1, 0], 5), r"\(AP@5\)\(grades\), the number .* AP\(grades, n_relevant=5\)"),
         (lambda: AP(actual=[1], predicted=[1]), r"AP\(truth=\.\.\., ranking=\.\.\.\)"),
         (lambda: _ap({1}, predicted=[1]), "truth= and ranking="),
         (lambda: AP(ranking=[1]), r"AP\(truth, ranking\)"),
         (lambda: nDCG(["a"], {"a": 1}), "is that the truth"),
         (lambda: nDCG(ranking={"a": 1}, truth=["a"]), "is that the truth"),
+        (lambda: _ap([3, 0, 2], ["a", "b", "c"]), r"whole numbers(.|\n)*AP\(\[1, 0\]\)"),
     ],
 )
 def test_calls_that_are_misunderstood(call: Any, said: str) -> None:

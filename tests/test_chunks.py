@@ -4,7 +4,6 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, sentence
-from helpers.rows import FORMS as ROWS_IN
+from helpers.notes import codes, note_of, sentence
+from helpers.rows import EVERY, Row, in_blocks, run_of
 
 from cranfield import (
     InputError,
@@ -27,12 +26,11 @@ from cranfield import (
     read_run,
 )
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import SIZES, Keep
+from cranfield.formats.block import Keep
 from cranfield.formats.small.chunk_files import chunk_rows
 
 MEASURES = "P@3 AP RR nDCG@5 NumRet NumRelRet Judged@3"
 KEEPS: list[Keep] = ["first", "best", "sum"]
-Row = tuple[str, str, float]
 
 
 def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
@@ -62,26 +60,7 @@ def by_loop(rows: list[Row], keep: Keep) -> dict[str, dict[str, float]]:
     return found
 
 
-def as_dict(rows: list[Row]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for query, chunk, score in rows:
-        found.setdefault(query, {})[chunk] = score
-    return found
-
-
-FORMS: dict[str, Callable[[list[Row], Any], Any]] = {
-    **ROWS_IN,
-    "dict": lambda rows, write: as_dict(rows),
-    "JSON": lambda rows, write: write("a.json", json.dumps(as_dict(rows))),
-    "apart": lambda rows, write: sorted(rows, key=lambda row: row[1]),
-}
-
-
-def run_of(data: Any) -> Run:
-    return read_run(data) if isinstance(data, str) else Run(data)
-
-
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EVERY)
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize("seed", range(3))
 def test_chunks_become_documents(
@@ -89,15 +68,13 @@ def test_chunks_become_documents(
 ) -> None:
     qrels, rows = collection(seed)
     expected = by_loop(rows, keep)
-    run = run_of(FORMS[form](rows, write)).map_docs("^(.*)#", keep)
+    run = run_of(EVERY[form](rows, write)).map_docs("^(.*)#", keep)
     assert run.to_dict() == expected
     of_documents = evaluate(qrels, expected, MEASURES)
-    for n_rows, n_bytes in ((131_072, 2 << 20), (1, 30)):
-        monkeypatch.setattr(SIZES, "rows", n_rows)
-        monkeypatch.setattr(SIZES, "bytes", n_bytes)
+    for _ in in_blocks(monkeypatch):
         scores = evaluate(qrels, run, MEASURES)
         assert scores.to_dict() == of_documents.to_dict()
-        (note,) = [one for one in scores.notes if one.code == "map-docs"]
+        note = note_of(scores.notes, "map-docs")
         assert note.count == len(rows)
         n_docs = sum(map(len, expected.values()))
         assert f" became {n_docs} documents" in note.text

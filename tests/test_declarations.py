@@ -29,6 +29,8 @@ def declare(name: Any = "Declared", **known: Any) -> None:
         {"names": ("a b",)},
         {"names": ("a@5",)},
         {"names": ("a,b",)},
+        {"names": ("a;b",)},
+        {"names": ("hit-rate",)},  # of Success, but for the line
         {"names": ("f(x)",)},
         {"names": ("a-l2",)},
         {"names": ("",)},
@@ -59,6 +61,9 @@ def test_an_argument_that_is_none_is_refused(known: dict[str, Any]) -> None:
         {"linear": "foo"},
         {"by_grade": "foo"},
         {"takes_groups": "foo"},
+        {"of_sets": "yes"},
+        {"fractions": 3},
+        {"fractions": True},
         {"takes_cost": "foo"},
         {"averages_ties": None},
         {"fits": "foo"},

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes, sentence
-from helpers.rows import FORMS as ROWS_IN
+from helpers.notes import codes, note_of, sentence
+from helpers.rows import FORMS, Row, Write, in_blocks
 
 from cranfield import (
     InputError,
@@ -28,10 +28,8 @@ from cranfield import (
     read_run,
 )
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import SIZES, Duplicates
+from cranfield.formats.block import Duplicates
 
-Row = tuple[str, str, float]
-Write = Callable[[str, str], str]
 MEASURES = "P@3 SetR AP RR nDCG@5 DCG NumRet NumRelRet Success@2 Rprec RBP(p=0.5)"
 KEPT: list[Duplicates] = ["first", "best"]
 REFUSED: list[Duplicates] = ["refuse", "each"]  # of judgments
@@ -48,12 +46,6 @@ def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
         for _ in range(chance.randint(1, 12))
     ]
     return qrels, rows
-
-
-FORMS: dict[str, Callable[[list[Row], Write], Any]] = {
-    **ROWS_IN,
-    "apart": lambda rows, write: rows,  # which are sorted by document there
-}
 
 
 def kept(rows: list[Row], how: Duplicates) -> dict[str, dict[str, float]]:
@@ -73,19 +65,15 @@ def test_the_first_or_the_best_row_is_kept(
     seed: int, how: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qrels, rows = collection(seed)
-    if form == "apart":
-        rows = sorted(rows, key=lambda row: row[1])  # a query's rows are no longer together
     expected = kept(rows, how)
     n_repeated = len(rows) - sum(map(len, expected.values()))
     run = FORMS[form](rows, write)
     with pytest.raises(DuplicateError, match="--duplicates best"):
         evaluate(qrels, run)
-    for rows_of_a_block, n_bytes in ((131_072, 2 << 20), (1, 30)):
-        monkeypatch.setattr(SIZES, "rows", rows_of_a_block)
-        monkeypatch.setattr(SIZES, "bytes", n_bytes)
+    for _ in in_blocks(monkeypatch):
         scores = evaluate(qrels, run, MEASURES, duplicates=how)
         assert scores.to_dict() == evaluate(qrels, expected, MEASURES).to_dict()
-        (note,) = [one for one in scores.notes if one.code == "duplicates"]
+        note = note_of(scores.notes, "duplicates")
         assert note.count == n_repeated
         assert scores.recipe["duplicates"] == how
         assert scores.counts.rows_left_out == 0
@@ -124,7 +112,7 @@ def test_each_row_counts_at_its_rank(seed: int, form: str, write: Write) -> None
         expected = by_loop(grades, [row[1:] for row in rows if row[0] == query])
         for measure, value in expected.items():
             assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
-    (note,) = [one for one in scores.notes if one.code == "duplicates"]
+    note = note_of(scores.notes, "duplicates")
     assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
 
 

@@ -74,6 +74,16 @@ def test_sentences_go_below_their_row_where_there_is_no_room_beside() -> None:
     ]
 
 
+def test_sentences_of_rows_that_do_not_fit_are_a_column_of_their_own() -> None:
+    rows = [["q1", "0.25", "0.5000", "nothing relevant"], ["q2", "0.75", "1.0000", "all of it"]]
+    table = Table(["query_id", "nDCG@10", "Judged@10", "why"], rows, n_sentences=1)
+    shown = lines_of(table, 28)
+    assert "\n".join(shown).count("\n\n") == 2
+    for row in rows:
+        of_row = [line.split(maxsplit=1)[1] for line in shown if line.split()[:1] == row[:1]]
+        assert of_row == row[1:]
+
+
 def test_columns_are_put_below_each_other_where_turning_does_not_help() -> None:
     names = [f"measure-{i}" for i in range(9)]
     rows = [[f"run{r}", *(f"0.{r}{c}" for c in range(9))] for r in range(9)]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, note_of
 
 from cranfield import CranfieldWarning, InputError, Qrels, Run, compare, evaluate, gate, read_qrels
 from cranfield.data.fingerprint import SIZE, hash_of_judgments, in_common, sketch_of
@@ -201,7 +201,7 @@ def test_files_that_do_not_say_are_taken_with_a_note(save: Save, tmp_path: Path)
     old, new, csv = save("old.json", BM25), save("new.json", DENSE), save("new.csv", DENSE)
     found = compare([old, csv])
     assert codes(found) == ["over-all", "judgments-unknown"]
-    (said,) = [note for note in found.notes if note.code == "judgments-unknown"]
+    said = note_of(found.notes, "judgments-unknown")
     assert said.severity == "info"
     assert said.source == csv
     assert "judgments-unknown" not in codes(compare(csv))  # there is nothing that may differ

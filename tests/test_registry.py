@@ -334,7 +334,7 @@ REFUSED = {
     "P(rel=2).x(rel=1)@5": "expected name=value",
     "P(rel=2, rel=1)@5": "expected name=value",
     "P_" + "11," * 60 + "x": "unknown measure",
-    "P." + ",".join(map(str, range(10, 310, 10))) + ";": "unknown measure",
+    "P." + ",".join(map(str, range(10, 310, 10))) + "!": "unknown measure",
     "P(rel=1" + "0" * 400 + ")@5": "a number from 0 to 2,147,483,647",
     "P@1" + "0" * 20: "a number of ranks",
     "IPrec@0_1": "a recall from 0 to 1",

@@ -6,15 +6,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from helpers.systems import QRELS, RUNS
 
 from cranfield import OptionError, agreement, compare, correlate, evaluate, explain
 from cranfield.render.shown import FORMS, Shown
 
-QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
-RUNS = {
-    "old": {query: ["x", "a", "b"] for query in QRELS},
-    "new": {query: ["a", "x", "b"][: 1 + i % 3] for i, query in enumerate(QRELS)},
-}
 SYSTEMS = evaluate(QRELS, RUNS, "AP RR")
 RESULTS: list[Shown] = [
     SYSTEMS,

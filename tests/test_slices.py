@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, note_of
 
 from cranfield import InputError, compare, evaluate
 from cranfield.arrays.ranked import mean
@@ -40,7 +40,7 @@ def test_a_slice_is_evaluated_as_if_it_were_alone() -> None:
 
 def test_queries_without_a_label_are_counted_and_said() -> None:
     found = evaluate(QRELS, RUN, "RR", slices={"type": TYPES, "half": dict.fromkeys(QRELS, "x")})
-    (said,) = [note for note in found.notes if note.code == "without-label"]
+    said = note_of(found.notes, "without-label")
     assert said.queries == 1  # q4
     assert found.slice("x", "half")["RR"] == found["RR"]
     with pytest.raises(KeyError, match="how to"):

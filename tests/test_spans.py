@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
+from helpers import rows as rows_in
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, note_of
+from helpers.rows import EVERY, in_blocks, run_of
 
 from cranfield import (
     InputError,
@@ -24,7 +25,6 @@ from cranfield import (
     read_run,
 )
 from cranfield.errors import DuplicateError
-from cranfield.formats.block import SIZES
 
 PATTERN = r"^(?P<doc>.*):(?P<start>\d+)-(?P<end>\d+)$"
 MEASURES = "P@3 AP RR nDCG@5 NumRet NumRelRet Judged@3"
@@ -91,35 +91,18 @@ def as_ids(rows: list[Row]) -> list[tuple[str, str, float]]:
     return [(query, f"{doc}:{start}-{end}", score) for query, doc, start, end, score in rows]
 
 
-def lists(rows: list[Row]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for query, chunk, score in as_ids(rows):
-        found.setdefault(query, {})[chunk] = score
-    return found
+def with_ids(name: str) -> Callable[[list[Row], Any], Run]:
+    """Return how a run is made whose ids carry the spans."""
+    return lambda rows, write: run_of(EVERY[name](as_ids(rows), write)).spans(PATTERN)
 
 
 FORMS: dict[str, Callable[[list[Row], Any], Run]] = {
-    "dict": lambda rows, write: Run(lists(rows)).spans(PATTERN),
-    "TREC": lambda rows, write: read_run(
-        write("a.run", "".join(f"{q} Q0 {one} 1 {score} t\n" for q, one, score in as_ids(rows)))
-    ).spans(PATTERN),
-    "JSON": lambda rows, write: read_run(write("a.json", json.dumps(lists(rows)))).spans(PATTERN),
-    "apart": lambda rows, write: Run(sorted(as_ids(rows), key=lambda row: row[1])).spans(PATTERN),
-    "frame": lambda rows, write: Run(pd.DataFrame(rows, columns=FOUND)),
-    "table": lambda rows, write: Run(
-        pa.table(dict(zip(FOUND, zip(*rows, strict=True), strict=True)))
-    ),
-    "CSV": lambda rows, write: read_run(
-        write(
-            "a.csv",
-            "\n".join(",".join(map(str, row)) for row in [FOUND, *rows]) + "\n",
-        )
-    ),
-    "JSON lines": lambda rows, write: read_run(
-        write(
-            "a.jsonl",
-            "".join(json.dumps(dict(zip(FOUND, row, strict=True))) + "\n" for row in rows),
-        )
+    **{name: with_ids(name) for name in EVERY},
+    "frame of spans": lambda rows, write: Run(rows_in.frame(FOUND, rows)),
+    "table of spans": lambda rows, write: Run(rows_in.table(FOUND, rows)),
+    "CSV of spans": lambda rows, write: read_run(write("a.csv", rows_in.csv(FOUND, rows))),
+    "JSON lines of spans": lambda rows, write: read_run(
+        write("a.jsonl", rows_in.json_lines(FOUND, rows))
     ),
 }
 
@@ -134,9 +117,7 @@ def test_spans_are_those_of_a_slow_loop(
     plain = evaluate(*by_loop(judged, rows, overlap), MEASURES)
     qrels = Qrels(pd.DataFrame(judged, columns=JUDGED))
     run = FORMS[form](rows, write)
-    for n_rows, n_bytes in ((131_072, 2 << 20), (1, 30)):
-        monkeypatch.setattr(SIZES, "rows", n_rows)
-        monkeypatch.setattr(SIZES, "bytes", n_bytes)
+    for _ in in_blocks(monkeypatch):
         scores = evaluate(qrels, run, MEASURES, overlap=overlap)
         assert scores.to_dict() == plain.to_dict()
         assert "spans" in codes(scores)
@@ -152,15 +133,8 @@ def test_judgments_by_span_are_read_from_tables(form: str, write: Any, tmp_path:
     forms: dict[str, Callable[[], Qrels]] = {
         "frame": lambda: frame,
         "rows": lambda: Qrels(rows),
-        "CSV": lambda: read_qrels(
-            write(
-                "a.csv",
-                "\n".join(",".join(map(str, row)) for row in [JUDGED, *judged]) + "\n",
-            )
-        ),
-        "JSON lines": lambda: read_qrels(
-            write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-        ),
+        "CSV": lambda: read_qrels(write("a.csv", rows_in.csv(JUDGED, judged))),
+        "JSON lines": lambda: read_qrels(write("a.jsonl", rows_in.json_lines(JUDGED, judged))),
         "written": lambda: read_qrels(tmp_path / "again.csv"),
     }
     found = forms[form]()
@@ -211,7 +185,7 @@ def test_a_judged_span_counts_once_and_a_retrieved_one_is_one_of_them() -> None:
     run = Run({"q": ["d:100-200", "d:110-210", "d:0-900", "d:300-320"]}).spans(PATTERN)
     scores = evaluate(Qrels(ONE), run, "P@4 AP Judged@4")
     assert scores.means() == {"P@4": 2 / 4, "AP": (1 / 1 + 2 / 3) / 2, "Judged@4": 2 / 4}
-    (note,) = [one for one in scores.notes if one.code == "spans"]
+    note = note_of(scores.notes, "spans")
     assert note.count == 4
     assert "2 of them" in note.text
 
@@ -229,7 +203,7 @@ def test_explain_shows_the_spans() -> None:
 
 def test_every_verb_takes_them() -> None:
     judged, rows = collection(2)
-    qrels, run = Qrels(pd.DataFrame(judged, columns=JUDGED)), FORMS["frame"](rows, None)
+    qrels, run = Qrels(pd.DataFrame(judged, columns=JUDGED)), FORMS["frame of spans"](rows, None)
     other = FORMS["dict"](rows[::2], None)
     plain, mine = by_loop(judged, rows, 0.5)
     _, theirs = by_loop(judged, rows[::2], 0.5)

@@ -216,6 +216,8 @@ def test_documents_and_the_query_of_an_explanation() -> None:
     both = with_texts(explain(QRELS, RUNS, "AP", "q1"), doc_texts={"a": "of a"})
     assert {row[0]: row[-1] for row in both.tables()[0].rows}["a"] == "of a"
     assert json.loads(both.to_json())["document_texts"] == {"a": "of a"}
+    assert both.to_dict()["document_texts"] == {"a": "of a"}
+    assert both.to_dict().items() >= both.found.to_dict().items()
 
 
 def test_ids_without_a_text_are_counted() -> None:

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,6 @@ from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
 from cranfield.measures import measure as register
-from cranfield.measures.registry import _EXACT, DEFINITIONS, VARIANTS
 from cranfield.scoring.extremes import Ratio
 from cranfield.scoring.joint_bounds import PairBounds, judged_measure, pair_bounds
 
@@ -262,7 +261,7 @@ def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found()
 
 
 @pytest.fixture
-def _own_measure() -> Iterator[None]:
+def _own_measure() -> None:
     @register("FoundOf", traits=Traits(bounds="extremes"))
     def found_of(judged: Judged) -> Floats:
         """What was found, of all there is.
@@ -271,9 +270,6 @@ def _own_measure() -> Iterator[None]:
         Source: this test
         """
         return ratio(judged.hits.relevant(1).count(), judged.n_relevant(1))
-
-    yield
-    del DEFINITIONS["FoundOf"], _EXACT["FoundOf"], VARIANTS["foundof"]
 
 
 @pytest.mark.usefixtures("_own_measure")

@@ -19,7 +19,12 @@ def severities(found: Any) -> dict[str, str]:
     return {note.code: note.severity for note in found.notes}
 
 
+def note_of(notes: Iterable[Note], code: str) -> Note:
+    """Return the one note with a code."""
+    (found,) = [note for note in notes if note.code == code]
+    return found
+
+
 def sentence(notes: Iterable[Note], code: str) -> str:
     """Return the sentence of the one note with a code."""
-    (found,) = [note.text for note in notes if note.code == code]
-    return found
+    return note_of(notes, code).text

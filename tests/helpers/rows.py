@@ -1,33 +1,80 @@
-"""Rows of a run, (query, document, score), in the forms that a run may have."""
+"""Rows of a table, in the forms that a run may have, and read in blocks large and small."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 
-Row = tuple[str, str, float]
+from cranfield import Run, read_run
+from cranfield.formats.block import SIZES
+
+Row = tuple[str, str, float]  # query, document, score
 Write = Callable[[str, str], Any]  # a name and a content to the path of the file
 
-FORMS: dict[str, Callable[[list[Row], Write], Any]] = {
+
+def frame(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+
+def csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    return "".join(",".join(map(str, row)) + "\n" for row in (names, *rows))
+
+
+def json_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+
+
+def trec(rows: Iterable[Row]) -> str:
+    return "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
+
+
+def by_query(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for query, doc, score in rows:
+        found.setdefault(query, {})[doc] = score
+    return found
+
+
+def apart(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows by document: those of a query are no longer together."""
+    return sorted(rows, key=lambda row: row[1])
+
+
+_NAMES = ("query_id", "doc_id", "score")
+Forms = dict[str, Callable[[list[Row], Write], Any]]
+
+# In which a document may be more than once for a query.
+FORMS: Forms = {
     "rows": lambda rows, write: rows,
-    "frame": lambda rows, write: pd.DataFrame(rows, columns=["query", "doc", "score"]),
-    "table": lambda rows, write: pa.table(
-        dict(zip(("qid", "docno", "score"), zip(*rows, strict=True), strict=True))
-    ),
-    "TREC": lambda rows, write: write(
-        "a.run", "".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows)
-    ),
-    "CSV": lambda rows, write: write(
-        "a.csv",
-        "query_id,doc_id,score\n" + "".join(f"{q},{doc},{score}\n" for q, doc, score in rows),
-    ),
-    "JSON lines": lambda rows, write: write(
-        "a.jsonl",
-        "".join(
-            json.dumps({"query_id": q, "doc_id": doc, "score": score}) + "\n"
-            for q, doc, score in rows
-        ),
-    ),
+    "apart": lambda rows, write: apart(rows),
+    "frame": lambda rows, write: frame(("query", "doc", "score"), rows),
+    "table": lambda rows, write: table(("qid", "docno", "score"), rows),
+    "TREC": lambda rows, write: write("a.run", trec(rows)),
+    "CSV": lambda rows, write: write("a.csv", csv(_NAMES, rows)),
+    "JSON lines": lambda rows, write: write("a.jsonl", json_lines(_NAMES, rows)),
 }
+# And those in which it cannot be.
+EVERY: Forms = {
+    **FORMS,
+    "dict": lambda rows, write: by_query(rows),
+    "JSON": lambda rows, write: write("a.json", json.dumps(by_query(rows))),
+}
+
+
+def run_of(data: Any) -> Run:
+    return read_run(data) if isinstance(data, str) else Run(data)
+
+
+def in_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Let files and tables be read in blocks of the usual size, and then of a row each."""
+    for n_rows, n_bytes in ((SIZES.rows, SIZES.bytes), (1, 30)):
+        monkeypatch.setattr(SIZES, "rows", n_rows)
+        monkeypatch.setattr(SIZES, "bytes", n_bytes)
+        yield n_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Absent:
     """Measures of one kind that are not here: their names, what they are, and what to do.
 
-    `names` is a regular expression over a name in lower case without blanks, `-` and `_`.
+    `names` is a regular expression over a name in lower case without `-` and `_`.
     """
 
     names: str
@@ -19,17 +19,19 @@ class Absent:
 def absent(name: str) -> str | None:
     """Return what to say of a measure that is not here, None if nothing is known of the name.
 
-    >>> absent("answer-relevancy") == absent("AnswerRelevancy") is not None, absent("nDCG")
-    (True, None)
+    The name is one that `registry.without_library` returns.
+
+    >>> absent("bleu")
+    'it compares the text of an answer with a reference. cranfield scores rankings. Judged nuggets \
+of answers: `cranfield nuggets`.'
     """
-    plain = re.sub(r"[\s_-]", "", name.lower())
-    found = next((one for one in _ABSENT if re.fullmatch(one.names, plain)), None)
+    found = next((one for one in _ABSENT if re.fullmatch(one.names, name)), None)
     return None if found is None else f"{found.is_}. {found.nearest}"
 
 
 _JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"
 _BEYOND = "it looks at the lists of all users together, and at no judgment"
-_PLANNED = "Only judged relevance is measured here"
+_RELEVANCE_ALONE = "Only judged relevance is measured here"
 
 _ABSENT = (
     Absent(
@@ -40,7 +42,8 @@ _ABSENT = (
     ),
     Absent(
         "(llm|nonllm)?context(ual|entity|entities)?recall",
-        f"in RAG tools, {_JUDGED_BY_MODEL}: which statements of the reference answer they support",
+        "in RAG tools, a language model judges which statements of the reference answer the "
+        "retrieved texts support",
         "With judged ids the nearest is R@k, or SetR over everything retrieved (ragas' "
         "IDBasedContextRecall); with judged nuggets, `cranfield nuggets`.",
     ),
@@ -55,41 +58,42 @@ _ABSENT = (
         "It is SetR, or R@k for the first k.",
     ),
     Absent(
-        "context(ual)?(relevance|relevancy|utilization)|noisesensitivity|contextentitiesrecall",
+        "context(ual)?(relevance|relevancy|utilization)|noisesensitivity",
         f"in RAG tools, {_JUDGED_BY_MODEL}",
         "With judged ids the nearest is SetP, or P@k for the first k.",
     ),
     Absent(
         "faithfulness|groundedness|hallucination|factualcorrectness|answercorrectness|correctness"
         "|answer(semantic)?similarity|answer(relevancy|relevance|accuracy)|response(relevancy|"
-        "relevance|groundedness)|relevancy|toxicity|helpfulness|coherence|summarization(score)?",
+        "relevance|groundedness)|relevancy|toxicity|helpfulness|coherence|summarization",
         f"{_JUDGED_BY_MODEL}, and the value changes with the model",
-        "cranfield scores rankings by judgments that stand in a file. Judged nuggets of answers: "
+        "cranfield scores rankings by judgments from a file. Judged nuggets of answers: "
         "`cranfield nuggets`; the retrieval before them: R@k, nDCG@k.",
     ),
     Absent(
-        "bleu|rouge[12l]?|meteor|bertscore|exactmatch|em",
+        "bleu|rouge[12l]?|meteor|bert|exactmatch|em",
         "it compares the text of an answer with a reference",
         "cranfield scores rankings. Judged nuggets of answers: `cranfield nuggets`.",
     ),
     Absent(
         "(catalog(ue)?|item|user|prediction|distinct)?(space)?coverage|icov|ucov",
         f"the share of a catalogue that is recommended to anyone: {_BEYOND}",
-        f"{_PLANNED}: the nearest is StRecall@k, the share of a query's subtopics covered.",
+        f"{_RELEVANCE_ALONE}: the nearest is StRecall@k, the share of a query's subtopics covered.",
     ),
     Absent(
-        "(gini|ginii?ndex|giniindex|ginidiversity|exposuregini|listgini|(shannon)?entropy|"
+        "((exposure|list)?gini(index|diversity)?|(shannon)?entropy|"
         "exposure|popularity(bias)?|averagepopularity|avgpopularity|arp|aplt|aclt|tail(percentage|"
         "share)|popreo|poprsp|mad|rsp|reo)",
         f"how evenly items are recommended, or how popular they are: {_BEYOND}",
-        f"{_PLANNED}, and nothing here is near it.",
+        f"{_RELEVANCE_ALONE}, and nothing here is near it.",
     ),
     Absent(
         "novelty|miuf|meaninvuserfreq|surprisal|serendipity|unexpectedness|epc|efd|"
         "(historical)?itemcoverage|personali[sz]ation",
         "how new, rare or surprising items are for a user; it needs what users had before, or how "
         "popular each item is, and no judgment",
-        f"{_PLANNED}. Novelty among the documents of one list, by judged subtopics: alpha_nDCG@k.",
+        f"{_RELEVANCE_ALONE}. Novelty among the documents of one list, by judged subtopics: "
+        "alpha_nDCG@k.",
     ),
     Absent(
         "(intralist|categorical|aggregate)?(diversity|similarity)|ild|ils",
@@ -99,20 +103,25 @@ _ABSENT = (
     Absent(
         "(calibration|fairness|biasdisparity).*",
         "how a list shares its places among groups of items or users",
-        f"{_PLANNED}; slices of queries: `compare(..., slices=...)`.",
+        f"{_RELEVANCE_ALONE}; slices of queries: `compare(..., slices=...)`.",
     ),
     Absent(
         "accuracy|acc",
         "the name has two meanings",
         "The share of queries with a relevant document in the first k (BEIR, sentence-transformers)"
-        " is Success@k; the probability that a relevant document stands above another "
-        "(ir_measures' Accuracy) is AUC.",
+        " is Success@k; the probability that a relevant document is above one that is not "
+        "(ir_measures) is AUC.",
     ),
     Absent(
         "hits",
         "the name has two meanings",
         "The share of queries with a relevant document in the first k (Hits@10) is Success@k; the "
         "number of relevant documents retrieved (ranx) is NumRelRet, and k * P@k in the first k.",
+    ),
+    Absent(
+        "f1?beta",
+        "the name does not tell how much more recall counts than precision",
+        "F(beta=2)@k says it; F@k is F1.",
     ),
     Absent(
         "hole",
@@ -131,7 +140,7 @@ _ABSENT = (
     ),
     Absent(
         "labelrankingloss",
-        "scikit-learn's share of pairs that stand in the wrong order",
+        "scikit-learn's share of pairs in the wrong order",
         "With everything ranked and judged, and no equal scores, that is 1 - AUC.",
     ),
     Absent(
@@ -141,7 +150,18 @@ _ABSENT = (
         "`cranfield figure precision-recall` draws it.",
     ),
     Absent(
-        "nauc.*|pmrr|robustness|mainscore",
+        "prauc|aucpr|auprc",
+        "the area under the curve of precision and recall",
+        "AP is that area, as a sum over the relevant documents (scikit-learn's "
+        "average_precision_score).",
+    ),
+    Absent(
+        "gauc",
+        "it is RecBole's mean of the AUC of each user, weighted by how many items the user likes",
+        "AUC is the same for each query, and its mean is not weighted.",
+    ),
+    Absent(
+        "nauc.*|pmrr|robustness|main",
         "MTEB computes it of several evaluations, or names one of its measures by it",
         "The main score of its retrieval tasks is nDCG@10, of robustness the lowest of groups of "
         "queries: `compare(..., slices=...)`.",

@@ -168,7 +168,8 @@ def unknown_parameter(definition: Definition, key: str, value: Any) -> str:
         guess = " Judged documents only is an option of the whole evaluation: judged_only=True."
     elif key in _CUTOFFS:
         k = value if is_whole(value) else 10
-        guess = f" A cutoff is written {definition.name}@{k}: ({definition.name}@{k})(truth, ...)."
+        cut = f"{definition.name}@{k}"
+        guess = f" A cutoff is written {cut}; called with lists, ({cut})(truth, ranking)."
     elif key in _OTHER_SIDES:
         guess = f" The lists are {definition.name}(truth=..., ranking=...)."
     return f"{definition.name} has no parameter {key!r}; it takes {known}.{guess}"

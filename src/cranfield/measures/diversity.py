@@ -92,7 +92,7 @@ def _all_relevant(judged: Judged, k: Cutoff, alpha: float, discount: Discount) -
     return looked_up(words, np.concatenate(([0.0], so_far)), judged.down_to(k))
 
 
-@measure("alpha_nDCG", names=("alpha-nDCG", "alphanDCG"), traits=SUBTOPICS, range=(0, None))
+@measure("alpha_nDCG", traits=SUBTOPICS, range=(0, None))
 def alpha_ndcg(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -111,7 +111,7 @@ def alpha_ndcg(
     return _share(judged, k, alpha, rel, _discounted(alpha, _logarithmic))
 
 
-@measure("alpha_DCG", names=("alpha-DCG", "alphaDCG"), traits=SUBTOPICS, perfect=_NO_MAXIMUM)
+@measure("alpha_DCG", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
 def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Discounted gain of new information, as a share of what any k documents could have.
 
@@ -129,7 +129,7 @@ def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) ->
     return ratio(gained, _all_relevant(judged, k, alpha, _logarithmic))
 
 
-@measure("nERR_IA", names=("nERR-IA",), traits=SUBTOPICS, range=(0, None))
+@measure("nERR_IA", traits=SUBTOPICS, range=(0, None))
 def n_err_ia(
     judged: Judged, k: Cutoff | None = None, *, alpha: Alpha = 0.5, rel: Rel = 1
 ) -> Floats:
@@ -145,7 +145,7 @@ def n_err_ia(
     return _share(judged, k, alpha, rel, _discounted(alpha, _linear))
 
 
-@measure("ERR_IA", names=("ERR-IA",), traits=SUBTOPICS, perfect=_NO_MAXIMUM)
+@measure("ERR_IA", traits=SUBTOPICS, perfect=_NO_MAXIMUM)
 def err_ia(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Intent-aware expected reciprocal rank of binary judgments, as a share of k perfect documents.
 
@@ -195,7 +195,7 @@ def nrbp(judged: Judged, *, alpha: Alpha = 0.5, beta: Persistence = 0.5, rel: Re
 
 @measure(
     "AP_IA",
-    names=("MAP_IA", "MAP-IA", "AP-IA"),
+    names=("MAP_IA",),
     traits=SUBTOPICS,
     perfect_cut="divided by all relevant documents, also where k is smaller",
 )
@@ -214,7 +214,6 @@ def ap_ia(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
 
 @measure(
     "P_IA",
-    names=("P-IA",),
     traits=SUBTOPICS,
     perfect="with fewer than k documents relevant to all, even a perfect ranking has others",
 )
@@ -231,9 +230,7 @@ def p_ia(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return groups.expected(precision_, rel)
 
 
-@measure(
-    "StRecall", names=("strec", "S_recall", "S-recall", "I_rec", "I-rec", "irec"), traits=SUBTOPICS
-)
+@measure("StRecall", names=("strec", "S_recall", "I_rec"), traits=SUBTOPICS)
 def subtopic_recall(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Subtopic recall: the share of the subtopics that the documents down to rank k cover.
 
@@ -255,7 +252,7 @@ def _global_gain(found: Ranked) -> Floats:
     return found.grade / _logarithmic(found.rank)
 
 
-@measure("D_nDCG", names=("D-nDCG",), traits=replace(SUBTOPICS, fractions="taken"))
+@measure("D_nDCG", traits=replace(SUBTOPICS, fractions="taken"))
 def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
     """D-nDCG: nDCG with the global gain: a document's grades for all subtopics, by their weights.
 
@@ -276,7 +273,7 @@ _WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and St
 
 @measure(
     "Dsharp_nDCG",
-    names=("D#-nDCG", "D#nDCG", "D#_nDCG"),
+    names=("D#-nDCG",),
     traits=replace(SUBTOPICS, fractions=_WHICH_COVERS),
 )
 def dsharp_ndcg(

@@ -233,7 +233,7 @@ def _linear(parameters: Parameters) -> Linear:
 @measure(
     "nDCG",
     names=Names(
-        ("ndcg", "normalized_dcg", "NormalizedDCG", "normalized_discounted_cumulative_gain"),
+        ("ndcg", "normalized_dcg", "normalized_discounted_cumulative_gain"),
         variants={
             "ndcg_burges": {"gain": "exp2"},
             "nDCG_JK": {"discount": "jk"},

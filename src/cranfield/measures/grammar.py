@@ -4,22 +4,30 @@
 
 `@` gives the cutoff: a number of ranks; `R`, the number of the query's relevant documents; or the
 smaller of both. `IPrec` takes a recall point there. `nDCG@5,10` is two measures, `nDCG@1..100` a
-hundred: a curve. Blanks and commas separate measures.
+hundred: a curve. Blanks, commas and semicolons separate measures.
 Names that other tools use are accepted: `map`, `ndcg_cut_10`, `P.5,10` (trec_eval),
 `map@100-l2`, `hit_rate@5`, `rbp.95` (ranx), `nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`;
-and what people type: `ndcg10`, `mean average precision@10`. Upper and lower case do not matter, but
-for `rbp` and `RBP`: the one is trec_eval's, which is RBP(p=0.9, gain='linear') here.
+and what people type: `ndcg10`, `mean average precision@10`, `recall at 5`. Upper and lower case,
+`-` and `_` do not matter, but for `rbp` and `RBP`: the one is trec_eval's, which is
+RBP(p=0.9, gain='linear') here.
 """
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import FAMILIES, Definition, definitions, unknown_measure, variant
+from cranfield.measures.registry import (
+    EXACT,
+    FAMILIES,
+    Definition,
+    definitions,
+    unknown_measure,
+    variant,
+)
 
 _LONGEST = 10_000
 _MOST_CUTOFFS = 10_000
@@ -27,6 +35,7 @@ _RANGE = r"([0-9]{1,9})\.\.([0-9]{1,9})"  # nDCG@1..100
 _LARGEST = 1e15  # of the numbers behind a name
 # Compiled when they are used: names of our own need only the first.
 _CALL = r"(?s)(?P<name>[^\s()@]+?)\s*(?:\((?P<args>[^@]*)\))?(?:@(?P<at>[^@]+))?"
+_BEHIND = r"(?s)(?P<at>[^(]+)(?<!min)(?P<args>\(.*\))"  # of nDCG@10(gain='exp2')
 _LEVEL = r"(?s)(?P<rest>.+)-[lL](?P<rel>[0-9]{1,9})"  # ranx: map@100-l2
 _NUMBERS = rf"-?{NUMBER}(?:,-?{NUMBER})*"
 _PAIR = rf"(?:[0-9]{{1,15}}|[a-z]+)=-?{NUMBER}"
@@ -86,8 +95,10 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 
 def _split(text: str) -> list[str]:
-    """Split at blanks and commas that are not within brackets, but for those between cutoffs."""
-    if "," in text or "@ " in text or " @" in text or not text.isprintable():  # tabs, line ends
+    """Split at blanks, `,` and `;` that are not within brackets, nor between cutoffs."""
+    separated = "," in text or ";" in text or "@ " in text or " @" in text
+    if separated or " at " in text.lower() or not text.isprintable():  # tabs, line ends
+        text = re.sub(r"\s+[aA][tT]\s+(?=[0-9])", "@", text.replace(";", ","))
         text = re.sub(r"\s*([@,])\s*", r"\1", text)
     if not re.search(r"[][(){},]", text):
         return _in_words(text.split())
@@ -128,13 +139,25 @@ def _in_words(words: list[str]) -> list[str]:
     found, at = [], 0
     while at < len(words):
         end = at + 1
-        while end < len(words) and end < at + _MOST_WORDS and words[end - 1].isalpha():
+        while end < len(words) and end < at + _MOST_WORDS and _is_bare(words[end - 1]):
             end += 1
-        while end > at + 1 and not variant("_".join(words[at:end]).partition("@")[0]):
+        while end > at + 1 and not _are_one_name(words[at:end]):
             end -= 1
         found.append("_".join(words[at:end]))
         at = end
     return found
+
+
+def _is_bare(word: str) -> bool:
+    """Tell whether a word is a name, or a part of one, without parameters and cutoff."""
+    return word.replace("-", "").isalpha()
+
+
+def _are_one_name(words: Sequence[str]) -> bool:
+    """Tell whether words are one name: hit rate; but not G MAP, which are two measures."""
+    joined = re.split("[@(]", "_".join(words))[0]
+    known = variant(joined) is not None
+    return known and (joined.lower() in EXACT or not all(map(variant, joined.split("_"))))
 
 
 _Found = list[tuple[Measure, Mapping[str, Any]]]  # measures, and the parameters they were given
@@ -155,10 +178,20 @@ def _named(word: str, may_be_glued: bool) -> _Found:
     glued = re.fullmatch(_GLUED, word) if may_be_glued and not found else None
     if glued:
         found = _glued(glued["name"], glued["cutoffs"])
+    if not found and word.startswith("("):
+        raise _misplaced(word, f"P{word}@5")
     if not found:
         call = re.fullmatch(_CALL, word)
         raise unknown_measure(call["name"] if call else word, word)
     return found
+
+
+def _misplaced(word: str, meant: str) -> MeasureError:
+    """Return the error for parameters behind the cutoff, or apart from their measure."""
+    return MeasureError(
+        f"{word!r}: parameters are written right behind the name, and before the cutoff, as in "
+        f"{meant}"
+    )
 
 
 def _as_call(word: str) -> _Found:
@@ -173,6 +206,9 @@ def _as_call(word: str) -> _Found:
     if call["args"]:
         parameters |= arguments(word, call["args"], Measure(name).definition.names.unnamed)
     one, cutoff = Measure(name), (call["at"] or "").strip()
+    behind = re.fullmatch(_BEHIND, cutoff)
+    if behind:
+        raise _misplaced(word, f"{name}{behind['args']}@{behind['at']}")
     if level:
         takes = one.definition.parameters
         if "rel" not in takes:
@@ -268,7 +304,8 @@ def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any
         return given
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise MeasureError(
-            f"{word!r}: expected name=value within the parentheses, as in P(rel=2)@5"
+            f"{word!r}: expected name=value within the parentheses, and a cutoff behind @, as in "
+            "P(rel=2)@5"
         ) from None
 
 

@@ -40,7 +40,7 @@ def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
 
 @measure(
     "Q",
-    names=("Q_measure", "Q-measure", "Qmeasure"),
+    names=("Q_measure",),
     traits=replace(BY_GAIN, bounds="every"),
 )
 def q_measure(
@@ -64,7 +64,7 @@ def q_measure(
     return ratio(hits.total(_blended(judged, hits, gain, beta)), most)
 
 
-@measure("O_measure", names=("O-measure", "Omeasure"), traits=BY_GAIN)
+@measure("O_measure", traits=BY_GAIN)
 def o_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """O-measure: reciprocal rank for graded relevance: the blended ratio at the first relevant one.
 
@@ -84,7 +84,7 @@ def _first_best(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
     return best.first(best.rank)
 
 
-@measure("P_measure", names=("P-measure", "Pmeasure"), traits=_NOT_BY_GRADE)
+@measure("P_measure", traits=_NOT_BY_GRADE)
 def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
 
@@ -101,7 +101,7 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
     return hits.total(counted)
 
 
-@measure("Pplus", names=("P-plus", "P_plus", "P+"), traits=_NOT_BY_GRADE)
+@measure("Pplus", names=("P_plus", "P+"), traits=_NOT_BY_GRADE)
 def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
 

@@ -116,8 +116,8 @@ class Measure:
 
     def __matmul__(self, cutoff: "int | float | str | Depth | Measure") -> "Measure":
         """Cut the ranking: `nDCG@10`, `P@R`, `nDCG@"min(100,R)"`; `IPrec@0.1`."""
-        kind = self.definition.cutoff_kind
-        if self.definition.cutoff == "none":
+        kind, taken = self.definition.cutoff_kind, self.definition.cutoff
+        if taken == "none":
             raise MeasureError(f"{self.name} takes no cutoff: write {self.name}")
         if kind == "recall":
             point = finite(cutoff)
@@ -133,6 +133,8 @@ class Measure:
             raise MeasureError(
                 f"{self.name}@{cutoff}: expected a number of ranks, 1 or more, "
                 f"as in {self.name}@10; or {self.name}@R, {self.name}@min(10,R)"
+                + f"; everything retrieved is {self.name} alone"
+                * (taken == "optional")
             )
         return replace(self, cutoff=depth)
 

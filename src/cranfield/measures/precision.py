@@ -170,7 +170,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 @measure(
     "Rprec",
     names=Names(
-        ("R-prec", "r-precision", "r_precision", "RPrecision"),
+        ("r_precision",),
         families={"Rprec_mult": MULTIPLES},
         parameter={"rprec_mult": "multiple"},
     ),

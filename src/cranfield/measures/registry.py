@@ -49,9 +49,9 @@ class Names:
     `families`, trec_eval's names for several cutoffs, or for several values of a parameter.
     `parameter` says which parameter the number behind a name is: {"set_f": "x"} for set_F.2.
     `translate` turns another tool's parameters into ours. `unnamed` is the parameter that may be
-    written without its name, and is always shown: CWL('AP'). `exact` are names that count only as
-    they are spelt here, where other tools call something else by them in lower case. `decimals` is
-    the parameter of which ranx writes the decimal places behind the name: rbp.95 is p=0.95.
+    written without its name, and is always shown: CWL('AP'). `decimals` is the parameter of which
+    ranx writes the decimal places behind the name: rbp.95 is p=0.95. Of names that differ only in
+    upper and lower case, `-` and `_`, one is enough.
 
     >>> Names(("rbp",), variants={"rbp95": {"p": 0.95}}).implied("RBP")
     {'RBP': {}, 'rbp': {}, 'rbp95': {'p': 0.95}}
@@ -63,7 +63,6 @@ class Names:
     parameter: Mapping[str, str] = field(default_factory=dict)
     translate: Translation = _no_translation
     unnamed: str | None = None
-    exact: Sequence[str] = ()
     decimals: str | None = None
 
     def __post_init__(self) -> None:
@@ -74,7 +73,7 @@ class Names:
 
     def implied(self, name: str) -> dict[str, Mapping[str, Any]]:
         """Return every name and the parameters that it implies; the measure's own comes first."""
-        plain = (name, *self.aliases, *self.exact, *self.families)
+        plain = (name, *self.aliases, *self.families)
         return {**{known: {} for known in plain}, **self.variants}
 
 
@@ -106,7 +105,7 @@ class Definition(Declaration):
     def aliases(self) -> tuple[str, ...]:
         """Every other name."""
         its = self.names
-        return tuple(dict.fromkeys((*its.aliases, *its.exact, *its.variants, *its.families)))
+        return tuple(dict.fromkeys((*its.aliases, *its.variants, *its.families)))
 
     @cached_property
     def _second(self) -> inspect.Parameter | None:
@@ -218,10 +217,10 @@ def _registered(name: str) -> Definition:
     return DEFINITIONS[name]
 
 
-# Every name in lower case -> the canonical name, and the parameters that it implies.
+# Every name as `bare_name` has it -> the canonical name, and the parameters that it implies.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {}
-# Exact spellings win over these: `rbp` is trec_eval's (p=0.9, graded), `RBP` is ours.
-_EXACT: dict[str, tuple[str, Mapping[str, Any]]] = {}
+# Every name as it is declared, which wins over these: `rbp` is trec_eval's, `RBP` is ours.
+EXACT: dict[str, tuple[str, Mapping[str, Any]]] = {}
 # trec_eval's names that stand for several cutoffs, in lower case -> the canonical name, those.
 FAMILIES: dict[str, tuple[str, tuple[Any, ...]]] = {}
 
@@ -280,14 +279,13 @@ def measure(
         )
         if definition.is_own:
             _check_own(definition)
-            for known_names in (VARIANTS, _EXACT, FAMILIES):  # of the one declared before
+            for known_names in (VARIANTS, EXACT, FAMILIES):  # of the one declared before
                 for known in [known for known, (whose, _) in known_names.items() if whose == name]:
                     del known_names[known]
         DEFINITIONS[name] = definition
         for known, parameters in its_names.implied(name).items():
-            _EXACT[known] = name, parameters
-            if known not in its_names.exact:
-                VARIANTS.setdefault(known.lower(), (name, parameters))
+            EXACT[known] = name, parameters
+            VARIANTS.setdefault(bare_name(known), (name, parameters))
         for family, cutoffs in its_names.families.items():
             FAMILIES[family.lower()] = name, cutoffs
         return kernel
@@ -295,9 +293,9 @@ def measure(
     return register
 
 
-# How a name may be written, for the grammar to read it: no blank, bracket, quote, `@`, `,` or `=`,
-# and no end such as -l2, which is a relevance level.
-_NAME = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,='"]+""")
+# How a name may be written, for the grammar to read it: without blanks, brackets, quotes, `@`, `,`,
+# `;` and `=`, and without an end such as -l2, which is a relevance level.
+_NAME = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
 
 
 def _check_values(definition: Definition) -> None:
@@ -349,9 +347,9 @@ def _check_own(definition: Definition) -> None:
         if not isinstance(one, str) or not _NAME.fullmatch(one):
             raise wrong(
                 f"the name {one!r:.40} could not be parsed: a name is a text without blanks, "
-                "brackets, quotes, '@', ',' and '=', and without an end such as -l2"
+                "brackets, quotes, '@', ',', ';' and '=', and without an end such as -l2"
             )
-        other = VARIANTS.get(one.lower(), (name,))[0]
+        other = VARIANTS.get(bare_name(one), (name,))[0]
         if other != name:
             raise wrong(f"the name {one!r} is one of {other}'s")
     if name in DEFINITIONS and not DEFINITIONS[name].is_own:
@@ -388,17 +386,39 @@ def if_whole(judged: Judged, **_: Any) -> str:
     return "it depends on which documents of equal scores `depth` keeps" if judged.is_cut else ""
 
 
+# What libraries put around the name of a measure: RetrievalMAP, cosine_ndcg, DocumentMRREvaluator.
+_AROUND = re.compile(
+    "^(eval)?(retrieval|document|cosine|cossim|dot(score)?|euclidean|manhattan)?|(score|evaluator)$"
+)
+
+
+def bare_name(name: str) -> str:
+    """Return a name in lower case without `-` and `_`, which do not matter.
+
+    >>> bare_name("Hit-Rate") == bare_name("hit_rate") == bare_name("HitRate")
+    True
+    """
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def without_library(name: str) -> str:
+    """Return a bare name without what libraries put around those of their measures.
+
+    Torchmetrics, scikit-learn, sentence-transformers and Haystack do.
+
+    >>> without_library("RetrievalMAP"), without_library("ndcg_score")
+    ('map', 'ndcg')
+    """
+    return _AROUND.sub("", bare_name(name))
+
+
 def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return the canonical name and the parameters that a name stands for, None if for nothing.
 
-    Upper and lower case, and `-` or `_`, do not matter; nor does what scikit-learn puts behind its
-    names, `ndcg_score`, and torchmetrics before them, `RetrievalMAP`, `retrieval_recall`.
+    A name as it is declared comes first, then one that is the same but for case, `-` and `_`, then
+    one with a library's words around it.
     """
-    known = _EXACT.get(name) or VARIANTS.get(name.lower())
-    if known is None:
-        plain = name.lower().replace("-", "_").removesuffix("_score")
-        known = VARIANTS.get(plain) or VARIANTS.get(plain.removeprefix("retrieval").lstrip("_"))
-    return known
+    return EXACT.get(name) or VARIANTS.get(bare_name(name)) or VARIANTS.get(without_library(name))
 
 
 def definitions() -> list[Definition]:
@@ -418,10 +438,10 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     """
     from cranfield.measures.absent import absent  # which is needed here alone
 
-    known = absent(name)
+    known = absent(without_library(name))
     if known is not None:
         return MeasureError(f"{written!r} is no measure here: {known}")
-    near = dict.fromkeys(VARIANTS[known][0] for known in nearest(name.lower(), VARIANTS))
+    near = dict.fromkeys(VARIANTS[known][0] for known in nearest(without_library(name), VARIANTS))
     cutoff = written.removeprefix(name)
     cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
     meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)

@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
-from cranfield.measures.registry import Names, if_whole, measure
+from cranfield.measures.registry import if_whole, measure
 from cranfield.measures.traits import BY_GRADE, Traits
 
 Collection = Annotated[
@@ -23,7 +23,7 @@ def _size(judged: Judged, collection: int) -> Ints:
     return np.maximum(judged.n_retrieved, collection) if collection else judged.n_retrieved
 
 
-@measure("AUC", names=Names(("AUROC", "ROC_AUC", "RocAuc"), exact=("Accuracy",)))
+@measure("AUC", names=("AUROC", "ROC_AUC"))
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Area under the ROC curve of the list retrieved: how often relevant stands above nonrelevant.
 
@@ -45,7 +45,7 @@ def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -
 
 @measure(
     "FallOut",
-    names=("fall-out", "fall_out", "false_positive_rate"),
+    names=("fall_out", "false_positive_rate"),
     traits=Traits(of_sets=True, by_grade=if_whole),
     higher_is_better=False,
 )

@@ -66,6 +66,7 @@ class Traits:
         flags = (True, False)
         for name, choices, by_function in (
             ("takes_groups", (*flags, "subtopics"), False),
+            ("of_sets", flags, False),
             ("takes_cost", flags, False),
             ("bounds", get_args(Bounded), True),
             ("linear", get_args(Linear), True),
@@ -77,6 +78,9 @@ class Traits:
             if value not in choices and not (by_function and callable(value)):
                 known = ", ".join(map(repr, choices)) + " or a function" * by_function
                 raise MeasureError(f"Traits({name}={value!r:.40}): expected {known}")
+        why = self.fractions
+        if why is not None and not isinstance(why, str) and not callable(why):
+            raise MeasureError(f"Traits(fractions={why!r:.40}): expected a text or a function")
 
 
 BY_GRADE = Traits(by_grade=True)

@@ -150,7 +150,7 @@ def rbp_residual(
     return beyond + (1 - p) * unjudged.total(weight)
 
 
-@measure("EEL", names=("EE_L", "EE-L"), traits=BY_GRADE, range=(0, None), higher_is_better=False)
+@measure("EEL", names=("EE_L",), traits=BY_GRADE, range=(0, None), higher_is_better=False)
 def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
     """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
 
