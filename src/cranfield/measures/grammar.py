@@ -14,12 +14,20 @@ for `rbp` and `RBP`: the one is trec_eval's, which is RBP(p=0.9, gain='linear') 
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import FAMILIES, Definition, definitions, unknown_measure, variant
+from cranfield.measures.registry import (
+    FAMILIES,
+    OWN,
+    Definition,
+    definitions,
+    unknown_measure,
+    variant,
+)
 
 _LONGEST = 10_000
 _MOST_CUTOFFS = 10_000
@@ -71,6 +79,18 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
     if len(text) > _LONGEST:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
+    if rel is None:
+        return list(_parsed(text, glued, tuple(OWN.values())))
+    return _measures_in(text, rel, glued)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
+    """Return the measures in a text, as long as no other ones are declared."""
+    return tuple(_measures_in(text, None, glued))
+
+
+def _measures_in(text: str, rel: float | None, glued: bool) -> list[Measure]:
     found = []
     for word in _split(text):
         for one, parameters in _named(word, glued):

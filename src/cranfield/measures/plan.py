@@ -20,6 +20,7 @@ from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
     DEFINITIONS,
+    OWN,
     Definition,
     definitions,
     unknown_measure,
@@ -220,7 +221,7 @@ class Measure:
 
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""
-        return Plan([self]).values(judged)
+        return plan_of([self]).values(judged)
 
     if not typing.TYPE_CHECKING:
         __doc__ = _Documentation(__doc__)
@@ -383,6 +384,18 @@ class Plan:
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
         return values
+
+
+def plan_of(measures: Iterable[Measure]) -> Plan:
+    """Return the plan of some measures, which is made once for the same ones."""
+    every = tuple(measures)
+    stated = tuple(one.is_level_stated for one in every)  # which equal measures may differ in
+    return _plan_of(every, stated, tuple(OWN.values()))
+
+
+@lru_cache(maxsize=256)
+def _plan_of(measures: tuple[Measure, ...], *_: tuple[Any, ...]) -> Plan:
+    return Plan(measures)
 
 
 # ---- an example -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, one_of
 from cranfield.formats.block import Errors, Progress
 from cranfield.formats.small.labels import LabelRows, label_rows
-from cranfield.measures import Measure, Plan, parse_all
+from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
@@ -189,7 +189,7 @@ def score_runs(
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
-    plan = Plan(wanted)
+    plan = plan_of(wanted)
     if checked("bounds", bounds, flag):
         from cranfield.scoring.bounds import bounds_of, check_bounded
 
