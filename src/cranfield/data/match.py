@@ -26,7 +26,7 @@ from cranfield.data.order import (
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
-from cranfield.formats.block import LeftOut, Load, Progress
+from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load, Progress
 from cranfield.formats.objects import Nested, by_position
 from cranfield.formats.values import scores_of
 
@@ -312,7 +312,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unknown = nested.keys() - set(qrels.query_ids)
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
-    return Match(n_retrieved, in_run, unknown, run.left_out, LeftOut(), _stacked(row), at)
+    return Match(n_retrieved, in_run, unknown, run.left_out, NONE_LEFT_OUT, _stacked(row), at)
 
 
 def _tied_above(

@@ -199,7 +199,8 @@ def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
     for docs in map(nested.get, qrels.query_ids):
         if docs is not None and len(docs) > 1:
             look.several, look.longest = look.several + 1, max(look.longest, len(docs))
-            look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
+            if float(next(iter(docs.values()))) <= 1:  # as ranks begin
+                look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
             if look.several - look.like_ranks > 2 and not look.mostly_ranks:
                 return
     yield from look.notes()

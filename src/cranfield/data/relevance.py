@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ class Judgments:
     form: str = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
-    left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
-    repeated: LeftOut = field(default_factory=LeftOut)  # rows whose document another row has, too
+    left_out: LeftOut = LeftOut()  # by errors="skip"
+    repeated: LeftOut = LeftOut()  # rows whose document another row has, too
     duplicates: Duplicates = "refuse"  # which of these were kept
     chunks: tuple[int, int] | None = None  # how many became how many documents, if any did
     notes: Sequence[Note] = ()  # what every result of them says
@@ -112,7 +112,7 @@ def _from_dict(rows: NestedRows) -> Judgments:
             f"the qrels: query {query!r}, document {doc!r}: "
             f"expected a number as the grade, got {grade!r:.80}"
         )
-    starts = np.cumsum([0, *map(len, lists)])
+    starts = np.array([*accumulate(map(len, lists), initial=0)])
     how: dict[str, Any] = {"form": rows.form, "left_out": rows.left_out, "graded": rows.graded}
     return Judgments(query_ids, starts, lists, grades, **how)
 

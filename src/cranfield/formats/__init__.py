@@ -32,7 +32,8 @@ def rows_of(
     paths; `format`, of files, is None if it is to be found out. Raises InputError for what is none
     of these, OptionError for a format or a column that does not exist.
     """
-    one_of("errors", errors, get_args(Errors))
+    if errors != "strict":  # as most often
+        one_of("errors", errors, get_args(Errors))
     if is_path:
         from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
 

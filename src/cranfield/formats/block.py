@@ -89,12 +89,15 @@ def _same(error: InputError) -> InputError:
     return error
 
 
+NONE_LEFT_OUT = LeftOut()
+
+
 class Faults:
     """Takes the faults of some rows: raises the first, or counts them if they are to be skipped."""
 
     def __init__(self, errors: Errors) -> None:
         self._errors = errors
-        self.left_out = LeftOut()
+        self.left_out = NONE_LEFT_OUT
 
     def add(self, kind: str, error: Callable[[], InputError], count: int = 1) -> None:
         """Take a fault of `count` rows."""

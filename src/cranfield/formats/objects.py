@@ -96,7 +96,7 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _AS_TABLE) -
 
     `hint` says how to write columns.
     """
-    if len(names) > MOST_COLUMNS:
+    if not 2 <= len(names) <= MOST_COLUMNS:
         return
     plain = _plain_names(names)
     if not plain.isdisjoint(NAMES["query"]) and not plain.isdisjoint(NAMES["doc"]):
