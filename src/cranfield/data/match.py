@@ -279,8 +279,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         every, values = scores_of(query, ranking)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
         rows = (found == found).nonzero()[0]
-        wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
         if is_single:
+            wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
@@ -294,7 +294,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         if is_single:
             found = single(found, wide)
         end = values.searchsorted(found, "right")
-        ranks = len(values) - end + 1
+        ranks = len(values) + 1 - end
         row.append(rows + starts[code])
         rank.append(ranks)
         if any_tied or with_ties:

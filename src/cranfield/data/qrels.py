@@ -315,7 +315,7 @@ class Qrels(Judgments):
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.columns`."""
         columns: dict[str, Numbers] = {
-            role: self.columns[role] for role in self.columns.keys() - {"start", "end"}
+            role: column for role, column in self.columns.items() if role not in ("start", "end")
         }
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))

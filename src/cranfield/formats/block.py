@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import InputError
+from cranfield.errors import InputError, one_of
 from cranfield.formats.source import Source
 from cranfield.render.numbers import number_of
 
@@ -63,7 +63,7 @@ class LeftOut:
     @property
     def count(self) -> int:
         """How many rows were left out."""
-        return sum(count for count, _ in self.faults.values())
+        return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
     def first(self, kind: str | None = None) -> InputError:
         """Return the fault that was found first, of a kind or of all; there must be one."""
@@ -90,6 +90,12 @@ def _same(error: InputError) -> InputError:
 
 
 NONE_LEFT_OUT = LeftOut()
+
+
+def check_errors(errors: Errors) -> None:
+    """Raise OptionError unless `errors` says what becomes of rows with a fault."""
+    if errors != "strict":  # as most often
+        one_of("errors", errors, get_args(Errors))
 
 
 class Faults:

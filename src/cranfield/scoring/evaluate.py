@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Unpack, get_args, overload
+from typing import Any, Unpack, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import MeasureError, one_of
-from cranfield.formats.block import Errors, Progress
+from cranfield.errors import MeasureError
+from cranfield.formats.block import Errors, Progress, check_errors
 from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
@@ -136,7 +136,7 @@ def evaluate(
 
     """
     refuse_others(evaluate, judging)
-    one_of("errors", errors, get_args(Errors))
+    check_errors(errors)
     checked("progress", progress, function_or_none)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
