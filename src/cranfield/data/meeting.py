@@ -80,10 +80,11 @@ class Meeting:
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
         n_queries, match, judged = len(self.query_ids), self.match, self.judged
+        n_relevant = judged.n_relevant(judged.above_zero)
         return Counts(
             queries=n_queries,
             without_results=n_queries - int(np.count_nonzero(match.n_retrieved)),
-            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
+            without_relevant=n_queries - int(np.count_nonzero(n_relevant)),
             without_judgments=len(match.unknown),
             without_run=len(self.qrels.query_ids) - n_queries,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
@@ -116,10 +117,12 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     qrels, run, match = met.qrels, met.run, met.match
     if _ranked_by(met) == "score":
-        n_several = int(np.count_nonzero(match.n_retrieved > 1))
-        rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-        if met.judging.ties_by_id and mostly(match.placed.n_level, n_several) and not rarely:
-            yield level_scores(match.placed.n_level, n_several)
+        n_level = match.placed.n_level
+        if n_level and met.judging.ties_by_id:
+            n_several = int(np.count_nonzero(match.n_retrieved > 1))
+            rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+            if mostly(n_level, n_several) and not rarely:
+                yield level_scores(n_level, n_several)
         if not met.judged.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)

@@ -41,10 +41,11 @@ def rows_of(
         groups = groups_of_dict(data) if what is What.QRELS else None
         if groups is not None:
             return groups
-        graded = what is What.RUN or isinstance(next(iter(data.values()), {}), Mapping)
+        has_numbers = isinstance(next(iter(data.values()), {}), Mapping)
+        graded = what is What.RUN or has_numbers
         try:
             rows = NestedRows(nested(data, what), what, errors, graded=graded)
-            rows.is_ranking = not isinstance(next(iter(data.values()), {}), Mapping)
+            rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
             listed = ListRows(data, what)

@@ -374,6 +374,7 @@ class Plan:
         self._parts = [(_span(rows), Alike([measures[i] for i in rows])) for rows in alike.values()]
         texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if texts else np.float64
+        self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
         return Plan, (self._measures,)  # for other processes

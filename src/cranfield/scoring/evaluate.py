@@ -195,8 +195,8 @@ def score_runs(
 
         check_bounded(wanted, judging)
     ideals = ideals_of(wanted, qrels)
-    costs = any(one.definition.traits.takes_cost for one in wanted)
-    meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)
+    several = list(runs.values())
+    meetings = judge_all(qrels, several, judging, progress=progress, costs=plan.takes_cost)
     unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
     options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
     how = {"cranfield": __version__, **judging.to_dict(), "qrels": qrels.form}
