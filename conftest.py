@@ -74,7 +74,13 @@ def _own_measures_are_forgotten() -> Iterator[None]:
     """Leave the registry of measures as it was, whatever a test or an example declares."""
     from cranfield.measures import registry
 
-    kept = (registry.DEFINITIONS, registry.VARIANTS, registry.EXACT, registry.FAMILIES)
+    kept = (
+        registry.DEFINITIONS,
+        registry.VARIANTS,
+        registry.EXACT,
+        registry.FAMILIES,
+        registry.OWN,
+    )
     before: list[dict[str, Any]] = [dict(one) for one in kept]
     yield
     for one, was in zip(kept, before, strict=True):

@@ -174,17 +174,19 @@ class Ranked(Recordable):
         """
         if k is None:
             return self
-        if k.shape[1] > 1:
-            return self._marked(k)
-        return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
+        last: tuple[Ints, Ranked] | None = self.__dict__.get("_last_top")
+        if last is None or last[0] is not k:
+            last = k, self._marked(k) if k.shape[1] > 1 else self._cut(k)
+            self.__dict__["_last_top"] = last
+        return last[1]
 
     def _marked(self, cutoffs: Ints) -> "Ranked":
-        last: Ranked | None = self.__dict__.get("_last_marked")
-        if last is None or last.cutoffs is not cutoffs:
-            last = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
-            last.__dict__["starts"] = self.starts  # the same rows
-            self.__dict__["_last_marked"] = last
-        return last
+        rows = Ranked(self.n_queries, self.query, self.rank, self.grade, cutoffs, self.columns)
+        rows.__dict__["starts"] = self.starts  # the same rows
+        return rows
+
+    def _cut(self, k: Ints) -> "Ranked":
+        return self.where(self.rank <= (k[0, 0] if len(k) == 1 else k[self.query, 0]))
 
     # ---- a value for each row ----------------------------------------------------------------
 

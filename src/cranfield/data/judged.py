@@ -55,7 +55,7 @@ class Judged(Recordable):
     ties: Ties = "document"  # how equal scores were ranked; "expected": hits have tie_first, _size
     is_cut: bool = False  # whether only the best so many of each query were kept
 
-    @property
+    @cached_property
     def are_whole(self) -> bool:
         """Whether the grades are whole numbers, all of them."""
         return are_whole(self.hits.grade)
@@ -63,7 +63,7 @@ class Judged(Recordable):
     @property
     def above_zero(self) -> float:
         """The lowest grade above 0 that there may be: 1 of whole numbers."""
-        return 1 if are_whole(self.hits.grade) else ABOVE_ZERO
+        return 1 if self.are_whole else ABOVE_ZERO
 
     def n_relevant(self, rel: float = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""

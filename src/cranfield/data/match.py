@@ -28,7 +28,7 @@ from cranfield.data.order import (
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
-from cranfield.formats.block import LeftOut, Load, Progress
+from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load, Progress
 from cranfield.formats.objects import Nested, by_position
 from cranfield.formats.values import scores_of
 
@@ -289,8 +289,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         every, values = scores_of(query, ranking)
         found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
         rows = (found == found).nonzero()[0]
-        wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
         if is_single:
+            wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
@@ -304,7 +304,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         if is_single:
             found = single(found, wide)
         end = values.searchsorted(found, "right")
-        ranks = len(values) - end + 1
+        ranks = len(values) + 1 - end
         row.append(rows + starts[code])
         rank.append(ranks)
         if any_tied or with_ties:
@@ -322,7 +322,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         unknown = {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
-    counted = n_retrieved, in_run, unknown, run.left_out, LeftOut()
+    counted = n_retrieved, in_run, unknown, run.left_out, NONE_LEFT_OUT
     return Match(*counted, _stacked(row), at, dropped=dropped)
 
 

@@ -134,11 +134,12 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     qrels, run, match = met.qrels, met.run, met.match
     if _ranked_by(met) == "score":
-        n_several = int(np.count_nonzero(match.n_retrieved > 1))
-        rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-        by_id = met.judging.in_one_order and met.judging.ties != "given"
-        if by_id and mostly(match.placed.n_level, n_several) and not rarely:
-            yield level_scores(match.placed.n_level, n_several)
+        n_level = match.placed.n_level
+        if n_level and met.judging.in_one_order and met.judging.ties != "given":
+            n_several = int(np.count_nonzero(match.n_retrieved > 1))
+            rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
+            if mostly(n_level, n_several) and not rarely:
+                yield level_scores(n_level, n_several)
         if not met.judged.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
@@ -230,7 +231,8 @@ def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
     for docs in map(nested.get, qrels.query_ids):
         if docs is not None and len(docs) > 1:
             look.several, look.longest = look.several + 1, max(look.longest, len(docs))
-            look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
+            if float(next(iter(docs.values()))) <= 1:  # as ranks begin
+                look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
             if look.several - look.like_ranks > 2 and not look.mostly_ranks:
                 return
     yield from look.notes()

@@ -17,7 +17,7 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import Block, Duplicates, Errors, Progress, Rows
+from cranfield.formats.block import LARGEST_GRADE, Block, Duplicates, Errors, Progress, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
@@ -288,7 +288,8 @@ class Qrels(Judgments):
     @cached_property
     def query(self) -> Ints:
         """The position in `query_ids` of each row's query: (rows,)."""
-        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.starts))
+        starts = self.starts
+        return np.arange(len(self.query_ids)).repeat(starts[1:] - starts[:-1])
 
     @cached_property
     def ideal(self) -> Ranked:
@@ -299,21 +300,22 @@ class Qrels(Judgments):
             rows = np.lexsort((-self.grade, query))
             columns = {name: column[rows] for name, column in self.sampling.items()}
             return Ranked(len(self.query_ids), query, rank, self.grade[rows], columns=columns)
-        below = self.top_grade - self.grade
-        span = int(below.max(initial=0)) + 1
         # One number for query and grade, which sorts several times faster than a pair.
-        grade = self.top_grade - np.sort(query * span + below) % span
+        begins = query * (2 * LARGEST_GRADE + 1)
+        keys = begins - self.grade
         columns = {}
         if self.sampling:
-            rows = (query * span + below).argsort(kind="stable")
+            rows = keys.argsort(kind="stable")
             columns = {name: column[rows] for name, column in self.sampling.items()}
+        keys.sort()
+        grade = begins - keys
         return Ranked(len(self.query_ids), query, rank, grade, columns=columns)
 
     @cached_property
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.columns`."""
         columns: dict[str, Numbers] = {
-            role: self.columns[role] for role in self.columns.keys() - {"start", "end"}
+            role: column for role, column in self.columns.items() if role not in ("start", "end")
         }
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,17 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.block import (
+    NONE_LEFT_OUT,
+    Block,
+    Duplicates,
+    Errors,
+    LeftOut,
+    Progress,
+    Role,
+    Rows,
+    joined,
+)
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
@@ -44,8 +54,8 @@ class Judgments:
     form: str = "dict of dicts"  # what the data were understood to be
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
-    left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
-    repeated: LeftOut = field(default_factory=LeftOut)  # rows whose document another row has, too
+    left_out: LeftOut = NONE_LEFT_OUT  # by errors="skip"
+    repeated: LeftOut = NONE_LEFT_OUT  # rows whose document another row has, too
     duplicates: Duplicates = "refuse"  # which of these were kept
     chunks: tuple[int, int] | None = None  # how many became how many documents, if any did
     notes: Sequence[Note] = ()  # what every result of them says
@@ -112,7 +122,7 @@ def _from_dict(rows: NestedRows) -> Judgments:
             f"the qrels: query {query!r}, document {doc!r}: "
             f"expected a number as the grade, got {grade!r:.80}"
         )
-    starts = np.cumsum([0, *map(len, lists)])
+    starts = np.array([*accumulate(map(len, lists), initial=0)])
     how: dict[str, Any] = {"form": rows.form, "left_out": rows.left_out, "graded": rows.graded}
     return Judgments(query_ids, starts, lists, grades, **how)
 

@@ -434,9 +434,8 @@ def several_runs(
     if isinstance(run, Mapping) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
-        nested = isinstance(first, Mapping) and any(
-            isinstance(docs, Mapping | list | tuple) for docs in first.values()
-        )
+        kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
+        nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
         of_other_kind = isinstance(first, Run | str | os.PathLike)
         if nested or of_other_kind or is_table(first) or is_sparse(first):
             named = {}

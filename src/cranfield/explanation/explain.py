@@ -1,18 +1,18 @@
 """explain: why a number is what it is."""
 
 from dataclasses import replace
-from typing import Unpack, get_args
+from typing import Unpack
 
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import MeasureError, OptionError, one_of
+from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.difference import Difference
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
-from cranfield.formats.block import Errors, Progress
+from cranfield.formats.block import Errors, Progress, check_errors
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure
 from cranfield.notes import warn_of
@@ -96,7 +96,7 @@ recip_rank)
     """
     refuse_others(explain, judging)
     columns = Reading.of(judging).columns
-    one_of("errors", errors, get_args(Errors))
+    check_errors(errors)
     checked("progress", progress, function_or_none)
     how = Judging.of(judging)
     judgments, its_runs, found_measure = arranged(

@@ -4,10 +4,10 @@ Nothing else reads or writes data. It knows no Qrels and no Run.
 """
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from cranfield.errors import DuplicateError, InputError, one_of
-from cranfield.formats.block import Errors, Rows
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.block import Errors, Rows, check_errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
@@ -32,7 +32,7 @@ def rows_of(
     paths; `format`, of files, is None if it is to be found out. Raises InputError for what is none
     of these, OptionError for a format or a column that does not exist.
     """
-    one_of("errors", errors, get_args(Errors))
+    check_errors(errors)
     if is_path:
         from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
 
@@ -41,10 +41,11 @@ def rows_of(
         groups = groups_of_dict(data) if what is What.QRELS else None
         if groups is not None:
             return groups
-        graded = what is What.RUN or isinstance(next(iter(data.values()), {}), Mapping)
+        has_numbers = isinstance(next(iter(data.values()), {}), Mapping)
+        graded = what is What.RUN or has_numbers
         try:
             rows = NestedRows(nested(data, what), what, errors, graded=graded)
-            rows.is_ranking = not isinstance(next(iter(data.values()), {}), Mapping)
+            rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
             listed = ListRows(data, what)

@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import InputError
+from cranfield.errors import InputError, one_of
 from cranfield.formats.source import Source
 from cranfield.render.numbers import number_of
 
@@ -63,7 +63,7 @@ class LeftOut:
     @property
     def count(self) -> int:
         """How many rows were left out."""
-        return sum(count for count, _ in self.faults.values())
+        return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
     def first(self, kind: str | None = None) -> InputError:
         """Return the fault that was found first, of a kind or of all; there must be one."""
@@ -89,12 +89,21 @@ def _same(error: InputError) -> InputError:
     return error
 
 
+NONE_LEFT_OUT = LeftOut()
+
+
+def check_errors(errors: Errors) -> None:
+    """Raise OptionError unless `errors` says what becomes of rows with a fault."""
+    if errors != "strict":  # as most often
+        one_of("errors", errors, get_args(Errors))
+
+
 class Faults:
     """Takes the faults of some rows: raises the first, or counts them if they are to be skipped."""
 
     def __init__(self, errors: Errors) -> None:
         self._errors = errors
-        self.left_out = LeftOut()
+        self.left_out = NONE_LEFT_OUT
 
     def add(self, kind: str, error: Callable[[], InputError], count: int = 1) -> None:
         """Take a fault of `count` rows."""

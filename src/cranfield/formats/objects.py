@@ -96,7 +96,7 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _AS_TABLE) -
 
     `hint` says how to write columns.
     """
-    if len(names) > MOST_COLUMNS:
+    if not 2 <= len(names) <= MOST_COLUMNS:
         return
     plain = _plain_names(names)
     if not plain.isdisjoint(NAMES["query"]) and not plain.isdisjoint(NAMES["doc"]):
@@ -130,14 +130,20 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     """
     data = as_dict(data, what.called)
     refuse_columns(data, what.called)
+    if not _are_dicts(data):
+        data = _as_dicts(data, what)
+    return _text_ids(data, what.called)
+
+
+def _as_dicts(data: Mapping[Any, Any], what: What) -> Mapping[Any, Any]:
     if what is What.QRELS:
-        data = {
+        return {
             query: docs if isinstance(docs, Mapping) else graded_one(docs, f"query {query!r}: ")
             for query, docs in data.items()
         }
-    elif not all(isinstance(ranking, Mapping) for ranking in data.values()):
-        data = {query: by_position(query, ranking) for query, ranking in data.items()}
-    return _text_ids(data, what.called)
+    if all(isinstance(ranking, Mapping) for ranking in data.values()):
+        return data
+    return {query: by_position(query, ranking) for query, ranking in data.items()}
 
 
 def graded_one(docs: object, where: str = "") -> dict[Any, int]:
@@ -218,7 +224,7 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
-    if not all(type(docs) in _DICTS for docs in data.values()):
+    if not _are_dicts(data):
         data = {query: as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
@@ -226,6 +232,11 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
         query: with_text_ids(docs, f"{what}: query {query!r}")
         for query, docs in with_text_ids(data, what).items()
     }
+
+
+def _are_dicts(data: Mapping[Any, Any]) -> bool:
+    """Tell whether every query has a dict: not one of somebody's own kind, nor a list."""
+    return _DICTS.issuperset(map(type, data.values()))
 
 
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})

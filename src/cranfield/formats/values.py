@@ -98,8 +98,10 @@ def whole_numbers(values: NDArray[Any]) -> Ints | None:
         return None
     if values.dtype.kind == "f" and values.dtype.itemsize < 8:
         values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
-    if spoilt(values, whole=True).any():
+    if values.dtype.kind == "f" and (values != np.floor(values)).any():
         return None
+    if len(values) and not -LARGEST_GRADE <= values.min() <= values.max() <= LARGEST_GRADE:
+        return None  # or not-a-number, which is neither
     return values.astype(np.int64, copy=False)
 
 

@@ -17,7 +17,7 @@ from cranfield.measures import (  # noqa: F401  # isort: skip
     diversity,
 )
 from cranfield.measures.grammar import find, known_as, parse, parse_all, search
-from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of
+from cranfield.measures.plan import EXAMPLE, Measure, Plan, example_of, plan_of
 from cranfield.measures.registry import Definition, definitions, measure
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "measure",
     "parse",
     "parse_all",
+    "plan_of",
     "search",
 ]

@@ -15,6 +15,7 @@ RBP(p=0.9, gain='linear') here.
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from cranfield.errors import MeasureError
@@ -23,6 +24,7 @@ from cranfield.measures.plan import Measure
 from cranfield.measures.registry import (
     EXACT,
     FAMILIES,
+    OWN,
     Definition,
     definitions,
     unknown_measure,
@@ -80,6 +82,18 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")
     if len(text) > _LONGEST:
         raise MeasureError(f"{text[:40]!r}...: measures of {len(text):,} characters")
+    if rel is None:
+        return list(_parsed(text, glued, tuple(OWN.values())))
+    return _measures_in(text, rel, glued)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
+    """Return the measures in a text, as long as no other ones are declared."""
+    return tuple(_measures_in(text, None, glued))
+
+
+def _measures_in(text: str, rel: float | None, glued: bool) -> list[Measure]:
     found = []
     for word in _split(text):
         for one, parameters in _named(word, glued):

@@ -20,6 +20,7 @@ from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
     DEFINITIONS,
+    OWN,
     Definition,
     definitions,
     unknown_measure,
@@ -223,7 +224,7 @@ class Measure:
 
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""
-        return Plan([self]).values(judged)
+        return plan_of([self]).values(judged)
 
     if not typing.TYPE_CHECKING:
         __doc__ = _Documentation(__doc__)
@@ -376,6 +377,7 @@ class Plan:
         self._parts = [(_span(rows), Alike([measures[i] for i in rows])) for rows in alike.values()]
         texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if texts else np.float64
+        self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
         return Plan, (self._measures,)  # for other processes
@@ -386,6 +388,18 @@ class Plan:
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
         return values
+
+
+def plan_of(measures: Iterable[Measure]) -> Plan:
+    """Return the plan of some measures, which is made once for the same ones."""
+    every = tuple(measures)
+    stated = tuple(one.is_level_stated for one in every)  # which equal measures may differ in
+    return _plan_of(every, stated, tuple(OWN.values()))
+
+
+@lru_cache(maxsize=256)
+def _plan_of(measures: tuple[Measure, ...], *_: tuple[Any, ...]) -> Plan:
+    return Plan(measures)
 
 
 # ---- an example -----------------------------------------------------------------------------

@@ -209,6 +209,7 @@ _UNDECLARED = (
     "say so: @measure(..., traits=Traits(fractions='taken'))"
 )
 DEFINITIONS: dict[str, Definition] = {}
+OWN: dict[str, Definition] = {}  # those of users, which may be declared again
 
 
 def _registered(name: str) -> Definition:
@@ -282,6 +283,7 @@ def measure(
             for known_names in (VARIANTS, EXACT, FAMILIES):  # of the one declared before
                 for known in [known for known, (whose, _) in known_names.items() if whose == name]:
                     del known_names[known]
+            OWN[name] = definition
         DEFINITIONS[name] = definition
         for known, parameters in its_names.implied(name).items():
             EXACT[known] = name, parameters

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import MeasureError, OptionError, one_of
-from cranfield.formats.block import Errors, Progress
+from cranfield.errors import MeasureError, OptionError
+from cranfield.formats.block import Errors, Progress, check_errors
 from cranfield.formats.small.labels import LabelRows, label_rows
-from cranfield.measures import Measure, Plan, parse_all
+from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
@@ -145,7 +145,7 @@ def evaluate(
 
     """
     refuse_others(evaluate, judging)
-    one_of("errors", errors, get_args(Errors))
+    check_errors(errors)
     checked("progress", progress, function_or_none)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
@@ -206,14 +206,14 @@ def score_runs(
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
-    plan = Plan(wanted)
+    plan = plan_of(wanted)
     if checked("bounds", bounds, flag):
         from cranfield.scoring.bounds import bounds_of, check_bounded
 
         check_bounded(wanted, judging)
     ideals = ideals_of(wanted, qrels)
-    costs = any(one.definition.traits.takes_cost for one in wanted)
-    meetings = judge_all(qrels, list(runs.values()), judging, progress=progress, costs=costs)
+    several = list(runs.values())
+    meetings = judge_all(qrels, several, judging, progress=progress, costs=plan.takes_cost)
     unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
     options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
     how = {"cranfield": __version__, **judging.to_dict(), "qrels": qrels.form}
