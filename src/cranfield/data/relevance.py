@@ -15,7 +15,17 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import grouped, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import Block, Duplicates, Errors, LeftOut, Progress, Role, Rows, joined
+from cranfield.formats.block import (
+    Block,
+    Duplicates,
+    Errors,
+    LeftOut,
+    ListsOf,
+    Progress,
+    Role,
+    Rows,
+    joined,
+)
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
@@ -42,6 +52,7 @@ class Judgments:
     by_group: Levels | None = None  # and in columns
     top_of_all: float | None = None  # the highest grade of the collection; None: that of these
     form: str = "dict of dicts"  # what the data were understood to be
+    lists_of: ListsOf | None = None  # if they came as lists alone: see `Rows.lists_of`
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = field(default_factory=LeftOut)  # by errors="skip"
@@ -114,7 +125,7 @@ def _from_dict(rows: NestedRows) -> Judgments:
         )
     starts = np.cumsum([0, *map(len, lists)])
     how: dict[str, Any] = {"form": rows.form, "left_out": rows.left_out, "graded": rows.graded}
-    return Judgments(query_ids, starts, lists, grades, **how)
+    return Judgments(query_ids, starts, lists, grades, **how, lists_of=rows.lists_of)
 
 
 def _from_groups(groups: Groups) -> Judgments:
@@ -234,6 +245,7 @@ def _from_blocks(
         grade,
         {role: column[at] for role, column in whole.columns.items() if role != "grade"},
         form=rows.form,
+        lists_of=rows.lists_of,
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=whole.left_out,

@@ -23,6 +23,7 @@ from cranfield.formats.block import (
     Errors,
     HeldRows,
     LeftOut,
+    ListsOf,
     Load,
     Order,
     Progress,
@@ -137,6 +138,11 @@ class Run(Documents):
         return self._rows.form + ("" if self.made_of is None else f"; {self.made_of.said}")
 
     @property
+    def lists_of(self) -> ListsOf | None:
+        """Of what it was lists alone: "ids", whose queries have no names, or "grades"; else None."""
+        return self._rows.lists_of
+
+    @property
     def is_text(self) -> bool:
         """Whether it is read from lines of text."""
         return self._rows.is_text
@@ -208,7 +214,7 @@ class Run(Documents):
         """Return the same run, of which rows with a fault are left out and counted."""
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
-            rows = NestedRows(rows.data, What.RUN, "skip", rows.form)
+            rows = rows.over(rows.data, "skip")
         found = self._with(rows, self.made_of)
         found.errors = "skip"
         return found
@@ -293,9 +299,8 @@ class Run(Documents):
 
         It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
         """
-        if self.nested is not None:
-            nested = {query: self.nested.get(query, {})}
-            return self._with(NestedRows(nested, What.RUN, form=self.form), None)
+        if isinstance(self._rows, NestedRows) and self.nested is not None:
+            return self._with(self._rows.over({query: self.nested.get(query, {})}), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:

@@ -3,7 +3,7 @@
 Nothing else reads or writes data. It knows no Qrels and no Run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from cranfield.errors import DuplicateError, InputError, one_of
@@ -13,7 +13,7 @@ from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import columns_for, listed_names
 from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import ListRows, NestedRows, nested
+from cranfield.formats.objects import LISTS, ListRows, NestedRows, nested
 from cranfield.formats.source import named
 
 
@@ -53,6 +53,13 @@ def rows_of(
     if isinstance(data, Rows):
         return data
     return apart(table_rows(data, what, columns, errors), what, columns)
+
+
+def rows_of_lists(lists: Sequence[Any], what: What) -> Rows:
+    """Return the rows of lists of ids, one for each query: the queries are "1", "2", ..."""
+    rows = rows_of(dict(enumerate(lists, 1)), what)
+    rows.lists_of, rows.form = "ids", LISTS["ids"]
+    return rows
 
 
 _BOTH = (What.QRELS, What.RUN)

@@ -20,6 +20,7 @@ Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 Duplicates = Literal["refuse", "first", "best", "each"]  # what becomes of a document that is twice
 Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
+ListsOf = Literal["ids", "grades"]
 # What to do about a document that is twice, in errors.
 TWICE = (
     "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
@@ -260,6 +261,9 @@ class Rows(ABC):
     left_out: LeftOut = LeftOut()
     #: Of judgments without a column of grades: whether they have grades all the same.
     graded: bool = True
+    #: If it came as lists alone, a list for each query: of what. Queries, of lists of ids, and
+    #: documents, of lists of grades, then have numbers for names.
+    lists_of: ListsOf | None = None
     #: Of a table: what all of its columns are called, and which of them has each role.
     names: Sequence[str] = ()
     taken: Mapping[Role, str] = {}
@@ -289,7 +293,7 @@ class HeldRows(Rows):
     def __init__(self, block: Block, of: Rows) -> None:
         self._block, self.of = block, of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
-        self.left_out, self.lists = block.left_out, of.lists
+        self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None

@@ -19,6 +19,7 @@ from cranfield.formats.block import (
     Block,
     Errors,
     Faults,
+    ListsOf,
     Load,
     Progress,
     Role,
@@ -32,7 +33,11 @@ from cranfield.options import is_whole
 Nested = dict[str, dict[str, Any]]
 
 
-LISTS = "lists of ids, one for each query"  # the form of a side that is made of these
+#: What lists alone are called, for each `Rows.lists_of`.
+LISTS: Mapping[ListsOf, str] = {
+    "ids": "lists of ids, one for each query",
+    "grades": "lists of grades",
+}
 
 
 def lists_of_ids(data: Any) -> list[Any] | None:
@@ -304,17 +309,24 @@ class NestedRows(Rows):
     With errors="skip", the documents that have no number are left out.
     """
 
+    form = "dict of dicts"
+
     def __init__(
         self,
         data: Nested,
         what: What,
         errors: Errors = "strict",
-        form: str = "dict of dicts",
         graded: bool = True,
     ) -> None:
-        self._what, self.form, self.graded = what, form, graded
+        self._what, self.graded = what, graded
         self.numbers = frozenset([what.role])
         self.data = self._without_faults(data) if errors == "skip" else data
+
+    def over(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
+        """Return rows of other data that came in the same form."""
+        found = NestedRows(data, self._what, errors, self.graded)
+        found.form, found.lists_of, found.is_ranking = self.form, self.lists_of, self.is_ranking
+        return found
 
     def _without_faults(self, data: Nested) -> Nested:
         faults, what = Faults("skip"), self._what
