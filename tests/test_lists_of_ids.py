@@ -176,7 +176,7 @@ def test_lists_of_ids_whose_chunks_become_documents_are_paired_as_well(tmp_path:
 def test_lists_of_ids_in_several_files_are_not_one_run(tmp_path: Path) -> None:
     paths = _files(tmp_path, [["a"]], [["b"]])
     with pytest.raises(InputError, match="numbered in one file"):
-        evaluate([["a"], ["b"]], read_run(paths), "RR")
+        evaluate(paths[0], read_run(paths), "RR")
 
 
 @pytest.mark.parametrize("form", [{"1": ["x"]}, {"1": {"x": 1.0}}])

@@ -23,7 +23,6 @@ from cranfield.formats.block import (
     Errors,
     HeldRows,
     LeftOut,
-    ListsOf,
     Load,
     Order,
     Progress,
@@ -138,11 +137,6 @@ class Run(Documents):
         return self._rows.form + ("" if self.made_of is None else f"; {self.made_of.said}")
 
     @property
-    def lists_of(self) -> ListsOf | None:
-        """Of what it was lists alone: "ids", whose queries have no names, or "grades"; else None."""
-        return self._rows.lists_of
-
-    @property
     def is_text(self) -> bool:
         """Whether it is read from lines of text."""
         return self._rows.is_text
@@ -152,11 +146,6 @@ class Run(Documents):
         """Which columns of numbers the run has: "score", "rank", both or none; "cost"."""
         numbers = self._rows.numbers
         return numbers if self.made_of is None else numbers - self.made_of.drops
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether it is a table with a list for each query, whose order is plainly the ranking."""
-        return bool(self._rows.lists) and self._rows.is_ranking
 
     @property
     def source(self) -> str | None:
