@@ -69,9 +69,9 @@ def test_empty_lists() -> None:
         ([("1", "3", 1)], RANKED, "the run: lists of nothing but whole numbers"),
         (TRUTH, {"1": [3]}, "the qrels: lists of nothing but whole numbers"),
         ({"1": {3}}, RANKED, "the run: lists of nothing but whole numbers"),
-        ([[1, 1]], [[1]], "the document 1 occurs twice"),
+        ([[1, 1]], [[1]], "the document '1' occurs twice"),
         ([[1]], [[2, 2]], "the document '2' occurs twice"),
-        ([[1]], [[2, -1, -1]], "-1 is no document"),
+        ([[1]], [[2, -1, -1]], "Does -1 only fill up"),
         ([[1]], [{1, 2}], "a set has no order"),
     ],
 )

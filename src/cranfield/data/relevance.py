@@ -224,10 +224,8 @@ def _from_blocks(
     try:
         by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     except DuplicateError as twice:
-        hint = f"{twice.hint} {_ONE_GRADE}" if duplicates == "each" else twice.hint
-        raise twice.but(
-            hint=f"{hint} {_BY_SUBTOPIC}" if rows.form.startswith("TREC") else hint
-        ) from None
+        hints = (twice.hint, _ONE_GRADE if duplicates == "each" else None, rows.twice)
+        raise twice.but(hint=" ".join(filter(None, hints))) from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -256,10 +254,6 @@ def _from_blocks(
 
 
 _ONE_GRADE = "'each' is for runs: a judged document has one grade."
-_BY_SUBTOPIC = (
-    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
-    "--qrels-format subtopics."
-)
 
 
 def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:

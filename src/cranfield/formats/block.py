@@ -26,6 +26,20 @@ TWICE = (
     "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
     "best)."
 )
+
+
+def twice_hint(doc: object, *hints: str) -> str | None:
+    """Return what to do about a document that occurs twice: some hints, and one on -1.
+
+    With -1, scikit-learn and faiss fill up a list for which they found too few.
+
+    >>> print(twice_hint("d1"), twice_hint(-1, "Remove one."), sep="; ")
+    None; Does -1 only fill up a short list? Then it is no document: leave it out. Remove one.
+    """
+    fills = "Does -1 only fill up a short list? Then it is no document: leave it out."
+    return " ".join([fills, *hints] if str(doc) == "-1" else hints) or None
+
+
 Role = str  # what a column is for: a key of `columns.COLUMNS`
 Progress = Callable[[int], None]
 
@@ -274,6 +288,8 @@ class Rows(ABC):
         """Yield what the columns of `lists` hold, row by row, as it is written there."""
         raise NotImplementedError
 
+    #: What else it may mean that a document occurs twice, in errors.
+    twice: str = ""
     #: Rows whose document stood above already: of judgments in groups.
     repeated: LeftOut = LeftOut()
 

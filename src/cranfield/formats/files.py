@@ -124,6 +124,11 @@ class Files(Rows):
         return all(one.graded for one in self.rows)
 
     @property
+    def twice(self) -> str:  # type: ignore[override] # known once they are opened
+        """What else it may mean that a document occurs twice."""
+        return self.rows[0].twice
+
+    @property
     def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
         """Of what the files are lists alone."""
         return self.rows[0].lists_of

@@ -24,6 +24,7 @@ from cranfield.formats.block import (
     Progress,
     Role,
     Rows,
+    twice_hint,
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, as_text, with_text_ids
@@ -184,17 +185,19 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
     found = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(found) < len(docs):
         twice = next(doc for doc in found if docs.count(doc) > 1)
+        hints = [_MAY_BE_GRADES] if number == "grade" and all(map(is_whole, docs)) else []
         raise DuplicateError(
             f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint="-1 is no document: leave out what only fills up the list."
-            if twice in (-1, "-1")
-            else None,
+            hint=twice_hint(twice, *hints),
         )
     return found
 
 
+_MAY_BE_GRADES = "For lists of grades, say cranfield.grades(...)."
+
+
 def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
-    """Return the ids in a list; InputError if they are none, or may be grades.
+    """Return the ids in a list; InputError if they are none.
 
     Texts among whole numbers may be a document and its number, or a row.
     """
@@ -207,17 +210,10 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
             f"{{document: {number}}}.",
         )
     try:
-        once = dict.fromkeys(docs)
+        dict.fromkeys(docs)
     except TypeError:
         problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
         raise InputError(problem) from None
-    if len(once) < len(docs) and number == "grade" and all(map(is_whole, docs)):
-        twice = next(doc for doc in once if docs.count(doc) > 1)
-        if twice != -1:
-            raise InputError(
-                f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-                hint="For lists of grades, say cranfield.grades(...).",
-            )
     return docs
 
 
@@ -397,6 +393,8 @@ class ListRows(Rows):
                 given = _ranking(query, given) if self.is_ranking else _relevant(given)
             found = given if graded else _ids_in(given, what.role, f"{where}: ")
             docs += [as_text(doc, where) for doc in found]
+            if not (self.is_ranking or graded) and all(map(is_whole, found)):
+                self.twice = _MAY_BE_GRADES
             grades += given.values() if graded else [1] * len(found)
             of += [query] * len(found)
             empty += [] if found else [encode(query)]
