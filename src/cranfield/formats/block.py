@@ -51,6 +51,7 @@ class Sizes:
     bytes: int = 2 << 20  # of text, in a block
     tail: int = 1 << 17  # bytes at the end of a block, in which its last query is looked for first
     rows: int = 131_072  # of a table, or a dict, in a block
+    lists: int = 1 << 14  # rows of a table whose cells hold lists
     stored_rows: int = 1 << 19  # in a row group of Parquet
 
 
@@ -242,15 +243,28 @@ def _stacked(columns: Sequence[Any]) -> Any:
 
 
 class Cells(NamedTuple):
-    """A row of a table of lists: what is in its columns, and where it stands.
+    """Some rows of a table of lists: what is in its columns, (rows,), and where each row is.
 
-    `fault` says why it cannot be read; then there are no cells.
+    A column is a list or an Arrow array. `faults` says why rows cannot be read: these have None.
     """
 
-    line: int | None
-    text: str
-    held: Mapping[Role, Any]
-    fault: InputError | None = None
+    columns: Mapping[Role, Any]
+    where: Callable[[int], tuple[int | None, str]]
+    faults: Mapping[int, InputError] = {}
+
+    @classmethod
+    def of(
+        cls,
+        roles: Iterable[Role],
+        rows: Sequence[Sequence[Any] | InputError],
+        where: Callable[[int], tuple[int | None, str]],
+    ) -> "Cells":
+        """Return rows of values in the order of the `roles`, or of what is wrong with them."""
+        roles = tuple(roles)
+        faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
+        good = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
+        columns = zip(*good, strict=True) if good else ((),) * len(roles)
+        return cls(dict(zip(roles, map(list, columns), strict=True)), where, faults)
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
@@ -284,8 +298,8 @@ class Rows(ABC):
     #: Of a table whose cells may hold several documents: the columns to take.
     lists: Mapping[Role, str] = {}
 
-    def cells(self, progress: Progress | None = None) -> Iterator["Cells"]:
-        """Yield what the columns of `lists` hold, row by row, as it is written there."""
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, some rows at a time, as it is written there."""
         raise NotImplementedError
 
     #: What else it may mean that a document occurs twice, in errors.
