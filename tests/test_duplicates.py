@@ -1,4 +1,4 @@
-"""Documents that stand more than once for a query: refused, or as `duplicates` says."""
+"""Documents that occur more than once for a query: refused, or as `duplicates` says."""
 
 import json
 import math

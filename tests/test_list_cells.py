@@ -92,7 +92,8 @@ def _by_rows(rows: Table) -> dict[str, Any]:
     run: Any = {
         row["query_id"]: dict(zip(row["retrieved_ids"], row["scores"], strict=True)) for row in rows
     }
-    return evaluate(qrels, run, "AP RR NumRet NumRel").to_dict()
+    found: dict[str, Any] = evaluate(qrels, run, "AP RR NumRet NumRel").to_dict()
+    return found
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -151,7 +152,7 @@ def test_a_query_has_one_list_however_far_apart(
     form: str, first: int, size: int, tmp_path: Path
 ) -> None:
     rows = [*ROWS[:9], ROWS[first], *ROWS[9:12]]
-    with pytest.raises(DuplicateError, match=f"the query 'q{first}' stands in two rows"):
+    with pytest.raises(DuplicateError, match=f"the query 'q{first}' occurs in two rows"):
         evaluate(FORMS[form](rows, tmp_path), "RR")
 
 
@@ -168,3 +169,12 @@ def test_lists_of_one_length_are_lists_as_well() -> None:
     pairs = pa.array([["x", "y"], ["y", "x"]], pa.list_(pa.string(), 2))
     run = Run(pa.table({"query_id": ["a", "b"], "retrieved_ids": pairs}))
     assert evaluate({"a": {"x"}, "b": {"x"}}, run, "RR").per_query("RR") == {"a": 1, "b": 1 / 2}
+
+
+def test_a_frame_of_several_kinds_says_which_column_and_what_to_do() -> None:
+    good = {"query_id": "q", "expected_ids": ["a"], "retrieved_ids": ["a"]}
+    for ids in ([{"id": "a"}], [1.5, "a"], "a"):
+        with pytest.raises(InputError, match="column retrieved_ids") as refused:
+            evaluate(pd.DataFrame([good, {**good, "query_id": "r", "retrieved_ids": ids}]), "RR")
+        assert "several types" in (refused.value.hint or "")
+        assert "('" not in refused.value.problem

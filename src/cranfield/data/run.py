@@ -223,7 +223,7 @@ class Run(Documents):
         the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
-        held whole. Of a document that stands more than once for a query, `duplicates` says which
+        held whole. Of a document that occurs more than once for a query, `duplicates` says which
         rows are kept, as in `evaluate`. Raises InputError for what cannot be read, or an id that
         the format cannot hold, OptionError for a suffix that names no format; what was there before
         then stays.
@@ -323,7 +323,7 @@ class Run(Documents):
     def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises DuplicateError for a document that stands more than once for a query, unless
+        Raises DuplicateError for a document that occurs more than once for a query, unless
         `duplicates` keeps the "first" or the "best" of its rows.
         """
         one_of("duplicates", duplicates, ("refuse", "first", "best"))

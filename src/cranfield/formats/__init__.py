@@ -11,7 +11,7 @@ from cranfield.formats.block import Errors, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.header import columns_for, listed_names
+from cranfield.formats.header import NO_IDS, columns_for, listed_names
 from cranfield.formats.list_cells import apart
 from cranfield.formats.objects import LISTS, ListRows, NestedRows, nested
 from cranfield.formats.source import named
@@ -71,9 +71,6 @@ _SIDES = (
 )
 
 
-_MISSING = tuple(f"has no column {COLUMNS[role].public!r}" for role in ("query", "doc"))
-
-
 def both_rows_of(
     data: Any,
     *,
@@ -104,7 +101,7 @@ def both_rows_of(
                 )
             found[what] = made
         except InputError as error:
-            if not error.problem.startswith(_MISSING):
+            if error.kind != NO_IDS:
                 raise
             faults[what] = error
     if len(found) == len(_BOTH) and _are_apart(found[What.QRELS].taken, found[What.RUN].taken):

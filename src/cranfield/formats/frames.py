@@ -86,9 +86,10 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Of a Python error below, Arrow shows the traceback, too.
-        problem = f"cannot be read as a table: {str(error).partition('. Detail: ')[0]:.300}"
+        said = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
+        problem = f"cannot be read as a table: {said:.300}"
         hint = None
-        if "mixed" in str(error) or "Expected bytes" in str(error) or "convert" in str(error):
+        if any(word in said.lower() for word in ("mix", "expected bytes", "conver")):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
         raise InputError(problem, source=name, hint=hint) from None
 

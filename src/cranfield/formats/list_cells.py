@@ -149,7 +149,7 @@ class ListRows(Rows):
                 query, its, beside = self._apart(held, roles)
                 if query in above:
                     raise DuplicateError(
-                        f"the query {decode(query)!r} stands in two rows",
+                        f"the query {decode(query)!r} occurs in two rows",
                         hint="A run has one list for each query: which of the two is its ranking?",
                     )
             except InputError as error:

@@ -81,8 +81,8 @@ def refuse_lists_of_ids(data: Any, what: What) -> None:
         "documents of one query each?",
         source=what.called,
         hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, they are "
-        "read as lists of ids.",
+        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, or both "
+        "JSON files of them, they are read as lists of ids.",
         kind="columns",
     )
 
