@@ -13,7 +13,7 @@ from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import NO_IDS, columns_for, listed_names
 from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import LISTS, ListRows, NestedRows, nested
+from cranfield.formats.objects import LISTS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
 
 
@@ -47,7 +47,7 @@ def rows_of(
             rows.is_ranking = not isinstance(next(iter(data.values()), {}), Mapping)
             return rows
         except DuplicateError:
-            listed = ListRows(data, what)
+            listed = DictOfLists(data, what)
             listed.graded = graded
             return listed
     if isinstance(data, Rows):

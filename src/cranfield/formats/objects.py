@@ -371,7 +371,7 @@ class NestedRows(Rows):
         return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
 
 
-class ListRows(Rows):
+class DictOfLists(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, of which one holds a document twice.
 
     So it is no dict of dicts; what becomes of the document is decided where its query is ranked.
