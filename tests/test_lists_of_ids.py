@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, sentence
 
 from cranfield import (
     Explanation,
@@ -139,7 +139,8 @@ def test_two_files(tmp_path: Path) -> None:
     qrels, run = _files(tmp_path, TRUTH, RANKED)
     found = evaluate(qrels, run, "AP@3")
     assert found.to_dict() == evaluate(TRUTH, RANKED, "AP@3").to_dict()
-    assert "lists" in codes(found.notes)
+    assert "tuples" not in sentence(found.notes, "lists")  # which a file cannot hold
+    assert "tuples" in sentence(evaluate(TRUTH, RANKED, "AP").notes, "lists")
     done = invoke("evaluate", qrels, run, "-m", "RR", "--format", "json")
     assert json.loads(done.stdout)["runs"][0]["all"] == {"RR": (1 + 1 / 2 + 0) / 3}
     texts = _files(tmp_path, [["a"], []], [["b", "a"], ["c"]])

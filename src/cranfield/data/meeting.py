@@ -148,7 +148,8 @@ def _notes(met: Meeting) -> Iterator[Note]:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
         yield Note("fractions", "info", text)
     if run.lists_of == "ids":
-        text = "Read as lists of ids, one for each query, numbered from 1; rows are tuples."
+        rows = "" if run.sources else "; rows are tuples"
+        text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, len(met.query_ids))
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
