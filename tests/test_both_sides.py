@@ -292,7 +292,7 @@ def test_a_query_without_a_relevant_or_a_retrieved_document_counts() -> None:
 def test_a_ranking_in_two_rows_is_refused_and_expected_ids_may_be() -> None:
     rows = [*one_row(), *one_row(expected_ids=["b"], retrieved_ids=["b"])]
     assert Qrels(rows).to_dict() == {"q": {"a": 1, "b": 1}}
-    with pytest.raises(InputError, match="the query 'q' stands in two rows") as caught:
+    with pytest.raises(InputError, match="the query 'q' occurs in two rows") as caught:
         evaluate(rows, "RR")
     assert caught.value.kind == "duplicate"
     assert evaluate(rows, "RR", errors="skip")["RR"] == 1

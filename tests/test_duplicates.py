@@ -1,4 +1,4 @@
-"""Documents that stand more than once for a query: refused, or as `duplicates` says."""
+"""Documents that occur more than once for a query: refused, or as `duplicates` says."""
 
 import json
 import math
@@ -357,3 +357,37 @@ def test_each_gives_the_numbers_of_tools_that_count_twice(
     one, theirs = vectors["collections"]["duplicates"], vectors["tools"][tool]["duplicates"]
     found = evaluate(one["qrels"], one["lists"], measures, duplicates="each").means()
     assert found == pytest.approx({name: theirs[name] for name in measures}, abs=2e-6)
+
+
+# ---- what a document that occurs twice may be --------------------------------------------------
+
+
+@pytest.mark.parametrize("qrels", [[[1, 3, 3]], {"1": [1, 3, 3]}])
+def test_whole_numbers_that_occur_twice_are_a_matter_of_duplicates(qrels: Any) -> None:
+    run: Any = [[3, 2]] if isinstance(qrels, list) else {"1": [3, 2]}
+    found = evaluate(qrels, run, "AP", duplicates="first")
+    assert found["AP"] == (1 / 1) / 2
+    assert "duplicates" in codes(found.notes)
+    with pytest.raises(DuplicateError) as refused:
+        evaluate(qrels, run, "AP")
+    hint = refused.value.hint or ""
+    assert "duplicates='first'" in hint
+    assert "grades(" in hint
+
+
+@pytest.mark.parametrize("side", ["qrels", "run"])
+def test_minus_one_may_fill_up_a_list_or_be_a_document(side: str) -> None:
+    twice, once = {"q": ["7", "-1", "-1"]}, {"q": ["7"]}
+    qrels, run = (twice, once) if side == "qrels" else (once, twice)
+    with pytest.raises(DuplicateError) as refused:
+        evaluate(qrels, run, "P@1")
+    hint = refused.value.hint or ""
+    assert "fill" in hint
+    assert "duplicates='first'" in hint
+    assert evaluate(qrels, run, "P@1", duplicates="first")["P@1"] == 1
+
+
+def test_of_other_documents_nobody_asks_whether_they_fill_up_a_list() -> None:
+    with pytest.raises(DuplicateError) as refused:
+        evaluate({"q": ["7"]}, {"q": ["7", "1", "1"]}, "P@1")
+    assert "fill" not in (refused.value.hint or "")

@@ -50,7 +50,7 @@ def test_every_form_holds_the_same(write: Write, tmp_path: Path) -> None:
     ):
         found = label_rows(data)
         assert found.labels == BOTH, data
-        assert found.notes == ()
+        assert codes(found.notes) == ["one-query-each"]  # of "language", which q3 has not
 
 
 def test_one_kind_needs_no_name(write: Write) -> None:
@@ -122,6 +122,14 @@ def test_few_numbers_stay_as_they_are() -> None:
     assert set(labels(numbers)["slice"].values()) == set("0123456789")
 
 
+def test_labels_of_one_query_each_are_said() -> None:
+    own = {f"q{i}": f"kind {i}" for i in range(10)}
+    assert label_rows(own).labels["slice"] == own
+    assert codes(label_rows(own).notes) == ["one-query-each"]
+    assert codes(label_rows({**own, "q10": "kind 0"}).notes) == []  # one label has two
+    assert codes(label_rows({"q": "only"}).notes) == []
+
+
 def test_texts_of_queries_are_no_labels(write: Write) -> None:
     texts = "".join(f"{i}\twhat is the meaning of {i}\n" for i in range(60))
     with pytest.raises(InputError, match=r"a.tsv: no labels to slice by: .* 60 labels of 60") as no:
@@ -132,6 +140,10 @@ def test_texts_of_queries_are_no_labels(write: Write) -> None:
     assert list(found.labels) == ["type"]
     assert codes(found.notes) == ["labels-left-out"]
     assert "60 labels of 60 queries" in sentence(found.notes, "labels-left-out")
+    few = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(11)]
+    assert list(label_rows(few).labels) == ["type"]
+    with pytest.raises(InputError, match="11 labels of 11 queries"):
+        label_rows({row["qid"]: row["text"] for row in few})
     many = {str(i): f"kind {i // 2}" for i in range(120)}  # 60 kinds, of two queries each
     assert labels(many)["slice"] == many
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, sentence
 
 from cranfield import (
     Explanation,
@@ -19,6 +19,7 @@ from cranfield import (
     evaluate,
     explain,
     joint_bounds,
+    read_run,
 )
 
 TRUTH = [[1, 3, 5], [2, 4, 6], [7, 8, 9]]
@@ -68,9 +69,9 @@ def test_empty_lists() -> None:
         ([("1", "3", 1)], RANKED, "the run: lists of nothing but whole numbers"),
         (TRUTH, {"1": [3]}, "the qrels: lists of nothing but whole numbers"),
         ({"1": {3}}, RANKED, "the run: lists of nothing but whole numbers"),
-        ([[1, 1]], [[1]], "the document 1 occurs twice"),
+        ([[1, 1]], [[1]], "the document '1' occurs twice"),
         ([[1]], [[2, 2]], "the document '2' occurs twice"),
-        ([[1]], [[2, -1, -1]], "-1 is no document"),
+        ([[1]], [[2, -1, -1]], "Does -1 only fill up"),
         ([[1]], [{1, 2}], "a set has no order"),
     ],
 )
@@ -138,7 +139,8 @@ def test_two_files(tmp_path: Path) -> None:
     qrels, run = _files(tmp_path, TRUTH, RANKED)
     found = evaluate(qrels, run, "AP@3")
     assert found.to_dict() == evaluate(TRUTH, RANKED, "AP@3").to_dict()
-    assert "lists" in codes(found.notes)
+    assert "tuples" not in sentence(found.notes, "lists")  # which a file cannot hold
+    assert "tuples" in sentence(evaluate(TRUTH, RANKED, "AP").notes, "lists")
     done = invoke("evaluate", qrels, run, "-m", "RR", "--format", "json")
     assert json.loads(done.stdout)["runs"][0]["all"] == {"RR": (1 + 1 / 2 + 0) / 3}
     texts = _files(tmp_path, [["a"], []], [["b", "a"], ["c"]])
@@ -160,3 +162,28 @@ def test_two_files(tmp_path: Path) -> None:
 def test_files_that_are_refused(tmp_path: Path, qrels: Any, run: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         evaluate(*_files(tmp_path, qrels, run), "AP")
+
+
+def test_lists_of_ids_whose_chunks_become_documents_are_paired_as_well(tmp_path: Path) -> None:
+    qrels, run = _files(tmp_path, [["a"], ["b"]], [["a#1", "x#0"], ["x#2", "b#7"], ["a#1"]])
+    with pytest.raises(InputError, match="2 lists of relevant documents and 3 rankings"):
+        evaluate(qrels, read_run(run).map_docs("(.*)#"), "RR")
+    two = read_run(_files(tmp_path, [["a"], ["b"]], [["a#1", "x#0"], ["x#2", "b#7"]])[1])
+    found = evaluate(qrels, two.map_docs("(.*)#"), "RR")
+    assert found.per_query("RR") == {"1": 1, "2": 1 / 2}
+    assert {"lists", "map-docs"} <= {*codes(found.notes)}
+
+
+def test_lists_of_ids_in_several_files_are_not_one_run(tmp_path: Path) -> None:
+    paths = _files(tmp_path, [["a"]], [["b"]])
+    with pytest.raises(InputError, match="numbered in one file"):
+        evaluate(paths[0], read_run(paths), "RR")
+
+
+@pytest.mark.parametrize("form", [{"1": ["x"]}, {"1": {"x": 1.0}}])
+def test_dicts_whose_form_is_spelt_like_that_of_lists_are_no_lists(form: Any) -> None:
+    """It is a field that decides, and not the text that says what the data are."""
+    qrels = Qrels({"1": {"x"}}).replaced(form="lists of grades")
+    found = evaluate(qrels, Run(form), "nDCG")
+    assert found["nDCG"] == 1
+    assert not {"lists", "ideal-sorted"} & {*codes(found.notes)}

@@ -819,8 +819,8 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
         "the qrels: lists of nothing but whole numbers, as [1, 3, 5]: are they rows, or the "
         "documents of one query each?\n"
         "Write lists of ids with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
-        "tuples: (query_id, doc_id, relevance). Where qrels and run are both such lists, they are "
-        "read as lists of ids."
+        "tuples: (query_id, doc_id, relevance). Where qrels and run are both such lists, or both "
+        "JSON files of them, they are read as lists of ids."
     )
     truth, ranking = (dict(zip("123", lists, strict=True)) for lists in (qrels, run))
     with pytest.raises(InputError, match=r"rows are tuples: \(query_id, doc_id, score\)"):

@@ -248,3 +248,11 @@ def test_what_others_write_there_breaks_nothing(change: Any, write: Any) -> None
         write(f"{i}.json", json.dumps(one)) for i, one in enumerate((plain, {**plain, **change}))
     ]
     assert len(compare(files).aligned.names) == 2
+
+
+def test_a_stated_top_grade_that_is_a_fraction_is_part_of_the_hash() -> None:
+    """As ERR and others depend on it."""
+    qrels = Qrels({"q": {"a": 0.25}})
+    hashes = {hash_of_judgments(qrels.replaced(top_of_all=top)) for top in (0.25, 0.5, 0.75, 1)}
+    assert len(hashes) == 4
+    assert hash_of_judgments(qrels.replaced(top_of_all=1.0)) in hashes

@@ -50,8 +50,8 @@ class InputError(CranfieldError, ValueError):
 
     `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
     number, from 1) and `text` (the line itself) say where; `hint` says what to do. Each but
-    `problem` may be None. `kind` is a word for what sort of fault it is: "columns", "number", "id",
-    "text", "duplicate" or "other".
+    `problem` may be None. `kind` is a word for what sort of fault it is: "columns", "no ids"
+    (columns of them are missing), "number", "id", "text", "duplicate" or "other".
     """
 
     kind = "other"

@@ -6,8 +6,8 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, is_file
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.errors import OptionError
-from cranfield.scoring.conventions import CONVENTIONS, Conventions, convention_of
-from cranfield.scoring.rule import Convention
+from cranfield.scoring.conventions import CONVENTIONS, convention_of
+from cranfield.scoring.rule import Convention, Conventions
 from cranfield.scoring.side_by_side import conventions
 
 _DEFAULT = "nDCG@10"

@@ -28,7 +28,7 @@ DocsOfChunks = Mapping[Any, Any] | str | re.Pattern[str] | Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Chunks:
-    """Which document a chunk belongs to, and which of a document's chunks stands for it."""
+    """Which document a chunk belongs to, and which of its chunks ranks a document."""
 
     document_of: Callable[[str], Any]  # None: of no document
     problem: str  # of a chunk without a document, in errors
@@ -183,7 +183,7 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
         return _merged_groups(judgments, judgments.groups, chunks, errors)
     lengths = np.diff(judgments.starts)
     query = np.repeat(np.arange(len(lengths)), lengths)
-    docs, lost = judgments.documents, np.zeros(0, np.int64)
+    docs = judgments.documents
     if not isinstance(docs, Ids):
         docs = Ids.of_texts([doc for several in docs for doc in several])
     ids, source = judgments.query_ids, named(judgments.sources) or "the qrels"

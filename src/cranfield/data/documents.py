@@ -10,7 +10,17 @@ from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, grouped
 from cranfield.errors import InputError, OptionError, one_of
-from cranfield.formats.block import Block, Errors, Keep, LeftOut, Load, Progress, Role, Rows
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    Keep,
+    LeftOut,
+    ListsOf,
+    Load,
+    Progress,
+    Role,
+    Rows,
+)
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
 
@@ -135,6 +145,16 @@ class Documents:
         # What is made of others is ranked block by block.
         found.nested = getattr(rows, "data", None) if made_of is None else None
         return found
+
+    @property
+    def lists_of(self) -> ListsOf | None:
+        """What its lists hold, if it came as lists alone: "ids" or "grades"."""
+        return self._rows.lists_of
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether it is a table with a list for each query, whose order is plainly the ranking."""
+        return bool(self._rows.lists) and self._rows.is_ranking
 
     @property
     def needed(self) -> tuple[Role, ...]:

@@ -31,7 +31,8 @@ def hash_of_judgments(qrels: Qrels) -> str:
     True
     """
     begins, columns = _rows(qrels)
-    found = sha256(repr((int(qrels.top_grade), len(columns))).encode())
+    (top,) = _numbers(np.array([qrels.top_grade]))
+    found = sha256(repr((top, len(columns))).encode())
     for query, begin, end in zip(qrels.query_ids, begins, begins[1:], strict=False):
         rows = sorted(zip(*(column[begin:end] for column in columns), strict=True))
         found.update(repr((query, rows)).encode())

@@ -11,14 +11,13 @@ from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.averaged import Averaged, averaged
 from cranfield.data.judged import ENDLESS, Judged, Parts
 from cranfield.data.judging import Judging, Ties
+from cranfield.data.lists import check_lists
 from cranfield.data.match import Match, matches
 from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import OptionError
 from cranfield.formats.block import Progress
-from cranfield.formats.objects import LISTS
-from cranfield.render.numbers import number_of
 
 
 def judge(
@@ -98,7 +97,7 @@ def _check(qrels: Qrels, runs: Sequence[Run], judging: Judging) -> None:
 
 
 def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) -> Meeting:
-    if LISTS in (qrels.form, run.form) and whole:
+    if whole and "ids" in (qrels.lists_of, run.lists_of):
         check_lists(qrels, run, int(np.count_nonzero(match.in_run)) + len(match.unknown))
     if not np.count_nonzero(match.in_run):
         from cranfield.data.spelling import nothing_shared
@@ -147,33 +146,6 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         is_cut=judging.depth is not None,
     )
     return Meeting(judged, over, qrels, run, match, judging, whole, n_below)
-
-
-def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
-    """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
-    for is_lists, is_not in ((qrels.form, run.form), (run.form, qrels.form)):
-        if is_lists == LISTS != is_not:
-            sides = "the qrels", f"the run {run.name!r}"
-            which, other = sides if is_lists is qrels.form else sides[::-1]
-            raise InputError(
-                f"{which}: lists of ids, whose queries have no names; {other}: {is_not}",
-                source=run.source,
-                hint="Both are lists of ids, query by query in the same order, or neither is.",
-            )
-    n_lists = len(qrels.query_ids)
-    if n_lists != n_rankings:
-        raise unequal_lists(n_lists, n_rankings, run.source)
-
-
-def unequal_lists(n_lists: int, n_rankings: int, source: str | None = None) -> InputError:
-    """Return the error for lists of ids of which there are not as many on both sides."""
-    return InputError(
-        f"{number_of(n_lists, 'list')} of relevant documents and {number_of(n_rankings, 'ranking')}"
-        ": each query has one of both, in the same order",
-        source=source,
-        hint="A query without relevant documents, or for which nothing was retrieved, has an empty "
-        "list.",
-    )
 
 
 def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, Ranked]:

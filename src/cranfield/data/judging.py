@@ -70,7 +70,7 @@ class Judging(Options):
 
     duplicates: Duplicates = option(
         "refuse",
-        'Of a document that stands more than once for a query, "refuse" all; keep the "first" row, '
+        'Of a document that occurs more than once for a query, "refuse" all; keep the "first" row, '
         'or the "best" one (the highest score; of judgments the highest grade); or count "each" '
         "row of a run at its rank, as tools do that see no duplicates: recall and others may then "
         "be above 1.",

@@ -1,4 +1,4 @@
-"""grades: a list of grades alone, as judgments and a run."""
+"""Lists alone: grades as judgments and a run; and when lists of ids are the two sides of one."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import What
 from cranfield.formats.identifiers import with_text_ids
-from cranfield.formats.objects import NestedRows, documents_of, is_list, listed, nested
+from cranfield.formats.objects import LISTS, NestedRows, documents_of, is_list, listed, nested
 from cranfield.notes import Note
 from cranfield.options import is_whole, level
 from cranfield.render.numbers import number_of, plain
@@ -152,12 +152,7 @@ def grades(
         text = f"Judged: {whose}, and the other relevant documents, grade 1 each."
         said = [("n-relevant", text)]
     qrels = Qrels(judged)
-    form = "lists of grades"
-    runs = {}
-    for name, its in rankings.items():
-        rows = NestedRows(nested(its, What.RUN), What.RUN, form=form)
-        rows.is_ranking = True
-        runs[str(name)] = Run(rows, str(name))
+    runs = {str(name): _run_of_grades(its, str(name)) for name, its in rankings.items()}
     if top is not None:
         try:
             top = level(qrels.top_grade, LARGEST_GRADE)(top)
@@ -168,8 +163,14 @@ def grades(
             ) from None
         said.append(("scale", f"The highest grade of the scale: {top}, as stated."))
     notes = tuple(Note(code, "info", one) for code, one in said)
-    qrels = qrels.replaced(form=form, notes=notes, top_of_all=top)
+    qrels = qrels.replaced(lists_of="grades", form=LISTS["grades"], notes=notes, top_of_all=top)
     return GradedSystems(qrels, runs) if systems else Graded(qrels, runs["grades"])
+
+
+def _run_of_grades(rankings: "_Rankings", name: str) -> Run:
+    rows = NestedRows(nested(rankings, What.RUN), What.RUN)
+    rows.lists_of, rows.form, rows.is_ranking = "grades", LISTS["grades"], True
+    return Run(rows, name)
 
 
 _Judged = dict[str, dict[str, float]]
@@ -324,3 +325,32 @@ def _not_retrieved(
     rest = sorted(left.elements(), reverse=True)
     unsaid = -sum(n for n in left.values() if n < 0)
     return {f"other {i}": grade for i, grade in enumerate(rest, 1)}, unsaid
+
+
+# ---- lists of ids -------------------------------------------------------------------------------
+
+
+def check_lists(qrels: Qrels, run: Run, n_rankings: int) -> None:
+    """Raise InputError unless qrels and run are both lists of ids, and as many of them."""
+    sides = ("the qrels", qrels), (f"the run {run.name!r}", run)
+    for (which, side), (other, beside) in (sides, sides[::-1]):
+        if side.lists_of == "ids" != beside.lists_of:
+            raise InputError(
+                f"{which}: lists of ids, whose queries have no names; {other}: {beside.form}",
+                source=run.source,
+                hint="Both are lists of ids, query by query in the same order, or neither is.",
+            )
+    n_lists = len(qrels.query_ids)
+    if n_lists != n_rankings:
+        raise unequal_lists(n_lists, n_rankings, run.source)
+
+
+def unequal_lists(n_lists: int, n_rankings: int, source: str | None = None) -> InputError:
+    """Return the error for lists of ids of which there are not as many on both sides."""
+    return InputError(
+        f"{number_of(n_lists, 'list')} of relevant documents and {number_of(n_rankings, 'ranking')}"
+        ": each query has one of both, in the same order",
+        source=source,
+        hint="A query without relevant documents, or for which nothing was retrieved, has an empty "
+        "list.",
+    )

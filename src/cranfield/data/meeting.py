@@ -22,7 +22,7 @@ from cranfield.data.run_notes import (
     nothing_judged,
 )
 from cranfield.formats.block import Order, Role
-from cranfield.formats.objects import LISTS, Nested
+from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, queries_of, short
@@ -150,7 +150,7 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
     if not len(match.row) and np.count_nonzero(match.n_retrieved):
         from cranfield.data.spelling import affix_of
 
-        whole = met.whole and qrels.form != "lists of grades"
+        whole = met.whole and qrels.lists_of != "grades"
         yield nothing_judged(affix_of(qrels, run) if qrels.spans is None else None, whole=whole)
 
 
@@ -167,8 +167,9 @@ def _notes(met: Meeting) -> Iterator[Note]:
     if not met.judged.are_whole:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
         yield Note("fractions", "info", text)
-    if run.form == LISTS:
-        text = "Read as lists of ids, one for each query, numbered from 1; rows are tuples."
+    if run.lists_of == "ids":
+        rows = "" if run.sources else "; rows are tuples"
+        text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, len(met.query_ids))
     for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
         if left_out.count:
@@ -185,7 +186,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
         yield merged_note(*qrels.chunks, None)
     if run.made_of is not None:
         yield run.made_of.note(*match.made)
-    is_told = run.nested is not None or run.has_lists or run.form == LISTS  # by what it is ranked
+    is_told = run.nested is not None or run.has_lists or run.lists_of  # by what it is ranked
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")

@@ -17,7 +17,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut
+from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut, twice_hint
 
 #: How many documents were dropped before ranking: with the query's own id; not scored above.
 Dropped = tuple[int, int]
@@ -111,8 +111,7 @@ def _repeated(block: Block, row: int, count: int) -> LeftOut:
     def error() -> InputError:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
-        hint = "-1 is no document: leave out what only fills up the list." if doc == "-1" else TWICE
-        return block.error(row, problem, hint, DuplicateError)
+        return block.error(row, problem, twice_hint(doc, TWICE), DuplicateError)
 
     return LeftOut({"duplicate": (count, error)})
 

@@ -62,7 +62,7 @@ class Qrels(Judgments):
     Judgments by span have columns `start` and `end`: from the position `start` of the document to
     before `end`. docs/chunks.md says what becomes of them.
 
-    A document that stands more than once for a query is refused (DuplicateError), unless
+    A document that occurs more than once for a query is refused (DuplicateError), unless
     `duplicates` keeps its "first" row or the one of the highest grade ("best").
 
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
@@ -355,7 +355,7 @@ def read_qrels(
     judged), which xinfAP and statAP need.
 
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
-    the first raises InputError, which names it. A document that stands more than once for a query
+    the first raises InputError, which names it. A document that occurs more than once for a query
     is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
     `progress` hears of the bytes read.
 

@@ -21,6 +21,7 @@ from cranfield.formats.block import (
     Duplicates,
     Errors,
     LeftOut,
+    ListsOf,
     Progress,
     Role,
     Rows,
@@ -52,6 +53,7 @@ class Judgments:
     by_group: Levels | None = None  # and in columns
     top_of_all: float | None = None  # the highest grade of the collection; None: that of these
     form: str = "dict of dicts"  # what the data were understood to be
+    lists_of: ListsOf | None = None  # if they came as lists alone: see `Rows.lists_of`
     sources: Sequence[Source] = ()  # the files that they were read from
     is_text: bool = False  # whether these are lines of text
     left_out: LeftOut = NONE_LEFT_OUT  # by errors="skip"
@@ -124,7 +126,7 @@ def _from_dict(rows: NestedRows) -> Judgments:
         )
     starts = np.array([*accumulate(map(len, lists), initial=0)])
     how: dict[str, Any] = {"form": rows.form, "left_out": rows.left_out, "graded": rows.graded}
-    return Judgments(query_ids, starts, lists, grades, **how)
+    return Judgments(query_ids, starts, lists, grades, **how, lists_of=rows.lists_of)
 
 
 def _from_groups(groups: Groups) -> Judgments:
@@ -223,10 +225,8 @@ def _from_blocks(
     try:
         by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     except DuplicateError as twice:
-        hint = f"{twice.hint} {_ONE_GRADE}" if duplicates == "each" else twice.hint
-        raise twice.but(
-            hint=f"{hint} {_BY_SUBTOPIC}" if rows.form.startswith("TREC") else hint
-        ) from None
+        hints = (twice.hint, _ONE_GRADE if duplicates == "each" else None, rows.twice)
+        raise twice.but(hint=" ".join(filter(None, hints))) from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -244,6 +244,7 @@ def _from_blocks(
         grade,
         {role: column[at] for role, column in whole.columns.items() if role != "grade"},
         form=rows.form,
+        lists_of=rows.lists_of,
         sources=rows.sources,
         is_text=rows.is_text,
         left_out=whole.left_out,
@@ -254,10 +255,6 @@ def _from_blocks(
 
 
 _ONE_GRADE = "'each' is for runs: a judged document has one grade."
-_BY_SUBTOPIC = (
-    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
-    "--qrels-format subtopics."
-)
 
 
 def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:

@@ -148,11 +148,6 @@ class Run(Documents):
         return numbers if self.made_of is None else numbers - self.made_of.drops
 
     @property
-    def has_lists(self) -> bool:
-        """Whether it is a table with a list for each query, whose order is plainly the ranking."""
-        return bool(self._rows.lists) and self._rows.is_ranking
-
-    @property
     def source(self) -> str | None:
         """What errors call the files that it is read from, or was; None if it came as data."""
         rows = self._rows.of if isinstance(self._rows, HeldRows) else self._rows
@@ -208,7 +203,7 @@ class Run(Documents):
         """Return the same run, of which rows with a fault are left out and counted."""
         rows = self._rows
         if isinstance(rows, NestedRows) and self.errors == "strict":
-            rows = rows.holding(rows.data, "skip")
+            rows = rows.over(rows.data, "skip")
         found = self._with(rows, self.made_of)
         found.errors = "skip"
         return found
@@ -228,7 +223,7 @@ class Run(Documents):
         the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
-        held whole. Of a document that stands more than once for a query, `duplicates` says which
+        held whole. Of a document that occurs more than once for a query, `duplicates` says which
         rows are kept, as in `evaluate`. Raises InputError for what cannot be read, or an id that
         the format cannot hold, OptionError for a suffix that names no format; what was there before
         then stays.
@@ -294,7 +289,7 @@ class Run(Documents):
         It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
         """
         if isinstance(self._rows, NestedRows) and self.nested is not None:
-            return self._with(self._rows.holding({query: self.nested.get(query, {})}), None)
+            return self._with(self._rows.over({query: self.nested.get(query, {})}), None)
         key = encode(query)
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
@@ -328,7 +323,7 @@ class Run(Documents):
     def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.
 
-        Raises DuplicateError for a document that stands more than once for a query, unless
+        Raises DuplicateError for a document that occurs more than once for a query, unless
         `duplicates` keeps the "first" or the "best" of its rows.
         """
         one_of("duplicates", duplicates, ("refuse", "first", "best"))

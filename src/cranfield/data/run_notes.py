@@ -139,7 +139,7 @@ def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
     }
     example = str(rows.first()).split("\n")[0]
     text = (
-        f"Documents stand more than once in {name}, in {number_of(rows.count, 'row')} too many: "
+        f"Documents occur more than once in {name}, in {number_of(rows.count, 'row')} too many: "
         f"{done[how]} (duplicates={how!r}); the first: {example}"
     )
     return Note("duplicates", "info", text, count=rows.count)

@@ -3,7 +3,7 @@
 Nothing else reads or writes data. It knows no Qrels and no Run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
@@ -11,9 +11,9 @@ from cranfield.formats.block import Errors, Rows, check_errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.header import columns_for, listed_names
+from cranfield.formats.header import NO_IDS, columns_for, listed_names
 from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import ListRows, NestedRows, nested
+from cranfield.formats.objects import LISTS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
 
 
@@ -48,12 +48,19 @@ def rows_of(
             rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
-            listed = ListRows(data, what)
+            listed = DictOfLists(data, what)
             listed.graded = graded
             return listed
     if isinstance(data, Rows):
         return data
     return apart(table_rows(data, what, columns, errors), what, columns)
+
+
+def rows_of_lists(lists: Sequence[Any], what: What) -> Rows:
+    """Return the rows of lists of ids, one for each query: the queries are "1", "2", ..."""
+    rows = rows_of(dict(enumerate(lists, 1)), what)
+    rows.lists_of, rows.form = "ids", LISTS["ids"]
+    return rows
 
 
 _BOTH = (What.QRELS, What.RUN)
@@ -63,9 +70,6 @@ _SIDES = (
     "which: columns={'query_id': ..., 'expected_ids': ..., 'retrieved_ids': ...}, "
     "--columns query_id=...,expected_ids=...,retrieved_ids=... Or give both, judgments first."
 )
-
-
-_MISSING = tuple(f"has no column {COLUMNS[role].public!r}" for role in ("query", "doc"))
 
 
 def both_rows_of(
@@ -98,7 +102,7 @@ def both_rows_of(
                 )
             found[what] = made
         except InputError as error:
-            if not error.problem.startswith(_MISSING):
+            if error.kind != NO_IDS:
                 raise
             faults[what] = error
     if len(found) == len(_BOTH) and _are_apart(found[What.QRELS].taken, found[What.RUN].taken):

@@ -54,15 +54,21 @@ class NamedColumns(Rows):
         """Yield the columns at these places, in this order, in batches."""
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, row by row."""
-        row = 0
+        """Yield what the columns of `lists` hold, as Arrow arrays."""
+
+        def where(first: int, queries: "pa.Array", row: int) -> tuple[None, str]:
+            return None, f"row {first + row}: query {queries[row].as_py()!r:.80}"
+
+        n_rows = 0
         places = list(map(self.names.index, self.lists.values()))
         for batch in self.batches(places, progress):
-            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                held = dict(zip(self.lists, values, strict=True))
-                yield Cells(None, f"row {row}: query {held['query']!r:.80}", held)
-                row += 1
-        if not row:
+            for begin in range(0, len(batch), SIZES.lists):
+                columns = dict(
+                    zip(self.lists, batch.slice(begin, SIZES.lists).columns, strict=True)
+                )
+                yield Cells(columns, partial(where, n_rows + begin, columns["query"]))
+            n_rows += len(batch)
+        if not n_rows:
             raise InputError("holds no rows", source=self.name)
 
     def blocks(
@@ -185,8 +191,8 @@ def _last_query(queries: "pa.Array") -> int:
 _LIST = re.compile(r"(large_|fixed_size_)?list(_view)?<")
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
-_ID = re.compile(f"{_TEXT}|{_WHOLE}")
-_NUMBER = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
+ID_TYPE = re.compile(f"{_TEXT}|{_WHOLE}")
+NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
@@ -196,7 +202,9 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
     for role, at in found.items():
         name, kind = schema.field(at).name, schema.field(at).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        fit, expected = (_ID, "text or whole numbers") if role in IDS else (_NUMBER, "numbers")
+        fit, expected = (
+            (ID_TYPE, "text or whole numbers") if role in IDS else (NUMBER_TYPE, "numbers")
+        )
         if not fit.fullmatch(str(kind)):
             problem = f"column {name!r} holds {kind}, expected {expected}"
             raise InputError(problem, source=source, kind="columns")

@@ -20,11 +20,26 @@ Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 Duplicates = Literal["refuse", "first", "best", "each"]  # what becomes of a document that is twice
 Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
+ListsOf = Literal["ids", "grades"]
 # What to do about a document that is twice, in errors.
 TWICE = (
     "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
     "best)."
 )
+
+
+def twice_hint(doc: object, *hints: str) -> str | None:
+    """Return what to do about a document that occurs twice: some hints, and one on -1.
+
+    With -1, scikit-learn and faiss fill up a list for which they found too few.
+
+    >>> print(twice_hint("d1"), twice_hint(-1, "Remove one."), sep="; ")
+    None; Does -1 only fill up a short list? Then it is no document: leave it out. Remove one.
+    """
+    fills = "Does -1 only fill up a short list? Then it is no document: leave it out."
+    return " ".join([fills, *hints] if str(doc) == "-1" else hints) or None
+
+
 Role = str  # what a column is for: a key of `columns.COLUMNS`
 Progress = Callable[[int], None]
 
@@ -36,6 +51,7 @@ class Sizes:
     bytes: int = 2 << 20  # of text, in a block
     tail: int = 1 << 17  # bytes at the end of a block, in which its last query is looked for first
     rows: int = 131_072  # of a table, or a dict, in a block
+    lists: int = 1 << 14  # rows of a table whose cells hold lists
     stored_rows: int = 1 << 19  # in a row group of Parquet
 
 
@@ -236,15 +252,28 @@ def _stacked(columns: Sequence[Any]) -> Any:
 
 
 class Cells(NamedTuple):
-    """A row of a table of lists: what is in its columns, and where it stands.
+    """Some rows of a table of lists: what is in its columns, (rows,), and where each row is.
 
-    `fault` says why it cannot be read; then there are no cells.
+    A column is a list or an Arrow array. `faults` says why rows cannot be read: these have None.
     """
 
-    line: int | None
-    text: str
-    held: Mapping[Role, Any]
-    fault: InputError | None = None
+    columns: Mapping[Role, Any]
+    where: Callable[[int], tuple[int | None, str]]
+    faults: Mapping[int, InputError] = {}
+
+    @classmethod
+    def of(
+        cls,
+        roles: Iterable[Role],
+        rows: Sequence[Sequence[Any] | InputError],
+        where: Callable[[int], tuple[int | None, str]],
+    ) -> "Cells":
+        """Return rows of values in the order of the `roles`, or of what is wrong with them."""
+        roles = tuple(roles)
+        faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
+        good = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
+        columns = zip(*good, strict=True) if good else ((),) * len(roles)
+        return cls(dict(zip(roles, map(list, columns), strict=True)), where, faults)
 
 
 Load = Callable[[], Block]  # makes a block when called, once, in any thread; cheap to hold
@@ -269,16 +298,21 @@ class Rows(ABC):
     left_out: LeftOut = LeftOut()
     #: Of judgments without a column of grades: whether they have grades all the same.
     graded: bool = True
+    #: If it came as lists alone, a list for each query: of what. Queries, of lists of ids, and
+    #: documents, of lists of grades, then have numbers for names.
+    lists_of: ListsOf | None = None
     #: Of a table: what all of its columns are called, and which of them has each role.
     names: Sequence[str] = ()
     taken: Mapping[Role, str] = {}
     #: Of a table whose cells may hold several documents: the columns to take.
     lists: Mapping[Role, str] = {}
 
-    def cells(self, progress: Progress | None = None) -> Iterator["Cells"]:
-        """Yield what the columns of `lists` hold, row by row, as it is written there."""
+    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+        """Yield what the columns of `lists` hold, some rows at a time, as it is written there."""
         raise NotImplementedError
 
+    #: What else it may mean that a document occurs twice, in errors.
+    twice: str = ""
     #: Rows whose document stood above already: of judgments in groups.
     repeated: LeftOut = LeftOut()
 
@@ -298,7 +332,7 @@ class HeldRows(Rows):
     def __init__(self, block: Block, of: Rows) -> None:
         self._block, self.of = block, of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
-        self.left_out, self.lists = block.left_out, of.lists
+        self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None

@@ -121,14 +121,16 @@ class Delimited(Lines):
             )
         return change
 
-    def cells_of(self, raw: bytes) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, line by line."""
-        places = {role: self.names.index(name) for role, name in self.lists.items()}
-        for one in self.records(raw):
-            held = {}
-            if one.fault is None:
-                held = {role: decode(one.columns[at]) for role, at in places.items()}
-            yield Cells(one.line, one.text.decode("utf-8", "replace"), held, one.fault)
+    def cells_of(self, raw: bytes, first: int) -> Cells:
+        """Return what the columns of `lists` hold in a block of lines."""
+        places = list(map(self.names.index, self.lists.values()))
+        records = list(self.records(raw))
+
+        def where(row: int) -> tuple[int, str]:
+            return first + records[row].line, records[row].text.decode("utf-8", "replace")
+
+        rows = [one.fault or [decode(one.columns[at]) for at in places] for one in records]
+        return Cells.of(self.lists, rows, where)
 
     def records(self, raw: bytes) -> Iterator[Record]:
         """Yield the lines of data, and what is wrong with their columns."""

@@ -9,7 +9,7 @@ from typing import Any
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import columnar, delimited, json, jsonl, trec
-from cranfield.formats.block import Block, Errors, Load, Progress, Role, Rows
+from cranfield.formats.block import Block, Errors, ListsOf, Load, Progress, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
@@ -123,8 +123,29 @@ class Files(Rows):
         """Whether all files have grades."""
         return all(one.graded for one in self.rows)
 
+    @property
+    def twice(self) -> str:  # type: ignore[override] # known once they are opened
+        """What else it may mean that a document occurs twice."""
+        return self.rows[0].twice
+
+    @property
+    def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
+        """Of what the files are lists alone."""
+        return self.rows[0].lists_of
+
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
-        """Raise InputError unless all files have the same columns, where that matters."""
+        """Raise InputError unless all files have the same columns, where that matters.
+
+        And for lists of ids, whose queries are those of one file.
+        """
+        for one, source in zip(rows, self.sources, strict=True):
+            if one.lists_of == "ids" and len(rows) > 1:
+                raise InputError(
+                    f"was read as {one.form}: these are numbered in one file, not in several",
+                    source=source.name,
+                    hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
+                    kind="columns",
+                )
         for role, column in COLUMNS.items():
             for one, source in zip(rows, self.sources, strict=True):
                 if column.several and (role in one.numbers) != (role in rows[0].numbers):

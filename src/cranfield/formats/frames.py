@@ -1,6 +1,7 @@
 """Tables in memory: whatever hands out Arrow data, numpy and scipy arrays, lists of rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import Cells, Errors, Load, Progress, Role, Rows
+from cranfield.formats.block import SIZES, Cells, Errors, Load, Progress, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text
@@ -85,9 +86,10 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         # Of a Python error below, Arrow shows the traceback, too.
-        problem = f"cannot be read as a table: {str(error).partition('. Detail: ')[0]:.300}"
+        said = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
+        problem = f"cannot be read as a table: {said:.300}"
         hint = None
-        if "mixed" in str(error) or "Expected bytes" in str(error) or "convert" in str(error):
+        if any(word in said.lower() for word in ("mix", "expected bytes", "conver")):
             hint = "A column holds values of several types: ids are all texts or all whole numbers."
         raise InputError(problem, source=name, hint=hint) from None
 
@@ -311,11 +313,16 @@ class ObjectRows(Rows):
         self.form, self.name = "rows with lists", what.called
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, row by row; what a row has not is None."""
+        """Yield what the columns of `lists` hold; what a row has not is None."""
+
+        def where(first: int, row: int) -> tuple[None, str]:
+            return None, f"row {first + row}: {self._data[first + row]!r:.120}"
+
         read = {role: self._get(name) for role, name in self.lists.items()}
-        for i, row in enumerate(self._data):
-            held = {role: _or_none(one, row) for role, one in read.items()}
-            yield Cells(None, f"row {i}: {row!r:.120}", held)
+        for begin in range(0, len(self._data), SIZES.lists):
+            rows = self._data[begin : begin + SIZES.lists]
+            columns = {role: [_or_none(one, row) for row in rows] for role, one in read.items()}
+            yield Cells(columns, partial(where, begin))
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None

@@ -11,6 +11,7 @@ from cranfield.formats.block import Role
 from cranfield.formats.columns import (
     ALL_RELEVANT,
     COLUMNS,
+    IDS,
     ColumnsLike,
     ColumnsOfBoth,
     What,
@@ -133,6 +134,7 @@ def _refuse_two_queries(
         raise _which(names[other], names[found["query"]], "query", what)
 
 
+NO_IDS = "no ids"  # the kind of error of a table without a column of queries, or of documents
 _OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # of one side's documents
 
 
@@ -162,16 +164,16 @@ def take_columns(
             continue
         if role == "grade" and may_lack_grades(names, found, stated):
             continue
-        missing = f"has no column {column.public!r}"
+        missing, kind = f"has no column {column.public!r}", NO_IDS if role in IDS else "columns"
         for other, at in found.items():
             if plain_name(names[at]) in column.names:  # it would have been taken by its name
                 as_other = f"{names[at]!r:.40} is stated as {COLUMNS[other].public}"
-                missing = f"has no column for {column.public!r}: {as_other}"
+                missing, kind = f"has no column for {column.public!r}: {as_other}", "columns"
         raise InputError(
             f"{missing}; {listed_names(names)}",
             source=source,
             hint=_hint(names, role, what),
-            kind="columns",
+            kind=kind,
         )
     return found
 

@@ -24,7 +24,7 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import values_of
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
-_LISTS = re.compile(rb"\[\s*\[")
+_LIST_IN_LIST = re.compile(rb"\[\s*\[")
 # An object whose first value is a list.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
 
@@ -191,7 +191,7 @@ class JsonLists(JsonNested):
         super().__init__(source, what, sample)
         self.is_ranking = what is What.RUN
         self.numbers = frozenset([] if self.is_ranking else [what.role])
-        self.form = LISTS
+        self.lists_of, self.form = "ids", LISTS["ids"]
 
     def _queries(self, progress: Progress | None) -> Iterator[Member]:
         with self.source.open(progress) as stream:
@@ -267,7 +267,7 @@ def _rows(file: Beginning) -> Rows:
     if looks_like_lines(file.sample):  # some tools write lines under this name
         file.refuse_long_line()
         return JsonLines(file.source, file.what, file.sample, file.columns)
-    if _LISTS.match(text):
+    if _LIST_IN_LIST.match(text):
         return JsonLists(file.source, file.what, file.sample)
     if text.startswith(b"["):
         return JsonList(file.source, file.what, file.sample, file.columns)

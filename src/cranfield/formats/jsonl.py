@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from cranfield.arrays.ids import Ids, decode
@@ -96,27 +97,33 @@ class JsonLines(Lines):
             return Record(line, text, (), error)
         return Record(line, text, fields)
 
-    def cells_of(self, raw: bytes) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, line by line."""
-        for i, line in enumerate(raw.split(b"\n")):
-            text = line.rstrip(b"\r")
-            if text.strip():
-                try:
-                    yield self.held(i, text.decode("utf-8", "replace"), _record_of(text))
-                except InputError as error:
-                    yield Cells(i, text.decode("utf-8", "replace"), {}, error)
+    def cells_of(self, raw: bytes, first: int) -> Cells:
+        """Return what the columns of `lists` hold in a block of lines."""
+        lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first) if line.strip()]
 
-    def held(self, line: int, text: str, pairs: Iterable[tuple[str, Any]]) -> Cells:
+        def where(row: int) -> tuple[int, str]:
+            number, line = lines[row]
+            return number, line.rstrip(b"\r").decode("utf-8", "replace")
+
+        rows: list[Sequence[Any] | InputError] = []
+        for _, line in lines:
+            try:
+                rows.append(self.held(_object_of(line.rstrip(b"\r"))))
+            except InputError as error:
+                rows.append(error)
+        return Cells.of(self.lists, rows, where)
+
+    def held(self, value: Any) -> Sequence[Any] | InputError:
         """Return what an object has of the columns of `lists`; what it has not is None."""
-        pairs = list(pairs)
-        found: dict[Role, Any] = {}
-        for role, wanted in self.lists.items():
-            values = [value for name, value in pairs if name == wanted]
-            if len(values) > 1:
-                fault = InputError(f"has more than one {wanted!r}", kind="columns")
-                return Cells(line, text, {}, fault)
-            found[role] = values[0] if values else None
-        return Cells(line, text, found)
+        if isinstance(value, dict):
+            return [value.get(name) for name in self.lists.values()]
+        if not isinstance(value, Repeated):
+            return InputError("expected a JSON object", kind="columns")
+        names = [name for name, _ in value]
+        for wanted in self.lists.values():
+            if names.count(wanted) > 1:
+                return InputError(f"has more than one {wanted!r}", kind="columns")
+        return self.held(dict(value))
 
     def tables(
         self, raw: Bytes, columns: "dict[int, pa.DataType]"
@@ -169,26 +176,28 @@ class JsonList(JsonLines):
 
     def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
-        for line, text, value in _elements(source, None):
+        for line, value in _elements(source, None):
             if isinstance(value, dict):
-                return line, text, value
+                return line, _shown(value), value
             problem = "expected a JSON object"
             if isinstance(value, Repeated):
                 names = [name for name, _ in value]
                 twice = next(name for name in names if names.count(name) > 1)
                 problem = f"has more than one {twice!r}"
-            raise InputError(problem, source=source.name, line=line, text=text)
+            raise InputError(problem, source=source.name, line=line, text=_shown(value))
         raise InputError("holds no rows", source=source.name)
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, element by element."""
-        for line, text, value in _elements(self.source, progress):
-            if isinstance(value, dict | Repeated):
-                pairs = list(value.items()) if isinstance(value, dict) else value
-                yield self.held(line, text, pairs)
-            else:
-                fault = InputError("expected a JSON object", kind="columns")
-                yield Cells(line, text, {}, fault)
+        """Yield what the columns of `lists` hold."""
+
+        def where(held: list[tuple[int, Any]], row: int) -> tuple[int, str]:
+            line, value = held[row]
+            return line, _shown(value)
+
+        elements = _elements(self.source, progress)
+        while held := list(islice(elements, SIZES.lists)):
+            rows = [self.held(value) for _, value in held]
+            yield Cells.of(self.lists, rows, partial(where, held))
 
     def blocks(
         self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
@@ -196,8 +205,8 @@ class JsonList(JsonLines):
         """Yield the rows in blocks."""
         roles = tuple(wanted)
         held: list[Record] = []
-        for line, text, value in _elements(self.source, progress):
-            raw = text.encode("utf-8", "replace")
+        for line, value in _elements(self.source, progress):
+            raw = _shown(value).encode("utf-8", "replace")
             if not isinstance(value, dict | Repeated):
                 fault = InputError("expected a JSON object", kind="columns")
                 record = Record(line, raw, (), fault)
@@ -221,16 +230,25 @@ def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | No
     return where
 
 
-def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, str, Any]]:
-    """Yield (number of the line, text, value) of a JSON list's elements."""
+def _shown(value: Any) -> str:
+    """Return an element of a JSON list as errors show it."""
+    return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
+
+
+def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, Any]]:
+    """Yield (number of the line, value) of a JSON list's elements."""
     with source.open(progress) as stream:
         text = Window(stream, source, RECORDS)
         for line in text.members("[]"):
-            value = text.value()
-            yield line, f"{dict(value) if isinstance(value, dict) else value!r:.200}", value
+            yield line, text.value()
 
 
 def _record_of(line: bytes) -> list[tuple[str, Any]]:
+    value = _object_of(line)
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def _object_of(line: bytes) -> dict[str, Any] | Repeated:
     try:
         value = RECORDS.decode(line.decode("utf-8", "surrogateescape"))
     except json.JSONDecodeError as error:
@@ -240,7 +258,7 @@ def _record_of(line: bytes) -> list[tuple[str, Any]]:
         raise InputError("is no JSON: nested too deeply", kind="text") from None
     if not isinstance(value, dict | Repeated):
         raise InputError("expected a JSON object", kind="text")
-    return list(value.items()) if isinstance(value, dict) else value
+    return value
 
 
 def _id_of(value: Any, name: str) -> bytes:

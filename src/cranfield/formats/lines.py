@@ -92,17 +92,16 @@ class Lines(Rows):
         """
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, line by line."""
+        """Yield what the columns of `lists` hold, block by block."""
         with self.source.open() as stream:
             number = line_at(stream, self.begin)
         for _, raw in raw_blocks(self.source, self.cut, [], self.begin, progress):
             text = raw.tobytes()
-            for cells in self.cells_of(text):
-                yield cells._replace(line=number + (cells.line or 0))
+            yield self.cells_of(text, number)
             number += len(text.splitlines())
 
-    def cells_of(self, raw: bytes) -> Iterator[Cells]:
-        """Yield the same of a block, with the number of each line within it, from 0."""
+    def cells_of(self, raw: bytes, first: int) -> Cells:
+        """Return the same of a block, whose first line has the number `first`."""
         raise NotImplementedError
 
     @abstractmethod

@@ -10,16 +10,19 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Progress, Role, Rows
+from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
+from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Progress, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
 from cranfield.formats.header import is_list_cell, may_split
-from cranfield.formats.identifiers import id_bytes
+from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import WrittenNumber
 from cranfield.formats.values import NUMBER, is_number, values_of
 from cranfield.options import is_whole
@@ -60,59 +63,125 @@ class ListRows(Rows):
     ) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         roles = tuple(wanted)
-        faults, held, n = Faults(errors), list[_Taken](), 0
         seen: set[bytes] = set()  # the queries of a run
         for cells in self._rows.cells(progress):
-            try:
-                if cells.fault is not None:
-                    raise cells.fault
-                one = self._apart(cells, roles)
-                if self._what is What.RUN and one.query in seen:
-                    raise DuplicateError(
-                        f"the query {decode(one.query)!r} stands in two rows",
-                        hint="A run has one list for each query: which of the two is its ranking?",
-                    )
-            except InputError as error:
-                fault = partial(error.at, self.name, cells.line, cells.text)
-                faults.add(error.kind, fault)
-                continue
-            seen.add(one.query)
-            held.append(one)
-            n += len(one.docs)
-            if n >= SIZES.rows:
-                yield partial(self._block, held, roles, faults)
-                faults, held, n = Faults(errors), [], 0
-        yield partial(self._block, held, roles, faults)
+            faults = Faults(errors)
+            taken = self._quickly(cells, roles, seen) or self._carefully(cells, roles, seen, faults)
+            if self._what is What.RUN:
+                seen.update(taken.queries)
+            yield partial(self._block, cells, taken, faults)
 
-    def _block(self, held: "Sequence[_Taken]", roles: Sequence[Role], faults: Faults) -> Block:
-        lengths = [len(one.docs) for one in held]
-        of = np.repeat(np.arange(len(held)), lengths)
+    def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:
+        of = np.repeat(np.arange(len(taken.rows)), taken.lengths)
 
         def where(row: int) -> tuple[int | None, str]:
-            cells = held[int(of[row])].cells
-            return cells.line, cells.text
+            return cells.where(int(taken.rows[of[row]]))
 
         return Block(
-            Ids.of([one.query for one in held] or [b"?"]).take(of),
-            Ids.of([doc for one in held for doc in one.docs]),
-            {
-                role: np.concatenate(
-                    [one.numbers[role] for one in held if len(one.docs)]
-                    or [np.zeros(0, np.float64 if role in FRACTIONS else np.int64)]
-                )
-                for role in roles
-            },
+            Ids.of(taken.queries or [b"?"]).take(of),
+            taken.docs,
+            taken.numbers,
             self.name,
             where,
             faults.left_out,
-            [one.query for one in held if not one.docs],
+            [taken.queries[i] for i in np.flatnonzero(taken.lengths == 0).tolist()],
         )
 
-    def _apart(self, cells: Cells, roles: Sequence[Role]) -> "_Taken":
-        """Return the documents of a row, with their numbers; InputError for what is none."""
-        query = _id(cells.held.get("query"), self.lists["query"])
+    def _quickly(self, cells: Cells, roles: Sequence[Role], seen: Set[bytes]) -> "_Taken | None":
+        """Return the documents of some rows, and their numbers; None for any fault."""
+        query = None if cells.faults else _ids_in(cells.columns["query"])
+        held = self._lists_in(cells, "doc")
+        docs = None if held is None else _ids_in(held[0])
+        if query is None or held is None or docs is None:
+            return None
+        queries, numbers = query.to_list(), {}
+        for role in roles:
+            beside = self._lists_in(cells, role)
+            if beside is None or not np.array_equal(beside[1], held[1]):
+                return None
+            numbers[role] = _numbers_in(beside[0], role)
+            if numbers[role] is None:
+                return None
+        again = len({*queries}) < len(queries) or not seen.isdisjoint(queries)
+        if self._what is What.RUN and again:
+            return None
+        return _Taken(np.arange(len(queries)), queries, held[1], docs, numbers)
+
+    def _lists_in(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
+        """Return what the cells of a column hold, one after the other, and how many each holds.
+
+        None if one is empty, or holds what is no list.
+        """
+        column, name = cells.columns[role], self.lists[role]
+        if not isinstance(column, list):
+            return _lists_of_arrow(column)
+        is_ranked = role != "doc" or self._what is What.RUN
+        try:
+            lists = [
+                one if type(one) is list else self._several(one, name, is_ranked=is_ranked)
+                for one in column
+            ]
+        except InputError:
+            return None
+        if None in lists:
+            return None
+        every = list(chain.from_iterable(one for one in lists if one))
+        return every, np.array([len(one) for one in lists if one is not None], np.int64)
+
+    def _carefully(
+        self, cells: Cells, roles: Sequence[Role], seen: Set[bytes], faults: Faults
+    ) -> "_Taken":
+        """Return the same of the rows without a fault; the others are refused or left out."""
+        columns = {
+            role: column if isinstance(column, list) else column.to_pylist()
+            for role, column in cells.columns.items()
+        }
+        rows: list[int] = []
+        queries: list[bytes] = []
+        above = {*seen} if self._what is What.RUN else set()
+        docs: list[list[bytes]] = []
+        numbers: dict[Role, list[Any]] = {role: [] for role in roles}
+        for row, values in enumerate(zip(*columns.values(), strict=True)):
+            held = dict(zip(columns, values, strict=True))
+            try:
+                if row in cells.faults:
+                    raise cells.faults[row]
+                query, its, beside = self._apart(held, roles)
+                if query in above:
+                    raise DuplicateError(
+                        f"the query {decode(query)!r} occurs in two rows",
+                        hint="A run has one list for each query: which of the two is its ranking?",
+                    )
+            except InputError as error:
+                line, text = cells.where(row)
+                faults.add(error.kind, partial(error.at, self.name, line, text))
+                continue
+            if self._what is What.RUN:
+                above.add(query)
+            rows.append(row)
+            queries.append(query)
+            docs.append(its)
+            for role in roles:
+                numbers[role].append(beside[role])
+        none = {role: np.zeros(0, np.float64 if role in FRACTIONS else np.int64) for role in roles}
+        return _Taken(
+            np.array(rows, np.int64),
+            queries,
+            np.array(list(map(len, docs)), np.int64),
+            Ids.of(list(chain.from_iterable(docs))),
+            {
+                role: np.concatenate([one for one in numbers[role] if len(one)] or [none[role]])
+                for role in roles
+            },
+        )
+
+    def _apart(
+        self, held: Mapping[Role, Any], roles: Sequence[Role]
+    ) -> tuple[bytes, list[bytes], dict[Role, Any]]:
+        """Return a row's query, documents and their numbers; InputError for what is none."""
+        query = _id(held["query"], self.lists["query"])
         name = self.lists["doc"]
-        given = self._several(cells.held.get("doc"), name, is_ranked=self._what is What.RUN)
+        given = self._several(held["doc"], name, is_ranked=self._what is What.RUN)
         if given is None and self._what is What.QRELS:
             raise InputError(
                 f"column {name!r} is empty: has the query no relevant document, or has nobody "
@@ -121,12 +190,12 @@ class ListRows(Rows):
                 kind="id",
             )
         docs = [_id(one, name) for one in given or ()]
-        return _Taken(cells, query, docs, {role: self._beside(role, cells, docs) for role in roles})
+        return query, docs, {role: self._beside(role, held[role], docs) for role in roles}
 
-    def _beside(self, role: Role, cells: Cells, docs: Sequence[bytes]) -> Any:
+    def _beside(self, role: Role, cell: Any, docs: Sequence[bytes]) -> Any:
         """Return the numbers of a row's documents: (documents,)."""
         name = self.lists[role]
-        given = self._several(cells.held.get(role), name, is_ranked=True) or []
+        given = self._several(cell, name, is_ranked=True) or []
         if len(given) != len(docs):
             raise InputError(
                 f"{len(docs):,} in column {self.lists['doc']!r}, and {len(given):,} in column "
@@ -183,13 +252,59 @@ class ListRows(Rows):
         return [text]
 
 
-class _Taken:
-    """A row that was taken apart: its query, its documents and their numbers."""
+class _Taken(NamedTuple):
+    """Rows that were taken apart: which ones, their queries, and their documents."""
 
-    def __init__(
-        self, cells: Cells, query: bytes, docs: Sequence[bytes], numbers: Mapping[Role, Any]
-    ) -> None:
-        self.cells, self.query, self.docs, self.numbers = cells, query, docs, numbers
+    rows: Ints
+    queries: list[bytes]  # (rows,)
+    lengths: Ints  # (rows,) how many documents each has
+    docs: Ids  # (documents,) one row's after the other's
+    numbers: Mapping[Role, Any]  # (documents,) each
+
+
+# ---- columns at once ----------------------------------------------------------------------------
+
+
+def _lists_of_arrow(column: Any) -> tuple[Any, Ints] | None:
+    """Return the values of an Arrow array of lists, and how many each has; None for a null."""
+    import pyarrow as pa
+
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return None
+    values = column.flatten()
+    if column.null_count or values.null_count:
+        return None
+    ends: Ints = np.from_dlpack(column.offsets.cast(pa.int64()))
+    return values, np.diff(ends)
+
+
+def _ids_in(values: Any) -> Ids | None:
+    """Return the ids in a list or an Arrow array; None if one is none."""
+    if not isinstance(values, list):
+        if not ID_TYPE.fullmatch(str(values.type)) or values.null_count:
+            return None
+        ids, _ = ids_of(values)
+        return ids if ids.spoilt() is None else None
+    kinds = {*map(type, values)}
+    if kinds <= {str, WrittenNumber}:
+        numbers = (one for one in values if type(one) is WrittenNumber)
+        if WrittenNumber in kinds and not all(map(_INTEGER.fullmatch, numbers)):
+            return None
+        return Ids.of_texts(values) if are_ids(values) else None
+    return Ids.of_texts(list(map(str, values))) if kinds == {int} else None
+
+
+def _numbers_in(values: Any, role: Role) -> Any:
+    """Return the numbers in a list or an Arrow array, (values,); None if one is none."""
+    if isinstance(values, list):
+        return values_of("score" if role in FRACTIONS else role, list(map(_number, values)))
+    if not NUMBER_TYPE.fullmatch(str(values.type)) or str(values.type) == "bool":
+        return None
+    numbers, wrong = numbers_of(values, role)
+    return numbers if wrong is None else None
+
+
+# ---- cell by cell -------------------------------------------------------------------------------
 
 
 def _no_object(value: Any, name: str) -> list[Any]:

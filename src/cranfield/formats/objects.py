@@ -19,10 +19,12 @@ from cranfield.formats.block import (
     Block,
     Errors,
     Faults,
+    ListsOf,
     Load,
     Progress,
     Role,
     Rows,
+    twice_hint,
 )
 from cranfield.formats.columns import NAMES, What, plain_name
 from cranfield.formats.identifiers import are_ids, as_text, with_text_ids
@@ -32,7 +34,11 @@ from cranfield.options import is_whole
 Nested = dict[str, dict[str, Any]]
 
 
-LISTS = "lists of ids, one for each query"  # the form of a side that is made of these
+#: What lists alone are called, for each `Rows.lists_of`.
+LISTS: Mapping[ListsOf, str] = {
+    "ids": "lists of ids, one for each query",
+    "grades": "lists of grades",
+}
 
 
 def lists_of_ids(data: Any) -> list[Any] | None:
@@ -75,8 +81,8 @@ def refuse_lists_of_ids(data: Any, what: What) -> None:
         "documents of one query each?",
         source=what.called,
         hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, they are "
-        "read as lists of ids.",
+        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, or both "
+        "JSON files of them, they are read as lists of ids.",
         kind="columns",
     )
 
@@ -185,17 +191,19 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
     found = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(found) < len(docs):
         twice = next(doc for doc in found if docs.count(doc) > 1)
+        hints = [_MAY_BE_GRADES] if number == "grade" and all(map(is_whole, docs)) else []
         raise DuplicateError(
             f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-            hint="-1 is no document: leave out what only fills up the list."
-            if twice in (-1, "-1")
-            else None,
+            hint=twice_hint(twice, *hints),
         )
     return found
 
 
+_MAY_BE_GRADES = "For lists of grades, say cranfield.grades(...)."
+
+
 def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
-    """Return the ids in a list; InputError if they are none, or may be grades.
+    """Return the ids in a list; InputError if they are none.
 
     Texts among whole numbers may be a document and its number, or a row.
     """
@@ -208,17 +216,10 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
             f"{{document: {number}}}.",
         )
     try:
-        once = dict.fromkeys(docs)
+        dict.fromkeys(docs)
     except TypeError:
         problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
         raise InputError(problem) from None
-    if len(once) < len(docs) and number == "grade" and all(map(is_whole, docs)):
-        twice = next(doc for doc in once if docs.count(doc) > 1)
-        if twice != -1:
-            raise InputError(
-                f"{where}the document {twice!r} occurs twice in {listed!r:.80}",
-                hint="For lists of grades, say cranfield.grades(...).",
-            )
     return docs
 
 
@@ -315,22 +316,23 @@ class NestedRows(Rows):
     With errors="skip", the documents that have no number are left out.
     """
 
+    form = "dict of dicts"
+
     def __init__(
         self,
         data: Nested,
         what: What,
         errors: Errors = "strict",
-        form: str = "dict of dicts",
         graded: bool = True,
     ) -> None:
-        self._what, self.form, self.graded = what, form, graded
+        self._what, self.graded = what, graded
         self.numbers = frozenset([what.role])
         self.data = self._without_faults(data) if errors == "skip" else data
 
-    def holding(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
-        """Return rows of other data, which have the same form."""
-        found = NestedRows(data, self._what, errors, self.form, self.graded)
-        found.is_ranking = self.is_ranking
+    def over(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
+        """Return rows of other data that came in the same form."""
+        found = NestedRows(data, self._what, errors, self.graded)
+        found.form, found.lists_of, found.is_ranking = self.form, self.lists_of, self.is_ranking
         return found
 
     def _without_faults(self, data: Nested) -> Nested:
@@ -380,7 +382,7 @@ class NestedRows(Rows):
         return Block(ids, Ids.of_texts(docs), columns, self._what.called, where, empty=empty)
 
 
-class ListRows(Rows):
+class DictOfLists(Rows):
     """The rows of a dict of lists, {query: [document, ...]}, of which one holds a document twice.
 
     So it is no dict of dicts; what becomes of the document is decided where its query is ranked.
@@ -402,6 +404,8 @@ class ListRows(Rows):
                 given = _ranking(query, given) if self.is_ranking else _relevant(given)
             found = given if graded else _ids_in(given, what.role, f"{where}: ")
             docs += [as_text(doc, where) for doc in found]
+            if not (self.is_ranking or graded) and all(map(is_whole, found)):
+                self.twice = _MAY_BE_GRADES
             grades += given.values() if graded else [1] * len(found)
             of += [query] * len(found)
             empty += [] if found else [encode(query)]

@@ -36,8 +36,17 @@ def trec_rows(file: Beginning) -> WhiteSpace:
     if file.columns:
         return _numbered(file)
     if file.what is What.QRELS:
-        return WhiteSpace(file.source, What.QRELS, "query_id iteration doc_id grade", "TREC qrels")
+        names = "query_id iteration doc_id grade"
+        rows = WhiteSpace(file.source, What.QRELS, names, "TREC qrels")
+        rows.twice = _BY_SUBTOPIC
+        return rows
     return run_rows(file.source, file.sample)
+
+
+_BY_SUBTOPIC = (
+    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
+    "--qrels-format subtopics."
+)
 
 
 def run_rows(source: Source, sample: bytes) -> WhiteSpace:

@@ -393,7 +393,7 @@ class Plan:
 def plan_of(measures: Iterable[Measure]) -> Plan:
     """Return the plan of some measures, which is made once for the same ones."""
     every = tuple(measures)
-    stated = tuple(one.is_level_stated for one in every)  # which equal measures may differ in
+    stated = tuple("rel" in one.stated for one in every)  # which equal measures may differ in
     return _plan_of(every, stated, tuple(OWN.values()))
 
 

@@ -9,17 +9,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from cranfield.data.judge import unequal_lists
-from cranfield.data.lists import Graded, GradedSystems
+from cranfield.data.lists import Graded, GradedSystems, unequal_lists
 from cranfield.data.qrels import Qrels, as_qrels
 from cranfield.data.run import Run, as_run, several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.formats import rows_of
+from cranfield.formats import rows_of_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
 from cranfield.formats.header import columns_for
-from cranfield.formats.objects import LISTS, is_list, lists_of_ids
+from cranfield.formats.objects import is_list, lists_of_ids
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option
 from cranfield.scoring.scores import Scores, Systems
@@ -183,16 +182,13 @@ def from_lists(qrels: Any, runs: Any, duplicates: Duplicates = "refuse") -> tupl
         ranked = [_run_of_lists(truths, one, "run") for one in each]
     else:
         return qrels, runs
-    judged = dict(enumerate(truths, 1))
-    return Qrels(judged, duplicates=duplicates).replaced(form=LISTS), ranked
+    return Qrels(rows_of_lists(truths, What.QRELS), duplicates=duplicates), ranked
 
 
 def _run_of_lists(truths: list[Any], rankings: Any, name: Any) -> Run:
     if len(truths) != len(rankings):
         raise unequal_lists(len(truths), len(rankings))
-    rows = rows_of(dict(enumerate(rankings, 1)), What.RUN)
-    rows.form = LISTS
-    return Run(rows, str(name))
+    return Run(rows_of_lists(rankings, What.RUN), str(name))
 
 
 def _is_empty(data: Any) -> bool:

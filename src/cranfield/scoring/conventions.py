@@ -1,13 +1,9 @@
 """Conventions: other tools' rules, as data."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.render.shown import Shown
-from cranfield.render.table import Table
 from cranfield.scoring.rule import Convention, rule
 
 # ---- what several have in common ------------------------------------------------------------
@@ -132,7 +128,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 ),
             ),
             (
-                "Before version 6, equal scores came in the order of a heap: no rule, not imitated.",
+                "Before version 6, equal scores had the order of a heap: no rule, not imitated.",
                 "A document whose id is the query's is kept: BEIR drops it.",
             ),
         ),
@@ -319,7 +315,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "Judged documents that were not retrieved fill the ranks below in nDCG and the hit "
                 "rate. Elsewhere what has a score of 0 or less counts as not relevant, and so do "
                 "they here; it depends on the scores that they are given.",
-                "Equal scores are permuted by an unstable sort, but in nDCG: no rule, not imitated.",
+                "But for nDCG, an unstable sort permutes equal scores: no rule, not imitated.",
                 "Negative grades count as they are in nDCG: not imitated.",
                 "With empty_target_action='skip', add queries='relevant'.",
             ),
@@ -449,50 +445,3 @@ def convention_of(name: str) -> Convention:
         guess = f" Did you mean {_BY_NAME[near[0]]!r}?" if near else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
     return CONVENTIONS[found]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Conventions(Shown):
-    """Some conventions, as tables: what each computes, and how."""
-
-    every: Sequence[Convention]
-    header = ("convention", "tool", "source", "was_run", "measures", "choices", "remarks")
-    notes = ()
-
-    def tables(self) -> list[Table]:
-        """Return a table: of several, a row for each; of one, a row for each of its rules."""
-        if len(self.every) > 1:
-            rows = [
-                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.every
-            ]
-            header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_MORE]
-        else:
-            (one,) = self.every
-            rows = [[", ".join(each.texts), ", ".join(each.choices) or "-"] for each in one.rules]
-            header, n_sentences = ["measures", "choices"], 2
-            title, lines = [f"{one.name}: {one.tool}", f"Source: {one.source}"], [*one.remarks]
-            if not one.was_run:
-                lines.append("Read in its source, not run.")
-        n_labels = len(header) - n_sentences
-        return [Table(header, rows, lines, n_labels, title=title, n_sentences=n_sentences)]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each rule of each convention."""
-        return self._dicts(
-            (
-                *(one.name, one.tool, one.source, one.was_run),
-                *(" ".join(each.texts), ", ".join(each.choices), " ".join(one.remarks)),
-            )
-            for one in self.every
-            for each in one.rules
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return {"conventions": self.rows()}
-
-
-_MORE = (
-    "`cranfield conventions NAME` says more of one; `cranfield conventions QRELS RUN -m nDCG@10` "
-    "computes a number under each."
-)

@@ -274,7 +274,7 @@ def score_by(
 
 def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
     """Return notes on which ideal ranking each measure has, where the judgments are lists."""
-    if qrels.form != "lists of grades":
+    if qrels.lists_of != "grades":
         return []
     meanings = {
         "top": f"has the top grade, {plain(qrels.top_grade)}, at every rank",

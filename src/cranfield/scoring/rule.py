@@ -6,13 +6,15 @@ these are options and parameters of this package, and a convention is a list of 
 name. A tool that ranks its measures differently has several rules, each an evaluation of its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
 
 Parameters = Mapping[str, Any]
 
@@ -146,3 +148,50 @@ class Group:
     def measures(self) -> list[Measure]:
         """The measures as the tool computes them."""
         return list(self.computed.values())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conventions(Shown):
+    """Some conventions, as tables: what each computes, and how."""
+
+    every: Sequence[Convention]
+    header = ("convention", "tool", "source", "was_run", "measures", "choices", "remarks")
+    notes = ()
+
+    def tables(self) -> list[Table]:
+        """Return a table: of several, a row for each; of one, a row for each of its rules."""
+        if len(self.every) > 1:
+            rows = [
+                [one.name, one.tool + ("" if one.was_run else " (not run)")] for one in self.every
+            ]
+            header, n_sentences, title, lines = ["convention", "tool"], 1, [], [_MORE]
+        else:
+            (one,) = self.every
+            rows = [[", ".join(each.texts), ", ".join(each.choices) or "-"] for each in one.rules]
+            header, n_sentences = ["measures", "choices"], 2
+            title, lines = [f"{one.name}: {one.tool}", f"Source: {one.source}"], [*one.remarks]
+            if not one.was_run:
+                lines.append("Read in its source, not run.")
+        n_labels = len(header) - n_sentences
+        return [Table(header, rows, lines, n_labels, title=title, n_sentences=n_sentences)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each rule of each convention."""
+        return self._dicts(
+            (
+                *(one.name, one.tool, one.source, one.was_run),
+                *(" ".join(each.texts), ", ".join(each.choices), " ".join(one.remarks)),
+            )
+            for one in self.every
+            for each in one.rules
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"conventions": self.rows()}
+
+
+_MORE = (
+    "`cranfield conventions NAME` says more of one; `cranfield conventions QRELS RUN -m nDCG@10` "
+    "computes a number under each."
+)

@@ -13,7 +13,7 @@ from cranfield.notes import Note
 QUERY = (*NAMES["query"], "_id", "id")
 ONE = "slice"  # the name of labels that have none
 MANY = 50  # more labels than these, and than half as many as queries, are no labels
-FEW = 10  # more numbers than these are put into ranges
+FEW = 10  # more numbers than these are put into ranges; more labels of one query each are none
 RANGES = 4
 _FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
 
@@ -37,7 +37,9 @@ def label_rows(data: Any) -> LabelRows:
     A table has a column of queries, and one for each kind of label. Lines of two fields without
     names, rows of two, and a dict {query: label} hold one kind, which is called `slice`; a dict
     {name: {query: label}} holds several. An empty cell is no label. A kind of more than ten
-    different numbers is put into four ranges of about as many queries each.
+    different numbers is put into four ranges of about as many queries each. One in which more than
+    ten queries all have different labels is left out, and so is one of more than fifty labels
+    that are more than half as many as its queries: such are texts, not labels.
 
     Raises InputError for what cannot be labels, such as each query's own text, and DuplicateError
     for a query with two labels of a kind.
@@ -103,10 +105,13 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
                 f"{len(of):,} queries."
             )
             notes.append(Note("ranges", "info", text))
-        elif n_labels > MANY and n_labels > len(of) / 2:
+        elif n_labels > (FEW if n_labels == len(of) else max(MANY, len(of) / 2)):
             text = f"{name}: left out, {n_labels:,} labels of {len(of):,} queries."
             notes.append(Note("labels-left-out", "info", text))
         elif of:
+            if n_labels == len(of) > 1:
+                text = f"{name}: each label has one query only."
+                notes.append(Note("one-query-each", "info", text))
             labels[name] = {query: _shown(label) for query, label in of.items()}
     if not labels and notes:
         raise origin.error(
