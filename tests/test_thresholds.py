@@ -192,6 +192,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"at_least": {"R@5": float("nan")}}, "one number for each"),
     ({"at_least": 0.8}, "one number for each"),
     ({"at_least": {0.8: "R@5"}}, "one number for each"),
+    ({"at_least": ["R@5=0.3", "R@5=0.4"]}, "one number for R@5, not 0.3 and 0.4"),
     ({"at_least": {"DCG@5": 1}, "limit": True, "test": "bounded"}, "range=.0, 1."),
 ]
 
@@ -254,6 +255,9 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
     done = invoke(*given, "--min", "recall@5=0.8")
     assert done.exit_code == 2
     assert "'--at-least'" in done.output
+    for wrong in ("recall@5", "=0.5", "recall@5=", "recall@5=80%"):
+        done = invoke(*given, "--at-least", "P@5=0.1", "--at-least", wrong)
+        assert f"--at-least={wrong!r}: expected one number" in " ".join(done.output.split())
 
 
 def test_rel_applies_to_these_measures_too() -> None:

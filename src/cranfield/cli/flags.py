@@ -109,6 +109,8 @@ def checked(check: Check, *names: str, **how: Any) -> Any:
     """Declare an option whose value goes through a check; an error names it as it was typed."""
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
+        for one in value if given.multiple else ():  # an error shows the one that is wrong
+            options.checked(given.opts[-1], one, check)
         return value if value is None else options.checked(given.opts[-1], value, check)
 
     return option(*names, callback=of_text, **how)
