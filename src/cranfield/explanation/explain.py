@@ -1,6 +1,6 @@
 """explain: why a number is what it is."""
 
-from typing import Unpack, get_args
+from typing import Any, Unpack, cast, get_args
 
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import QrelsLike
@@ -26,7 +26,7 @@ _USUAL = "nDCG@10"
 def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
-    measure: str | Measure = _USUAL,
+    measure: str | Measure | None = None,
     query: str | int | None = None,
     *,
     errors: Errors = "strict",
@@ -43,7 +43,7 @@ def explain(
         qrels: the judgments, as `evaluate` takes them.
         run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}. A table
             that holds both sides stands alone, as in `evaluate`: `explain(rows, "AP", "q1")`.
-        measure: one measure.
+        measure: one measure. [default: nDCG@10]
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
             whole number is its decimal text.
@@ -96,18 +96,20 @@ recip_rank)
     one_of("errors", errors, get_args(Errors))
     checked("progress", progress, function_or_none)
     how = Judging.of(judging)
-    judgments, its_runs, found_measure = arranged(
-        *(qrels, run, _USUAL if query is None else measure, _USUAL),
+    judgments, its_runs, named = arranged(
+        *(qrels, run, None if query is None else measure, None),
         columns=columns,
         errors=errors,
         duplicates=how.duplicates,
         verb=explain,
     )
-    if query is None and found_measure is not _USUAL:  # the measure came in the place of the run
-        measure, query = found_measure, None if measure is _USUAL else str(measure)
+    if query is None and named is not None:  # explain(rows, "AP", "q1"): each is a place earlier
+        measure, query = named, cast(Any, measure)
+    elif query is not None:
+        measure = named
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    wanted = measures_of(measure)
+    wanted = measures_of(_USUAL if measure is None else measure)
     if len(wanted) > 1:
         raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
     if query is not None and how.queries != "judged":
