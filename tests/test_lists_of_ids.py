@@ -158,5 +158,22 @@ def test_two_files(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, qrels: Any, run: Any, problem: str) -> None:
+    files = _files(tmp_path, qrels, run)
     with pytest.raises(InputError, match=problem):
-        evaluate(*_files(tmp_path, qrels, run), "AP")
+        evaluate(*files, "AP")
+
+
+@pytest.mark.parametrize("is_longer", [True, False])
+def test_one_query_of_files_that_are_not_as_long_is_refused(
+    tmp_path: Path, is_longer: bool
+) -> None:
+    """Its number says which it is only if both sides count alike."""
+    sides = (TRUTH, RANKED[:2]) if is_longer else (TRUTH[:2], RANKED)
+    qrels, run = _files(tmp_path, *sides)
+    with pytest.raises(InputError, match="lists? of relevant documents and"):
+        explain(qrels, run, "AP", 1)
+    done = invoke("explain", qrels, run, "1", "-m", "AP")
+    assert (done.exit_code, done.stdout) == (2, "")
+    alike = explain(*_files(tmp_path, TRUTH, RANKED), "AP@3", 2)
+    assert isinstance(alike, Explanation)
+    assert alike.value == (1 / 2 + 2 / 3) / 3

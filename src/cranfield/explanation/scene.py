@@ -15,6 +15,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Ranking, Run
 from cranfield.errors import InputError
 from cranfield.formats.block import Progress
+from cranfield.formats.objects import LISTS
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.registry import nearest
@@ -86,9 +87,10 @@ class Scene:
         costs: bool = False,
         progress: Progress | None = None,
     ) -> "Scene":
-        """Judge one query of a run. InputError if the judgments do not have the query.
+        """Judge one query of a run.
 
-        `costs`: whether the measure takes those of the run.
+        `costs`: whether the measure takes those of the run. Raises InputError if the judgments do
+        not have the query, or for lists of ids that are not as many on both sides.
         """
         if query not in qrels.query_ids:
             near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
@@ -98,6 +100,8 @@ class Scene:
                 source=qrels.source,
                 hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
             )
+        if LISTS in (qrels.form, run.form):
+            judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
         alone, run = qrels.of([query]), run.against(qrels.spans, judging.overlap)
         its = run.of(query, judging.order, progress, costs=costs)
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
