@@ -230,7 +230,7 @@ def _verdict(
         differing = math.ceil(FEW * n / changed) if changed < FEW else 0
         needed = max(queries_to_pass(settings, margin, sd), differing)
     kept = settings.changes
-    if changed < FEW:
+    if kept is None and changed < FEW:
         kept = changed
     elif kept is None:
         kept = 0 if outcome == "PASS" else _WORST

@@ -44,8 +44,8 @@ class Verdict:
     way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
     "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
     two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
-    which the system scores otherwise; `changes` are these queries, the worst first: all of them if
-    they are fewer than 10, else some.
+    which the system scores otherwise; `changes` are these queries, the worst first, or as many of
+    them as the option `changes` says.
 
     `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
     where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
