@@ -170,7 +170,7 @@ def test_one_query_of_files_that_are_not_as_long_is_refused(
     """Its number says which it is only if both sides count alike."""
     sides = (TRUTH, RANKED[:2]) if is_longer else (TRUTH[:2], RANKED)
     qrels, run = _files(tmp_path, *sides)
-    with pytest.raises(InputError, match="lists? of relevant documents and"):
+    with pytest.raises(InputError, match=r"lists? of relevant documents and"):
         explain(qrels, run, "AP", 1)
     done = invoke("explain", qrels, run, "1", "-m", "AP")
     assert (done.exit_code, done.stdout) == (2, "")

@@ -62,7 +62,7 @@ class Shown(ABC):
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
     def __init_subclass__(cls, **of: Any) -> None:
-        """Let a result's tables and rows refuse what is neither True nor False where one must be."""
+        """Let the tables and rows of a result refuse a `per_query` that is no truth value."""
         super().__init_subclass__(**of)
         for name in ("tables", "rows", "_document"):
             if name in vars(cls):
