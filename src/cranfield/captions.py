@@ -33,7 +33,7 @@ def with_texts(
     """Show a result with the texts of its queries and documents beside their ids.
 
     Args:
-        found: a result, as `explain`, `evaluate`, `compare` and `gate` return it.
+        found: a result, as `explain`, `evaluate`, `compare`, `gate` and `check` return it.
         query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
             texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
             memory, or a dict {id: text}.
@@ -96,6 +96,9 @@ class WithTexts(Shown):
                 tables[0] = replace(tables[0], title=title)
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
+
+    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+        return self.found._drawn(table, width, color)
 
     @property
     def _query(self) -> str:

@@ -102,7 +102,11 @@ class Shown(ABC):
             width = checked("width", width, whole(1))
         colored = checked("color", color, flag)
         tables = self._made("to_text", self.tables, how)
-        return "\n".join(text(one, width=width, color=colored) for one in tables)
+        return "\n".join(self._drawn(one, width, colored) for one in tables)
+
+    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+        """Return one of its tables as text."""
+        return text(table, width=width, color=color)
 
     def to_markdown(self, **how: Any) -> str:
         """Return the tables as GitHub's Markdown has them."""
