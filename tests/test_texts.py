@@ -199,7 +199,7 @@ def test_every_row_of_a_query_has_its_text(name: str) -> None:
 
 
 def test_findings_are_lines_with_the_question_below_the_example() -> None:
-    found = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1}})
+    found = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
     plain = found.to_text().splitlines()
     texts = with_texts(found, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
     added = [line for line in texts if line not in plain]
