@@ -109,28 +109,20 @@ recip_rank)
         measure = named
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    wanted = measures_of(_USUAL if measure is None else measure)
-    if len(wanted) > 1:
-        raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
+    one, *more = measures_of(_USUAL if measure is None else measure)
+    if more:
+        raise MeasureError(f"one measure is explained at a time: {one}, say")
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
-    one = wanted[0]
-    named = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
-    runs = [*named.values()]
-    if len(runs) > 2:
-        raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
-    if len(runs) == 2 and how.duplicates == "each":
-        raise OptionError(
-            "duplicates='each' gives a document several ranks, and a difference is explained "
-            "document by document: take 'first' or 'best'"
-        )
-    if len(runs) == 2 and one.definition.is_text:
-        raise MeasureError(f"{one} is a text: two of them have no difference")
+    by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
+    runs = [*by_name.values()]
+    if len(runs) != 1:
+        _check_two(len(runs), one, how)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
     found: Explanation | MeanExplanation | Difference | QueryDifferences
     if query is None and len(runs) == 2:
-        found = QueryDifferences.of_runs(judgments, named, one, how, progress)
+        found = QueryDifferences.of_runs(judgments, by_name, one, how, progress)
     elif query is None:
         found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
     else:
@@ -140,8 +132,21 @@ recip_rank)
             for its in runs
         )
         if other:
-            found = Difference.of(scene, other[0], tuple(named), one)
+            found = Difference.of(scene, other[0], tuple(by_name), one)
         else:
             found = Explanation.of(scene, one)
     warn_of(found.notes)
     return found
+
+
+def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
+    """Raise OptionError or MeasureError for runs of which there is no difference to explain."""
+    if n_runs != 2:
+        raise OptionError(f"{n_runs} runs: one is explained, or the difference of two")
+    if judging.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and a difference is explained "
+            "document by document: take 'first' or 'best'"
+        )
+    if measure.definition.is_text:
+        raise MeasureError(f"{measure} is a text: two of them have no difference")
