@@ -546,9 +546,9 @@ def test_what_cannot_be_explained_is_refused() -> None:
         explain(TWO, run, "AP RR", "q1")
     with pytest.raises(MeasureError, match="nDCGG"):
         explain(TWO, run, "nDCGG@10", "q1")
-    with pytest.raises(InputError, match=r"no query 'query too'\. Did you mean 'query two'\?"):
+    with pytest.raises(InputError, match=r"no query 'query too'\nDid you mean 'query two'\?"):
         explain(TWO, run, "AP", "query too")
-    with pytest.raises(InputError, match="They have 2, the first is 'q1'"):
+    with pytest.raises(InputError, match="They have 2 queries, the first is 'q1'"):
         explain(TWO, run, "AP", "x" * 9999)
     with pytest.raises(OptionError, match="queries='both' has no effect where one query"):
         explain(TWO, run, "AP", "q1", queries="both")

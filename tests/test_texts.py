@@ -304,5 +304,13 @@ def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         done = invoke(*arguments, *topics)
         assert (done.exit_code, done.stdout) == (2, "")
         assert "has no effect without" in done.stderr
+    for arguments in (
+        ["check", files[0], files[1]],
+        ["gate", files[0], files[1], "--baseline", files[1], "--margin", "0.01"],
+    ):  # no query is shown
+        assert invoke(*arguments).exit_code == 0
+        done = invoke(*arguments, "--query-texts", "no such file")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "no such file: cannot be read" in done.stderr
     done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
     assert (done.exit_code, done.stdout) == (2, "")

@@ -127,9 +127,11 @@ class WithTexts(Shown):
 
     def _texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
         """Return {id: text} of those that have one."""
+        is_first = kind not in self._read
         known = self._read.setdefault(kind, {})
         names = {one for one in ids if isinstance(one, str) and one not in _NO_IDS}
-        if new := names - known.keys():
+        new = names - known.keys()
+        if new or is_first:  # a file that is not there is refused where nothing is shown, too
             found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}")
             known.update({name: found.get(name) for name in new})
         return {name: text for name in names if (text := known[name])}
