@@ -252,9 +252,10 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
         (["--at-least", "recall@5=0.1", "--at-least", "R@5=0.2"], 2),
     ):
         assert invoke(*given, *more).exit_code == status, more
-    done = invoke(*given, "--min", "recall@5=0.8")
-    assert done.exit_code == 2
-    assert "'--at-least'" in done.output
+    for slip in (["--min", "recall@5=0.8"], ["--threshold=recall@5=0.8"]):
+        done = invoke(*given, *slip)
+        assert done.exit_code == 2
+        assert "Did you mean '--at-least'?" in done.output
     for wrong in ("recall@5", "=0.5", "recall@5=", "recall@5=80%"):
         done = invoke(*given, "--at-least", "P@5=0.1", "--at-least", wrong)
         assert f"--at-least={wrong!r}: expected one number" in " ".join(done.output.split())

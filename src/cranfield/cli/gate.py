@@ -22,8 +22,6 @@ from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
-_MEANT = ("--min", "--minimum", "--threshold", "--atleast")
-
 
 _AT_LEAST = {
     "group": "Options",
@@ -62,7 +60,7 @@ def _file_of(baseline: str, several: Several) -> str | None:
     return files[known.index(baseline)] if baseline in known else None
 
 
-@flags.command("gate", meant=dict.fromkeys(_MEANT, "--at-least"))
+@flags.command("gate")
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
