@@ -41,7 +41,7 @@ from cranfield.comparison.settings import (
     GateSettingsOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.thresholds import by_measure, thresholds_of
+from cranfield.comparison.thresholds import WORST, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -50,8 +50,6 @@ from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
-
-_WORST = 5  # queries to show of a system that did not pass
 
 
 class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False):
@@ -239,7 +237,7 @@ def _verdict(
     if kept is None and changed < FEW:
         kept = changed
     elif kept is None:
-        kept = 0 if outcome == "PASS" else _WORST
+        kept = 0 if outcome == "PASS" else WORST
     return Verdict(
         system=system,
         measure=contrast.measure,
