@@ -274,6 +274,7 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
 
 @pytest.mark.parametrize("name", ["metric", "metrics", "measure"])
 def test_what_others_call_measures_is_answered_with_measures(name: str) -> None:
-    for verb in (evaluate, compare):
+    verbs: list[Any] = [evaluate, compare]
+    for verb in verbs:
         with pytest.raises(TypeError, match=f"takes measures='AP', not {name}="):
-            verb({"q": {"a": 1}}, {"q": ["a"]}, **{name: "AP"})  # type: ignore[operator]
+            verb({"q": {"a": 1}}, {"q": ["a"]}, **{name: "AP"})

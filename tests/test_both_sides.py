@@ -29,6 +29,7 @@ from cranfield import (
     explain,
     gate,
     joint_bounds,
+    parse,
     read_qrels,
     read_run,
 )
@@ -193,7 +194,13 @@ def test_the_verbs_take_tables_of_both_sides(tmp_path: Path) -> None:
     assert found == joint_bounds(qrels, list(runs.values()), "P@2").low.tolist()
     assert explain(ROWS, "RR", "How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, measure="RR", query="How?").value == 1 / 2  # type: ignore[union-attr]
+    assert explain(ROWS, "RR", query="How?").value == 1 / 2  # type: ignore[union-attr]
     assert explain(ROWS, "RR").value == (1 / 2 + 1) / 2  # type: ignore[union-attr]
+    usual = explain(qrels, runs["old"], "nDCG@10", "How?").to_dict()
+    for found in (explain(ROWS, "nDCG@10", "How?"), explain(ROWS, query="How?")):
+        assert {**found.to_dict(), "run": "old"} == {**usual, "run": "old"}
+    with pytest.raises(OptionError, match="a query id is a text or a whole number"):
+        explain(ROWS, "RR", parse("AP"))
     assert set(check(ROWS).facts) == {"qrels", "run"}
     paths = [str(tmp_path / f"{name}.json") for name in both]
     for path, rows in zip(paths, both.values(), strict=True):

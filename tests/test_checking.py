@@ -48,6 +48,8 @@ RUNS = {
     "queries-without-results": (RUN.split("q2")[0], "warning", 1, None, None),
     "queries-without-judgments": (RUN + "q9 Q0 a 1 1 t\n", "info", 1, None, None),
 }
+# The query of the example, where one is named.
+QUERIES = {"duplicate": "q2", "ranks": "q1", "queries-without-results": "q2"}
 
 
 @pytest.mark.parametrize(("code", "expected"), RUNS.items(), ids=RUNS.keys())
@@ -63,6 +65,7 @@ def test_what_is_wrong_with_a_run_is_found_with_its_line(
         text,
     )
     assert finding.source == str(Path(write("run", content)))
+    assert finding.query_id == QUERIES.get(code)
 
 
 JUDGMENTS = {
@@ -75,6 +78,13 @@ JUDGMENTS = {
     "one-grade": (QRELS.replace("a 2", "a 0").replace("c 1", "c 0"), "info", 1, None),
     "odd-ids": (QRELS.replace(" b ", " b\u00a0 "), "warning", 1, None),
 }
+QUERIES_OF_JUDGMENTS = {
+    "fractions": "q1",
+    "duplicate": "q1",
+    "no-relevant": "q2",
+    "negative-grades": "q1",
+    "high-grades": "q1",
+}
 
 
 @pytest.mark.parametrize(("code", "expected"), JUDGMENTS.items(), ids=JUDGMENTS.keys())
@@ -84,6 +94,7 @@ def test_what_is_wrong_with_judgments_is_found(
     content, severity, count, line = expected
     finding = found(code, write("qrels", content))
     assert (finding.severity, finding.count, finding.line) == (severity, count, line)
+    assert finding.query_id == QUERIES_OF_JUDGMENTS.get(code)
 
 
 def test_ties_are_counted_and_those_in_the_first_k_apart() -> None:

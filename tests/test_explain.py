@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -42,6 +42,7 @@ from cranfield import (
 from cranfield.data.judging import Judging
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.query import Explanation
+from cranfield.explanation.sentences import change
 from cranfield.render.plain import text
 from cranfield.render.table import to_html, to_markdown
 
@@ -501,7 +502,7 @@ def test_a_small_change_is_not_said_to_be_nothing() -> None:
         f"grade 1 for d001 at rank 1 would raise it most: {up} (+{float(up) - 1 / 300:.4f})"
         in said(found)
     )
-    assert replace(found, value=0.5 - 1e-6)._changed(0.5) == "0.5000 (+1e-06)"
+    assert change(0.5 - (0.5 - 1e-6)) == "+1e-06"
 
 
 def test_a_text_is_explained_and_has_no_difference() -> None:
@@ -545,9 +546,9 @@ def test_what_cannot_be_explained_is_refused() -> None:
         explain(TWO, run, "AP RR", "q1")
     with pytest.raises(MeasureError, match="nDCGG"):
         explain(TWO, run, "nDCGG@10", "q1")
-    with pytest.raises(InputError, match=r"no query 'query too'\. Did you mean 'query two'\?"):
+    with pytest.raises(InputError, match=r"no query 'query too'\nDid you mean 'query two'\?"):
         explain(TWO, run, "AP", "query too")
-    with pytest.raises(InputError, match="They have 2, the first is 'q1'"):
+    with pytest.raises(InputError, match="They have 2 queries, the first is 'q1'"):
         explain(TWO, run, "AP", "x" * 9999)
     with pytest.raises(OptionError, match="queries='both' has no effect where one query"):
         explain(TWO, run, "AP", "q1", queries="both")

@@ -572,6 +572,8 @@ def test_all_of_few_queries_are_shown_and_a_few_of_many() -> None:
     assert [one.query_id for one in two] == ["q029", "q028"]
     every = changing(40, losses, 0.02, changes=100).verdicts[0].changes
     assert len(every) == 30  # without those that did not change
+    few = changing(40, {7: -0.4, 30: -0.1, 9: 0.2}, 0.02, changes=1).verdicts[0].changes
+    assert [one.query_id for one in few] == ["q007"]  # as stated, not all of them
     passed = changing(40, dict.fromkeys(range(30), 0.01), 0.02)
     assert (passed.outcome, passed.verdicts[0].changes) == ("PASS", ())
     assert len(passed.tables()) == 1

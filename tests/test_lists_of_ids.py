@@ -160,8 +160,9 @@ def test_two_files(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, qrels: Any, run: Any, problem: str) -> None:
+    files = _files(tmp_path, qrels, run)
     with pytest.raises(InputError, match=problem):
-        evaluate(*_files(tmp_path, qrels, run), "AP")
+        evaluate(*files, "AP")
 
 
 def test_lists_of_ids_whose_chunks_become_documents_are_paired_as_well(tmp_path: Path) -> None:
@@ -187,3 +188,19 @@ def test_dicts_whose_form_is_spelt_like_that_of_lists_are_no_lists(form: Any) ->
     found = evaluate(qrels, Run(form), "nDCG")
     assert found["nDCG"] == 1
     assert not {"lists", "ideal-sorted"} & {*codes(found.notes)}
+
+
+@pytest.mark.parametrize("is_longer", [True, False])
+def test_one_query_of_files_that_are_not_as_long_is_refused(
+    tmp_path: Path, is_longer: bool
+) -> None:
+    """Its number says which it is only if both sides count alike."""
+    sides = (TRUTH, RANKED[:2]) if is_longer else (TRUTH[:2], RANKED)
+    qrels, run = _files(tmp_path, *sides)
+    with pytest.raises(InputError, match=r"lists? of relevant documents and"):
+        explain(qrels, run, "AP", 1)
+    done = invoke("explain", qrels, run, "1", "-m", "AP")
+    assert (done.exit_code, done.stdout) == (2, "")
+    alike = explain(*_files(tmp_path, TRUTH, RANKED), "AP@3", 2)
+    assert isinstance(alike, Explanation)
+    assert alike.value == (1 / 2 + 2 / 3) / 3

@@ -71,11 +71,12 @@ def test_how_many_are_shown(measure: str, n: int) -> None:
 def test_what_counts_judged_documents_is_left_as_it_is() -> None:
     found = one(JUDGED, {"q": ["u1", "a", "u2", "c"]}, "Judged@4")
     assert found.value == 2 / 4
-    assert all(
-        None not in one.labels.get("grade", ())
+    grades = [
+        one.labels["grade"]
         for one in found.worksheet.entries
         if isinstance(one, Sheet) and "judged documents" in one.title
-    )
+    ]
+    assert grades == [[2, 0]]
 
 
 def test_dropped_documents_are_in_the_ranking_as_it_was() -> None:

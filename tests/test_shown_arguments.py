@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from helpers.systems import QRELS, RUNS
 
-from cranfield import OptionError, agreement, compare, correlate, evaluate, explain
+from cranfield import OptionError, agreement, compare, correlate, evaluate, explain, with_texts
 from cranfield.render.shown import FORMS, Shown
 
 SYSTEMS = evaluate(QRELS, RUNS, "AP RR")
@@ -20,6 +20,8 @@ RESULTS: list[Shown] = [
     agreement(QRELS, QRELS),
     correlate(SYSTEMS),
 ]
+PER_QUERY: list[Any] = [SYSTEMS, SYSTEMS["old"], agreement(QRELS, QRELS)]
+PER_QUERY += [with_texts(SYSTEMS, query_texts={"q1": "?"})]
 METHODS = ["to_text", "to_markdown", "to_latex", "to_html", "to_csv", "to_tsv", "to_jsonl"]
 METHODS += ["to_json", "to_pandas", "to_polars"]
 
@@ -51,6 +53,11 @@ def test_what_a_table_of_scores_does_not_take() -> None:
         lambda: SYSTEMS.to_html(whole="no"),  # type: ignore[arg-type]
         lambda: SYSTEMS.in_form("pdf"),
         lambda: compare(SYSTEMS).to_latex(means="no"),
+        lambda: compare(SYSTEMS).tables(means="no"),  # type: ignore[arg-type]
+        lambda: compare(SYSTEMS).tables(changes=-1),
+        lambda: compare(SYSTEMS).changes("new", n=-1),
+        *(lambda one=one: one.rows(per_query="no") for one in PER_QUERY),
+        *(lambda one=one: one.tables(per_query="no") for one in PER_QUERY),
         *(lambda form=form: SYSTEMS.in_form(form, formulas=cast("Any", "x")) for form in FORMS),
     ],
 )

@@ -14,7 +14,17 @@ import pyarrow as pa
 import pytest
 from helpers.commands import invoke, run
 
-from cranfield import Gate, InputError, OptionError, compare, evaluate, explain, gate, with_texts
+from cranfield import (
+    Gate,
+    InputError,
+    OptionError,
+    check,
+    compare,
+    evaluate,
+    explain,
+    gate,
+    with_texts,
+)
 from cranfield.captions import LONGEST
 from cranfield.formats.small.texts import texts_of
 
@@ -173,10 +183,11 @@ def results() -> dict[str, Any]:
         "queries": (explain(QRELS, RUNS, "AP"), {}),
         "mean": (explain(QRELS, OLD, "AP"), {}),
         "gate": (gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), {}),
+        "check": (check(QRELS | {"q2": {"a": 0}}, {"q1": {"a": 1.0, "b": 1.0}}), {}),
     }
 
 
-@pytest.mark.parametrize("name", ["scores", "systems", "queries", "mean", "gate"])
+@pytest.mark.parametrize("name", ["scores", "systems", "queries", "mean", "gate", "check"])
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_every_row_of_a_query_has_its_text(name: str) -> None:
     found, how = results()[name]
@@ -196,6 +207,20 @@ def test_every_row_of_a_query_has_its_text(name: str) -> None:
         if "query_id" in found.header:
             assert row["query_text"] == {"q1": "one", "q2": "two"}.get(row["query_id"])
     assert json.loads(shown.to_json())["query_texts"] == {"q1": "one", "q2": "two"}
+
+
+def test_findings_are_lines_with_the_question_below_the_example() -> None:
+    found = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
+    plain = found.to_text().splitlines()
+    texts = with_texts(found, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
+    added = [line for line in texts if line not in plain]
+    assert added == ["           q2: two | 2\\x1b[31m"] * 2  # no relevant one, and no results
+    at = texts.index(added[0])
+    assert "without a relevant document" in texts[at - 1]
+    wide = [*with_texts(found, query_texts={"q2": "word " * 14}).to_text(60).splitlines()]
+    assert max(map(len, wide)) <= 60
+    unread = check(QRELS, {"q": {"a": 1.0}})
+    assert with_texts(unread, query_texts={"q1": "one"}).to_text() == unread.to_text()
 
 
 def test_changes_of_a_comparison_have_texts() -> None:
@@ -279,6 +304,7 @@ def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["explain", *files[:2], "q02"],
         ["compare", *files, "--changes", "40"],
         ["gate", files[0], files[2], "--baseline", files[1], "--margin", "0.01"],
+        ["check", "demo/qrels.txt", "demo/fusion.run"],
     ):
         done = invoke(*arguments, *topics)
         assert done.exit_code in (0, 1, 3)
@@ -291,6 +317,14 @@ def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         done = invoke(*arguments, *topics)
         assert (done.exit_code, done.stdout) == (2, "")
         assert "has no effect without" in done.stderr
+    for arguments in (
+        ["check", files[0], files[1]],
+        ["gate", files[0], files[1], "--baseline", files[1], "--margin", "0.01"],
+    ):  # no query is shown
+        assert invoke(*arguments).exit_code == 0
+        done = invoke(*arguments, "--query-texts", "no such file")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "no such file: cannot be read" in done.stderr
     done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
     assert (done.exit_code, done.stdout) == (2, "")
 

@@ -192,6 +192,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"at_least": {"R@5": float("nan")}}, "one number for each"),
     ({"at_least": 0.8}, "one number for each"),
     ({"at_least": {0.8: "R@5"}}, "one number for each"),
+    ({"at_least": ["R@5=0.3", "R@5=0.4"]}, "one number for R@5, not 0.3 and 0.4"),
     ({"at_least": {"DCG@5": 1}, "limit": True, "test": "bounded"}, "range=.0, 1."),
 ]
 
@@ -251,9 +252,13 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
         (["--at-least", "recall@5=0.1", "--at-least", "R@5=0.2"], 2),
     ):
         assert invoke(*given, *more).exit_code == status, more
-    done = invoke(*given, "--min", "recall@5=0.8")
-    assert done.exit_code == 2
-    assert "'--at-least'" in done.output
+    for slip in (["--min", "recall@5=0.8"], ["--threshold=recall@5=0.8"]):
+        done = invoke(*given, *slip)
+        assert done.exit_code == 2
+        assert "Did you mean '--at-least'?" in done.output
+    for wrong in ("recall@5", "=0.5", "recall@5=", "recall@5=80%"):
+        done = invoke(*given, "--at-least", "P@5=0.1", "--at-least", wrong)
+        assert f"--at-least={wrong!r}: expected one number" in " ".join(done.output.split())
 
 
 def test_rel_applies_to_these_measures_too() -> None:
@@ -281,5 +286,28 @@ def test_of_several_things_to_pass_there_is_a_row_for_all() -> None:
     verdicts, thresholds = found.tables()[:2]
     assert [row[1:3] for row in verdicts.rows] == [["nDCG@10", "PASS, better"]]
     assert [row[1:3] for row in thresholds.rows] == [["RR", "FAIL"], ["all", "FAIL"]]
-    (alone,) = gate(QRELS, BM25, at_least={"RR": 0.9}).tables()
+    alone, _ = gate(QRELS, BM25, at_least={"RR": 0.9}).tables()
     assert [row[1] for row in alone.rows] == ["RR"]
+
+
+def test_the_lowest_scores_of_what_did_not_pass_are_named() -> None:
+    values = [0.5, 0.0, 1.0, 0.25, 0.5, 0.75, 0.125, 0.5]
+    below = [("q1", 0.0), ("q6", 0.125), ("q3", 0.25), ("q0", 0.5), ("q4", 0.5), ("q7", 0.5)]
+    scores = {"new": {"R@5": {f"q{i}": value for i, value in enumerate(values)}}}
+    failed = gate(scores, at_least={"R@5": 0.6})
+    assert failed.outcome == "FAIL"
+    assert failed.thresholds[0].lowest == tuple(below[:5])
+    worst = failed.tables()[-1]
+    assert [row[2] for row in worst.rows] == [query for query, _ in below[:5]]
+    assert any("-m R@5 --query q1" in note for note in worst.notes)
+    assert json.loads(failed.to_json())["thresholds"][0]["lowest"][0] == {
+        "query_id": "q1",
+        "score": 0.0,
+    }
+    for n in (0, 2, 99):
+        assert gate(scores, at_least={"R@5": 0.6}, changes=n).thresholds[0].lowest == tuple(
+            below[:n]
+        )
+    passed = gate(scores, at_least={"R@5": 0.4})
+    assert (passed.outcome, passed.thresholds[0].lowest, len(passed.tables())) == ("PASS", (), 1)
+    assert gate(scores, at_least={"R@5": 0.4}, changes=9).thresholds[0].lowest == tuple(below[:3])

@@ -28,9 +28,8 @@ def over_all(*arguments: Any, **options: Any) -> QueryDifferences:
     return found
 
 
-@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "GMAP", "NumRet", "JudgedAt"])
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "GMAP", "NumRet", "Judged@10"])
 def test_the_queries_by_difference(measure: str, demo_folder: Any) -> None:
-    measure = measure.replace("JudgedAt", "Judged@10")
     qrels = read_qrels(demo_folder / "demo/qrels.txt")
     runs = {name: read_run(demo_folder / f"demo/{name}.run") for name in ("bm25", "tfidf")}
     values = {name: evaluate(qrels, run, measure).per_query(measure) for name, run in runs.items()}

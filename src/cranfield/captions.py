@@ -34,7 +34,7 @@ def with_texts(
     """Show a result with the texts of its queries and documents beside their ids.
 
     Args:
-        found: a result, as `explain`, `evaluate`, `compare` and `gate` return it.
+        found: a result, as `explain`, `evaluate`, `compare`, `gate` and `check` return it.
         query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
             texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
             memory, or a dict {id: text}.
@@ -112,6 +112,9 @@ class WithTexts(Shown):
             tables[-1] = replace(tables[-1], notes=[*missing, *tables[-1].notes])
         return tables
 
+    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+        return self.found._drawn(table, width, color)
+
     @property
     def _query(self) -> str:
         """The query that the whole result explains; empty if there is none."""
@@ -139,9 +142,11 @@ class WithTexts(Shown):
 
     def _texts(self, kind: str, ids: Collection[Any]) -> dict[str, str]:
         """Return {id: text} of those that have one."""
+        is_first = kind not in self._read
         known = self._read.setdefault(kind, {})
         names = {one for one in ids if isinstance(one, str) and one not in _NO_IDS}
-        if new := names - known.keys():
+        new = names - known.keys()
+        if new or is_first:  # a file that is not there is refused where nothing is shown, too
             found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}")
             known.update({name: found.get(name) for name in new})
         return {name: text for name in names if (text := known[name])}

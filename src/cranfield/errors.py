@@ -49,9 +49,10 @@ class InputError(CranfieldError, ValueError):
     """Input that cannot be scored.
 
     `problem` says what is wrong and what was expected; `source` (a file's name), `line` (its
-    number, from 1) and `text` (the line itself) say where; `hint` says what to do. Each but
-    `problem` may be None. `kind` is a word for what sort of fault it is: "columns", "no ids"
-    (columns of them are missing), "number", "id", "text", "duplicate" or "other".
+    number, from 1) and `text` (the line itself) say where, `query_id` which query it is about;
+    `hint` says what to do. Each but `problem` may be None. `kind` is a word for what sort of fault
+    it is: "columns", "no ids" (columns of them are missing), "number", "id", "text", "duplicate" or
+    "other".
     """
 
     kind = "other"
@@ -65,6 +66,7 @@ class InputError(CranfieldError, ValueError):
         text: str | None = None,
         hint: str | None = None,
         kind: str | None = None,
+        query_id: str | None = None,
     ) -> None:
         self.problem = problem
         self.source = source
@@ -72,6 +74,7 @@ class InputError(CranfieldError, ValueError):
         self.text = text
         self.hint = hint
         self.kind = kind or self.kind
+        self.query_id = query_id
         parts = [problem]
         if source is not None:
             where = printable(source) if line is None else f"{printable(source)}:{line}"
@@ -96,7 +99,7 @@ class InputError(CranfieldError, ValueError):
 
     def but(self, **changes: Any) -> "InputError":
         """Return the same error, with other arguments."""
-        names = ("problem", "source", "line", "text", "hint", "kind")
+        names = ("problem", "source", "line", "text", "hint", "kind", "query_id")
         return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
 
 

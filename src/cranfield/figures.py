@@ -308,18 +308,23 @@ def precision_recall(
     found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
     if len(hits) <= _LABELLED:
         found += "; the numbers are their ranks"
-        highest = {step["recall"]: step["precision"] for step in steps}
-        top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
-        under = [hit for hit in hits if hit not in top]
-        above_it = _plane(top).mark_text(aria=False, dy=-12)
-        below_it = _plane(under).mark_text(aria=False, dx=6, dy=12, align="left")
-        layers += [text.encode(text="rank:Q") for text in (above_it, below_it)]
+        layers += _numbered(hits, steps)
     return _figure(
         layers,
         [*hits, *eleven],
         f"Precision and recall of query {printable(query, 40)}",
         f"run {printable(system.name, 40)}: {found}",
     )
+
+
+def _numbered(hits: _Rows, steps: _Rows) -> "list[alt.Chart]":
+    """Return the ranks of documents, above their points if these are on the line of the steps."""
+    highest = {step["recall"]: step["precision"] for step in steps}
+    top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
+    under = [hit for hit in hits if hit not in top]
+    above_it = _plane(top).mark_text(aria=False, dy=-12)
+    below_it = _plane(under).mark_text(aria=False, dx=6, dy=12, align="left")
+    return [text.encode(text="rank:Q") for text in (above_it, below_it)]
 
 
 def _plane(rows: _Rows) -> "alt.Chart":

@@ -19,7 +19,8 @@ class Note:
     worded anew. `severity` is "error" (the number is useless), "warning" (it may not mean what
     it seems to) or "info". `queries` is the number of queries that it applies to. `source` names
     the run, the file or the system; `count` says how often it was seen, `line` (from 1) and `row`
-    where, and what is written there. What is not known is None.
+    where, and what is written there; `query_id` the query of that, or of another example that
+    the sentence names. What is not known is None.
 
     >>> str(Note("few-queries", "warning", "Only 3 queries.", 3))
     'Warning: Only 3 queries.'
@@ -33,6 +34,7 @@ class Note:
     count: int | None = None
     line: int | None = None
     row: str | None = None
+    query_id: str | None = None
 
     @property
     def is_grave(self) -> bool:

@@ -124,6 +124,8 @@ def function_or_none(value: object) -> object:
 def numbers_by_name(value: Any) -> dict[str, float] | None:
     """Check for one number for each of some names: {name: number}, or texts as NAME=NUMBER.
 
+    One text is taken, too: "R@5=0.8".
+
     >>> numbers_by_name(["R@5=0.8", "RR=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
     ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
     """
@@ -133,13 +135,16 @@ def numbers_by_name(value: Any) -> dict[str, float] | None:
         if isinstance(value, Mapping):
             pairs = [(str(name), check(one)) for name, one in value.items()]
         else:
-            texts = [text.rpartition("=") for text in value]
-            pairs = [(name, check(float(one))) for name, _, one in texts]
-        for name, one in pairs:
-            if not name.strip() or found.setdefault(name.strip(), one) != one:
-                raise ValueError
+            texts = [value] if isinstance(value, str) else value
+            parts = [text.rpartition("=") for text in texts]
+            pairs = [(name, check(float(one))) for name, _, one in parts]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("one number for each, as in {'R@5': 0.8}, R@5=0.8") from None
+        pairs = [("", 0)]
+    if not all(name.strip() for name, _ in pairs):
+        raise ValueError("one number for each measure, as in {'R@5': 0.8} or R@5=0.8")
+    for name, one in pairs:
+        if found.setdefault(name.strip(), one) != one:
+            raise ValueError(f"one number for {name}, not {found[name.strip()]:g} and {one:g}")
     return found or None
 
 

@@ -16,7 +16,6 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 
 _PAIRS_SHOWN = 10
-_ON_JUDGMENTS = ("in-both", "in-one", "highest-grade", "expected")  # codes of notes
 _OF_CHANGES = (
     "A - B: diff A less diff B, and p of a paired t test of that: whether A and B see two systems "
     "differently. Significant under one of them only does not show that they do."
@@ -45,7 +44,13 @@ class Agreement(Shown):
     matrix: Floats
     orderings: Sequence[Stability]
     recipe: Mapping[str, Any]
-    notes: tuple[Note, ...] = ()  # what else to know of the judgments, and of the runs
+    on_judgments: tuple[Note, ...] = ()  # what else to know of them
+    on_runs: tuple[Note, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What else to know of the judgments, and of the runs."""
+        return (*self.on_judgments, *self.on_runs)
 
     @cached_property
     def rates(self) -> dict[int, dict[int, float]]:
@@ -86,11 +91,11 @@ class Agreement(Shown):
         for name, n in (("A", self.pooled.only_a), ("B", self.pooled.only_b)):
             if n:
                 said.append(f"{n:,} of these queries' documents are judged in {name} only.")
-        notes = [one for one in self.notes if one.code in _ON_JUDGMENTS]
         title = "How far A, the first qrels, and B, the second, agree"
         if not self.per_query:
             title = "How far A, the qrels, and B, which the rates make of it, would agree"
         columns = _columns(self.recipe["rel"])
+        notes = self.on_judgments
         return table_of(every, columns, said=said, notes=notes, rules=rules, title=[title])
 
     def _confusion(self) -> Table:
@@ -153,9 +158,9 @@ class Agreement(Shown):
             Column("lowest", lambda row: number(row[1]["low"])),
             Column("highest", lambda row: number(row[1]["high"])),
         ]
-        notes = [one for one in self.notes if one.code not in _ON_JUDGMENTS]
         rules = range(len(self.orderings[0].systems), len(rows), len(self.orderings[0].systems))
         title = ["What each system scores"]
+        notes = self.on_runs
         return table_of(rows, columns, said=said, notes=notes, title=title, n_labels=2, rules=rules)
 
     def _pairs(self) -> Table:

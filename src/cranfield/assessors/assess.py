@@ -11,16 +11,21 @@ from cranfield.assessors.judgments import WHOLE_GRADES, agreed, confusion, of_ma
 from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
+from cranfield.data.judging import RANKING, Judging
+from cranfield.data.meeting import notes_on
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
 from cranfield.errors import MeasureError, OptionError
+from cranfield.formats.block import Duplicates
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
 from cranfield.formats.small.rates import rate_rows
 from cranfield.formats.source import Path
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import finite, is_whole, refuse_others, takes
 from cranfield.render.numbers import number_of
-from cranfield.scoring.arguments import check_judged
+from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.scoring.variants import blocks
@@ -32,7 +37,13 @@ Rates = Union[  # noqa: UP007
 ]
 
 
-@takes(AgreementSettings)
+class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):
+    """The options of `agreement`, as keywords."""
+
+    duplicates: Duplicates
+
+
+@takes(AgreementSettings, Reading, Judging, without=RANKING)
 def agreement(
     qrels_a: QrelsLike,
     qrels_b: QrelsLike | None = None,
@@ -40,7 +51,7 @@ def agreement(
     measures: MeasuresLike = "nDCG@10",
     *,
     confusion: Rates | Path | None = None,
-    **options: Unpack[AgreementSettingsOptions],
+    **options: Unpack[AgreementOptions],
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 
@@ -63,7 +74,7 @@ def agreement(
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
             rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
             grade are divided by their sum.
-        **options: each option of `AgreementSettings`.
+        **options: each option of `AgreementSettings` and `Reading`, and `duplicates` of `Judging`.
 
     A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
     and under B, as as many sign-flip tests of each pair would take too long.
@@ -88,14 +99,19 @@ def agreement(
     settings = AgreementSettings.of(options)
     if runs is not None:
         check_judged(qrels_a, runs, agreement)
-    first = as_qrels(qrels_a)
-    several = None if runs is None else runs_of(runs, "strict")
-    recipe = {"cranfield": __version__, **settings.to_dict(), "confusion": None}
+    how, columns = Judging.of(options), Reading.of(options).columns
+    check_columns(columns, *(one for one in (qrels_a, qrels_b, runs) if one is not None))
+    own = columns_for(columns, What.QRELS)
+    first = as_qrels(qrels_a, "strict", own, how.duplicates)
+    several = None if runs is None else runs_of(runs, "strict", columns_for(columns, What.RUN))
+    recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": how.duplicates}
+    recipe["confusion"] = None
     if qrels_b is not None:
-        return _of_two(first, as_qrels(qrels_b), several, measures, recipe)
+        second = as_qrels(qrels_b, "strict", own, how.duplicates)
+        return _of_two(first, second, several, measures, how, recipe)
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else rate_rows(confusion)
-    return _of_rates(first, rates, several, measures, recipe)
+    return _of_rates(first, rates, several, measures, how, recipe)
 
 
 def _of_two(
@@ -103,6 +119,7 @@ def _of_two(
     b: Qrels,
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
+    how: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
     two = two_judgments(a, b)
@@ -117,7 +134,10 @@ def _of_two(
             are = number_of(n, "query is", "queries are")
             text = f"{are} judged in {name} only: left out."
             notes.append(Note("in-one", "info", text, n, name))
+    of_each = [(name, note) for name, one in (("A", a), ("B", b)) for note in notes_on(one)]
+    notes += merged(of_each)
     found: list[Stability] = []
+    on_runs: list[Note] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
@@ -127,11 +147,13 @@ def _of_two(
             )
             notes.append(Note("highest-grade", "info", text))
         under_a, under_b = (
-            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures))
+            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures), how)
             for one in (a, b)
         )
         named = (("Under A", under_a), ("Under B", under_b))
-        notes += merged(((name, one) for name, each in named for one in each.notes), of_all=2)
+        known = {note for _, note in of_each}
+        every = ((name, note) for name, each in named for note in each.notes if note not in known)
+        on_runs = merged(every, of_all=2)
         values = _values(under_a), _values(under_b)
         source = np.random.Generator(np.random.PCG64(recipe["seed"]))
 
@@ -144,7 +166,9 @@ def _of_two(
         found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
-    return Agreement(pooled, per_query, grades, matrix, found, recipe, tuple(notes))
+    return Agreement(
+        *(pooled, per_query, grades, matrix, found, recipe), tuple(notes), tuple(on_runs)
+    )
 
 
 def _of_rates(
@@ -152,6 +176,7 @@ def _of_rates(
     rates: Rates,
     runs: Mapping[str, Run] | None,
     measures: MeasuresLike,
+    how: Judging,
     recipe: dict[str, Any],
 ) -> Agreement:
     if a.in_groups or a.columns:
@@ -173,18 +198,18 @@ def _of_rates(
             matrix[grades.index(true), grades.index(given)] = rate * count
     found: list[Stability] = []
     text = "B is made from A by rates: its numbers are expectations, not counts."
-    notes = [Note("expected", "info", text)]
+    notes, on_runs = [Note("expected", "info", text), *notes_on(a)], list[Note]()
     if runs is not None:
         top = max(a.top_grade, *grades)
-        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures))
-        notes += scored.notes
+        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures), how)
+        on_runs = [note for note in scored.notes if note not in notes]
         wanted = _orderable(scored.measures)
         batches = relabelled(
-            a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"]
+            *(a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"], how)
         )
         found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
     [pooled] = agreed(of_matrix(grades, matrix), recipe["rel"], pooled=True)
-    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes))
+    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes), tuple(on_runs))
 
 
 def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:

@@ -8,6 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Ranked
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
@@ -30,6 +31,7 @@ def relabelled(
     rates: Mapping[int, Mapping[int, float]],
     n: int,
     seed: int,
+    judging: Judging,
 ) -> Iterator[Floats]:
     """Yield systems' scores under n qrels whose grades are drawn by the rates, some qrels at once.
 
@@ -46,7 +48,7 @@ def relabelled(
     for name in ("ideal", "top_grade"):  # kept, and by the grades as they were
         vars(numbered).pop(name, None)
     costs = any(one.definition.traits.takes_cost for one in measures)
-    systems = [one.judged for one in judge_all(numbered, runs, costs=costs)]
+    systems = [one.judged for one in judge_all(numbered, runs, judging, costs=costs)]
     plan, source, true = Plan(measures), np.random.Generator(np.random.PCG64(seed)), qrels.grade
 
     def under(system: Judged, ideal: Ranked, grades: Ints) -> Floats:

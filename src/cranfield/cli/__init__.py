@@ -62,11 +62,12 @@ def quoted(error: click.UsageError) -> click.UsageError:
 
 # What people type -> the option that some commands have for it, which is spelt otherwise.
 _MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
+_MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
-    meant = _MEANT.get(error.option_name)
+    meant = _MEANT.get(error.option_name.partition("=")[0])
     known = error.ctx.command.params if error.ctx else []
     if not any(meant in one.opts for one in known):
         return error

@@ -4,9 +4,10 @@ import click
 
 from cranfield.assessors.assess import agreement
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
+from cranfield.data.judging import Judging
 
 
 @flags.command("agreement")
@@ -29,6 +30,7 @@ def command(
         help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with "
         'the header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
     ),
+    kept: Judging = duplicates_option,
     data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
@@ -49,11 +51,12 @@ def command(
     refuse_two_inputs(qrels_a, *files, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     found = agreement(
-        data.read_qrels(qrels_a),
-        data.read_qrels(files[0]) if n_qrels else None,
+        data.read_qrels(qrels_a, kept.duplicates),
+        data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
         data.read_runs(files[n_qrels:]) or None,
         flags.measures_of(names, "nDCG@10", settings.rel),
         confusion=confusion,
+        duplicates=kept.duplicates,
         **settings.unusual(),
     )
     show(found, form, per_query=per_query)

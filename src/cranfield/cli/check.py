@@ -6,7 +6,7 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Format, Reading, format_option, show
+from cranfield.cli.terminal import Format, Reading, format_option, query_texts_option, show
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.scoring.check import check, unreadable
@@ -24,6 +24,7 @@ def command(
         help="The depth at which ties and unjudged documents are counted.",
     ),
     data: DataOptions = lenient_data_options,
+    query_texts: str | None = query_texts_option,
     form: Format = format_option,
 ) -> None:
     """Find what silently ruins numbers, before scoring.
@@ -48,10 +49,10 @@ def command(
             judgments = data.read_qrels(qrels, "first")
     except InputError as error:
         if form.name == "json":
-            show(unreadable(qrels, error), form)
+            show(unreadable(qrels, error), form, query_texts=query_texts)
         raise
     opened = data.read_runs(runs) if opened is None else opened
     with Reading(size_of(opened)) as progress:
         found = check(judgments, opened, k=k, progress=progress)
-    show(found, form)
+    show(found, form, query_texts=query_texts)
     click.get_current_context().exit(2 if found.unreadable else 0 if found.ok else 1)

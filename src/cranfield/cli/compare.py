@@ -38,7 +38,8 @@ def command(
         group="Output",
         type=int,
         metavar="N",
-        help="Show the N queries that change most, too, those that get worse first.",
+        help="Show of each pair the N queries that change most, too: first those that get worse, "
+        "the worst first, then those that get better.",
     ),
     rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,

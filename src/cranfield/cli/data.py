@@ -12,7 +12,7 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Reading
-from cranfield.data.judging import Judging
+from cranfield.data.judging import RANKING, Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -254,12 +254,7 @@ convention_option = flags.option(
 )
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
-# Where nothing is ranked.
-duplicates_option = flags.family(
-    Judging,
-    without={one.name for one in options_of(Judging)} - {"duplicates"},
-    group="Reading files",
-)
+duplicates_option = flags.family(Judging, without=RANKING, group="Reading files")
 
 
 @dataclass(frozen=True, kw_only=True)

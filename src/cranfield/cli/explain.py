@@ -32,6 +32,7 @@ from cranfield.errors import InputError
 from cranfield.explanation.explain import explain
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
+from cranfield.explanation.scene import queries_like
 
 _DEFAULT = "nDCG@10"
 
@@ -104,7 +105,7 @@ def command(
         )
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     if last is not None and last not in judgments.query_ids:
-        hint = say_measures([last]) if is_measure(last) else None
+        hint = say_measures([last]) if is_measure(last) else queries_like(last, judgments)
         raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:

@@ -10,7 +10,6 @@ together, as those of a family, are one parameter.
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import click
@@ -35,14 +34,7 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose `--help` lists the options by groups.
-
-    `meant` has what an option that it has not is likely to mean: {"--min": "--at-least"}.
-    """
-
-    def __init__(self, *of: Any, meant: Mapping[str, str] = MappingProxyType({}), **how: Any):
-        super().__init__(*of, **how)
-        self._meant = meant
+    """A command whose `--help` lists the options by groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group."""
@@ -53,17 +45,6 @@ class Command(click.Command):
             if records:
                 with formatter.section(group):
                     formatter.write_dl(records)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read what was typed; an option that there is not is refused with what it may mean."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.partition("=")[0]
-            if name not in self._meant:
-                raise
-            said = f"No such option {name!r}. Did you mean {self._meant[name]!r}?"
-            raise click.UsageError(said, ctx) from None
 
 
 def command(
@@ -109,6 +90,8 @@ def checked(check: Check, *names: str, **how: Any) -> Any:
     """Declare an option whose value goes through a check; an error names it as it was typed."""
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
+        for one in value if given.multiple else ():  # an error shows the one that is wrong
+            options.checked(given.opts[-1], one, check)
         return value if value is None else options.checked(given.opts[-1], value, check)
 
     return option(*names, callback=of_text, **how)

@@ -22,8 +22,6 @@ from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
-_MEANT = ("--min", "--minimum", "--threshold", "--atleast")
-
 
 _AT_LEAST = {
     "group": "Options",
@@ -51,7 +49,18 @@ def _ends(value: str) -> tuple[float, float]:
     return low, high
 
 
-@flags.command("gate", meant=dict.fromkeys(_MEANT, "--at-least"))
+def _file_of(baseline: str, several: Several) -> str | None:
+    """Return the file of the baseline, which may be named by it; None if it is a system's name."""
+    files = several.files
+    if place_of(baseline, files) is not None or is_file(baseline):
+        return baseline
+    if several.saved:
+        return None
+    known = [run.name for run in several.data.read_runs(files)]  # opened, and not read yet
+    return files[known.index(baseline)] if baseline in known else None
+
+
+@flags.command("gate")
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
@@ -113,18 +122,14 @@ def command(
     cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
+    of_baseline = None if baseline is None else _file_of(baseline, several)
     files = several.files
-    named = baseline is not None and place_of(baseline, files) is None and not is_file(baseline)
-    if named and not saved:
-        known = [run.name for run in data.read_runs(files)]  # opened, and not read yet
-        if baseline in known:
-            baseline, named = files[known.index(baseline)], False
-    if baseline is not None and not named:
-        files = [baseline, *(one for one in files if place_of(one, [baseline]) is None)]
+    if of_baseline is not None:
+        files = [of_baseline, *(one for one in files if place_of(one, [of_baseline]) is None)]
         if len(files) == 1:  # a run beside itself: whether the gate works at all
-            files = [baseline, baseline]
+            files = [of_baseline, of_baseline]
         # Saved scores of the baseline are read for its name, too.
-        refuse_two_inputs(*files, baseline if saved else qrels)
+        refuse_two_inputs(*files, of_baseline if saved else qrels)
     chosen: Any = {**settings.unusual(), **several.options, "range": range}
     margins = names or baseline is not None  # else at_least names the measures
     measures = several.measures(DEFAULT_MEASURES) if margins else None
@@ -133,8 +138,8 @@ def command(
             settings.at_least, lambda text: flags.measures_of([text], DEFAULT_MEASURES, rel)
         )
     judgments, opened = several.read(files)
-    if baseline is not None and not named:
-        baseline = several.saved_name(baseline) if opened is None else opened[0].name
+    if of_baseline is not None:
+        baseline = several.saved_name(of_baseline) if opened is None else opened[0].name
     found = gate(judgments, opened, measures, baseline=baseline, margin=margin, **chosen)
     show(found, form, query_texts=query_texts)
     click.get_current_context().exit(_STATUS[found.takes(found.outcome)])

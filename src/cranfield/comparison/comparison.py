@@ -15,6 +15,7 @@ from cranfield.comparison.tables import changes_table, differences_of, means_of,
 from cranfield.errors import one_of
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, merged
+from cranfield.options import checked, whole
 from cranfield.render.numbers import some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -90,7 +91,9 @@ class Comparison(Shown):
         Queries that do not change are left out. `other` is the baseline unless stated, `measure`
         the first one; `n` keeps so many, `only` those on which `system` is better, or worse. Where
         the measure has a geometric mean, the largest change is that with the ratio farthest from 1.
+        Raises OptionError if `n` is no number of queries, KeyError for a system that there is not.
         """
+        most = None if n is None else checked("n", n, whole(0))
         names = self.aligned.names
         other = other if other is not None else self.settings.baseline
         for name in (system, other):
@@ -101,7 +104,7 @@ class Comparison(Shown):
         result = self[self.aligned.measures[0] if measure is None else measure]
         found = self._changes(result, system, str(other))
         kept = [one for one, gain in found if only is None or (gain > 0) == (only == "better")]
-        return {one.query_id: one.score - one.other_score for one in kept[:n]}
+        return {one.query_id: one.score - one.other_score for one in kept[:most]}
 
     def _changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
         """Return the queries on which two systems differ, the largest changes first.
@@ -123,8 +126,9 @@ class Comparison(Shown):
 
         `means` adds each system's mean with its own interval, `changes` the so many queries that
         change most, of each pair: first those on which the system is worse, then those on which it
-        is better.
+        is better. Raises OptionError if that is no number of queries.
         """
+        n_changes = checked("changes", changes, whole(0))
         found: list[Table] = []
         labels = dict.fromkeys(one.label for one in self.results)
         for measure in self.aligned.measures:
@@ -138,8 +142,8 @@ class Comparison(Shown):
             result = self[measure]
             if means and len(result.systems) > 1:
                 found.append(means_of(result, self.settings))
-            if changes and result.pairs:
-                found.append(changes_table(result, self._most_changed(result, changes)))
+            if n_changes and result.pairs:
+                found.append(changes_table(result, self._most_changed(result, n_changes)))
         return found
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:

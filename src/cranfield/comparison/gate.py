@@ -15,12 +15,12 @@ What a mean has to reach, whatever the baseline, is a threshold.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, align, hash_of, named_texts
+from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import Paired
@@ -41,7 +41,7 @@ from cranfield.comparison.settings import (
     GateSettingsOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.thresholds import by_measure, thresholds_of
+from cranfield.comparison.thresholds import WORST, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -50,8 +50,6 @@ from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
-
-_WORST = 5  # queries to show of a system that did not pass
 
 
 class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False):
@@ -161,11 +159,18 @@ def gate(
     thresholds, said = thresholds_of(aligned, least, others, settings)
     notes += [*(one for one in said if one not in notes), *aligned.notes]
     warn_of(notes)
+    ranges = {one.measure: list(one.range) for one in contrasts if one.range is not None}
+    recipe = {"margin": margin, "at_least": least, **_recipe(aligned, settings, ranges)}
+    return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+
+
+def _recipe(
+    aligned: Aligned, settings: GateSettings, ranges: Mapping[str, list[float]]
+) -> dict[str, Any]:
+    """Return what repeats a gate, beside the numbers that were stated."""
     ids = aligned.query_ids
     drawn = settings.drawn(len(ids))
-    recipe = {
-        "margin": margin,
-        "at_least": least,
+    return {
         "limit": settings.limit,
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
@@ -173,13 +178,12 @@ def gate(
         "flips": drawn.looked_at if drawn else None,
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
-        "ranges": {one.measure: list(one.range) for one in contrasts if one.range is not None},
+        "ranges": ranges,
         "bets": BETS if settings.test == "bounded" else None,
         "n_queries": len(ids),
         "queries_sha256": hash_of(ids),
         **aligned.recipe,
     }
-    return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
 def _stated(
@@ -230,10 +234,10 @@ def _verdict(
         differing = math.ceil(FEW * n / changed) if changed < FEW else 0
         needed = max(queries_to_pass(settings, margin, sd), differing)
     kept = settings.changes
-    if changed < FEW:
+    if kept is None and changed < FEW:
         kept = changed
     elif kept is None:
-        kept = 0 if outcome == "PASS" else _WORST
+        kept = 0 if outcome == "PASS" else WORST
     return Verdict(
         system=system,
         measure=contrast.measure,

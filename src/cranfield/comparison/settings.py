@@ -223,8 +223,9 @@ class GateSettings(Options):
     )
     changes: int | None = option(
         None,
-        "How many of the queries that changed to keep for each verdict, the worst first. [default: "
-        "5 where it is not PASS; all where fewer than 10 changed]",
+        "How many of the queries that changed to keep for each verdict, the worst first; of "
+        "at_least, of the lowest scores. [default: 5 where it is not PASS; all where fewer than 10 "
+        "changed]",
         count_from(0),
     )
 

@@ -30,6 +30,16 @@ from cranfield.measures import Measure
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, or_none, probability, queries_of
 from cranfield.render.table import Column, Table, legend, wanted
+from cranfield.scoring.scores import how_to_explain
+
+WORST = 5  # queries to show of a system that did not pass
+
+
+class Low(NamedTuple):
+    """A query whose score is below the number that the mean has to reach."""
+
+    query_id: str
+    score: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class Threshold:
 
     `lower` and `upper` are one-sided limits of the mean, each at level 1 - alpha, and `p` tests a
     true mean of at most `at_least`: None unless `limit` was asked for, and where there is none.
+    `lowest` are the queries below `at_least` with the lowest scores: as many as the option
+    `changes` says; by default 5 of a system that does not pass.
 
     >>> from cranfield import gate
     >>> found = gate("demo/qrels.txt", "demo/dense.run", at_least={"R@100": 0.8}, limit=True)
@@ -55,6 +67,7 @@ class Threshold:
     lower: float | None
     upper: float | None
     p: float | None
+    lowest: tuple[Low, ...] = ()
 
     def __str__(self) -> str:
         return self.outcome
@@ -101,7 +114,7 @@ def thresholds_of(
     asked = [_asked(aligned, name, least, at, settings) for name, least in at_least.items()]
     held = [hold(one.question, settings) if settings.limit else None for one in asked]
     found = [
-        _threshold(one, shown, i, system, settings)
+        _threshold(one, shown, i, system, settings, aligned.query_ids)
         for i, system in enumerate(systems)
         for one, shown in zip(asked, held, strict=True)
     ]
@@ -163,7 +176,12 @@ def _refuse(aligned: Aligned, measure: str, least: float, low: float, high: floa
 
 
 def _threshold(
-    asked: _Asked, held: Held | None, i: int, system: str, settings: GateSettings
+    asked: _Asked,
+    held: Held | None,
+    i: int,
+    system: str,
+    settings: GateSettings,
+    query_ids: Sequence[str],
 ) -> Threshold:
     mean, least = over_all(asked.known, asked.scores[:, i]), asked.at_least
     reached = mean >= least or math.isclose(mean, least, rel_tol=1e-12)
@@ -177,8 +195,12 @@ def _threshold(
         ends = (_of_mean(asked, end[i]) for end in (held.lower, held.upper))
         lower, upper = (or_none(end) for end in ends)
         p = or_none(held.p_above[0, i])
+    usual = 0 if outcome == "PASS" else WORST
+    scores, kept = asked.scores[:, i], usual if settings.changes is None else settings.changes
+    order = scores.argsort(kind="stable")
+    lowest = tuple(Low(query_ids[q], float(scores[q])) for q in order[scores[order] < least][:kept])
     return Threshold(
-        system, asked.measure, outcome, len(asked.scores), mean, least, lower, upper, p
+        *(system, asked.measure, outcome, len(scores), mean, least, lower, upper, p), lowest
     )
 
 
@@ -247,6 +269,16 @@ def table_of(
         rules=frozenset(rules - {0} if outcomes else ()),
         title=[f"{title}, {how}" if settings.limit else title],
     )
+
+
+def lowest_table(found: Iterable[Threshold]) -> Table:
+    """Return the queries with the lowest scores, of each system and measure."""
+    lows = [(one, low) for one in found for low in one.lowest]
+    rows = [[one.system, one.measure, low.query_id, number(low.score)] for one, low in lows]
+    rules = frozenset(i for i in range(1, len(rows)) if lows[i][0] is not lows[i - 1][0])
+    notes = [how_to_explain(one.measure, low.query_id) for one, low in lows[:1]]
+    header, title = ["system", "measure", "query_id", "score"], ["The lowest scores"]
+    return Table(header, rows, notes, 3, rules=rules, title=title)
 
 
 def _columns(settings: GateSettings) -> Iterator[Column]:

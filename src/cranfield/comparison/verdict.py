@@ -12,7 +12,7 @@ from cranfield.comparison.effects import FEW
 from cranfield.comparison.noninferiority import Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.thresholds import Threshold, table_of
+from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
@@ -44,8 +44,8 @@ class Verdict:
     way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
     "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
     two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
-    which the system scores otherwise; `changes` are these queries, the worst first: all of them if
-    they are fewer than 10, else some.
+    which the system scores otherwise; `changes` are these queries, the worst first, or as many of
+    them as the option `changes` says.
 
     `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
     where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
@@ -159,7 +159,7 @@ class Gate(Shown):
     def tables(self) -> list[Table]:
         """Return a row for each system and measure; then the queries that changed, if kept.
 
-        Thresholds have a table of their own, before these queries.
+        Thresholds have a table of their own, before these queries, and the lowest scores after.
         """
         several = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
         outcomes = self.outcomes if several else {}
@@ -167,8 +167,8 @@ class Gate(Shown):
         if self.thresholds:
             how, notes = ", ".join(_how(self)), () if found else self.notes
             found.append(table_of(self.thresholds, self.settings, how, outcomes, notes))
-        changes = _changes_table(self)
-        return [*found, *([changes] if changes.rows else [])]
+        worst = [_changes_table(self), lowest_table(self.thresholds)]
+        return [*found, *(one for one in worst if one.rows)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each system and measure: all of its Verdict but the queries.
@@ -194,7 +194,10 @@ class Gate(Shown):
             "outcomes": self.outcomes,
             "baseline": self.baseline,
             "verdicts": [asdict(one) for one in self.verdicts],
-            "thresholds": [asdict(one) for one in self.thresholds],
+            "thresholds": [
+                {**asdict(one), "lowest": [low._asdict() for low in one.lowest]}
+                for one in self.thresholds
+            ],
             "notes": [one.to_dict() for one in self.notes],
             "recipe": dict(self.recipe),
         }

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
-from cranfield.options import Options, number, option, whole
+from cranfield.options import Options, number, option, options_of, whole
 
 Queries = Literal[
     "judged",
@@ -149,6 +149,10 @@ class Judging(Options):
             "worst": "ranked by grade, the lowest first",
         }
         return rules[self.ties]
+
+
+# Where runs are not ranked, or in one way only: all but what applies to rows as they are read.
+RANKING = frozenset(one.name for one in options_of(Judging)) - {"duplicates"}
 
 
 # ---- made from the families by scripts/make_docs.py

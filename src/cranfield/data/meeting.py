@@ -21,7 +21,7 @@ from cranfield.data.run_notes import (
     mostly,
     nothing_judged,
 )
-from cranfield.formats.block import Order, Role
+from cranfield.formats.block import Duplicates, LeftOut, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
@@ -161,9 +161,7 @@ def _ranked_by(met: Meeting) -> Order:
 
 def _notes(met: Meeting) -> Iterator[Note]:
     qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
-    yield from qrels.notes
-    if not qrels.graded:
-        yield NO_GRADES
+    yield from notes_on(qrels)
     if not met.judged.are_whole:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
         yield Note("fractions", "info", text)
@@ -171,19 +169,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, len(met.query_ids))
-    for name, left_out in (("the qrels", qrels.left_out), ("the run", match.left_out)):
-        if left_out.count:
-            yield Note("left-out", "info", left_out.said(name), count=left_out.count)
-    for name, repeated, kept in (
-        ("the qrels", qrels.repeated, qrels.duplicates),
-        ("the run", match.repeated, met.judging.duplicates),
-    ):
-        if repeated.count:
-            yield duplicates_of(name, repeated, kept)
-    if qrels.chunks is not None:
-        from cranfield.data.chunks import merged_note
-
-        yield merged_note(*qrels.chunks, None)
+    yield from _left_out("the run", match.left_out, match.repeated, met.judging.duplicates)
     if run.made_of is not None:
         yield run.made_of.note(*match.made)
     is_told = run.nested is not None or run.has_lists or run.lists_of  # by what it is ranked
@@ -215,6 +201,26 @@ def _notes(met: Meeting) -> Iterator[Note]:
         other = other_spelling(qrels, run)
         if other is not None:
             yield Note("spelling", "warning", f"{other.problem}.", 1)
+
+
+def notes_on(qrels: Qrels) -> Iterator[Note]:
+    """Yield what to know of judgments, whatever run meets them."""
+    yield from qrels.notes
+    if not qrels.graded:
+        yield NO_GRADES
+    yield from _left_out("the qrels", qrels.left_out, qrels.repeated, qrels.duplicates)
+    if qrels.chunks is not None:
+        from cranfield.data.chunks import merged_note
+
+        yield merged_note(*qrels.chunks, None)
+
+
+def _left_out(name: str, left_out: LeftOut, repeated: LeftOut, kept: Duplicates) -> Iterator[Note]:
+    """Yield how many rows could not be used, and how many had a document that another one has."""
+    if left_out.count:
+        yield Note("left-out", "info", left_out.said(name), count=left_out.count)
+    if repeated.count:
+        yield duplicates_of(name, repeated, kept)
 
 
 NO_GRADES = Note(

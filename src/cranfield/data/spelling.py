@@ -40,6 +40,7 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
                     f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
                     source=run.source,
                     hint=_SPELLING,
+                    query_id=query,
                 )
     return None
 

@@ -12,8 +12,9 @@ from cranfield.arrays.trace import ITEM, Derived
 from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
-from cranfield.explanation.query import check_limit, given
+from cranfield.explanation.query import check_limit
 from cranfield.explanation.scene import Scene
+from cranfield.explanation.sentences import given
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
 from cranfield.measures import Measure

@@ -1,7 +1,7 @@
 """explain: why a number is what it is."""
 
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack, cast
 
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import QrelsLike
@@ -27,7 +27,7 @@ _USUAL = "nDCG@10"
 def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
-    measure: str | Measure = _USUAL,
+    measure: str | Measure | None = None,
     query: str | int | None = None,
     *,
     convention: str | None = None,
@@ -45,7 +45,7 @@ def explain(
         qrels: the judgments, as `evaluate` takes them.
         run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}. A table
             that holds both sides stands alone, as in `evaluate`: `explain(rows, "AP", "q1")`.
-        measure: one measure.
+        measure: one measure. [default: nDCG@10]
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
             whole number is its decimal text.
@@ -99,44 +99,38 @@ recip_rank)
     check_errors(errors)
     checked("progress", progress, function_or_none)
     how = Judging.of(judging)
-    judgments, its_runs, found_measure = arranged(
-        *(qrels, run, _USUAL if query is None else measure, _USUAL),
+    judgments, its_runs, named = arranged(
+        *(qrels, run, None if query is None else measure, None),
         columns=columns,
         errors=errors,
         duplicates=how.duplicates,
         verb=explain,
     )
-    if query is None and found_measure is not _USUAL:  # the measure came in the place of the run
-        measure, query = found_measure, None if measure is _USUAL else str(measure)
+    if query is None and named is not None:  # explain(rows, "AP", "q1"): each is a place earlier
+        measure, query = named, cast(Any, measure)
+    elif query is not None:
+        measure = named
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    wanted = measures_of(measure)
-    if len(wanted) > 1:
-        raise MeasureError(f"one measure is explained at a time: {wanted[0]}, say")
+    one, *more = measures_of(_USUAL if measure is None else measure)
+    if more:
+        raise MeasureError(f"one measure is explained at a time: {one}, say")
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
-    one = wanted[0]
     if convention is not None:
         (group,) = convention_of(convention).groups([one], how)
         (one,), how = group.measures, group.judging
         if query is not None:
             how = replace(how, queries="judged")
-    named = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
-    runs = [*named.values()]
-    if len(runs) > 2:
-        raise OptionError(f"{len(runs)} runs: one is explained, or the difference of two")
-    if len(runs) == 2 and how.duplicates == "each":
-        raise OptionError(
-            "duplicates='each' gives a document several ranks, and a difference is explained "
-            "document by document: take 'first' or 'best'"
-        )
-    if len(runs) == 2 and one.definition.is_text:
-        raise MeasureError(f"{one} is a text: two of them have no difference")
+    by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
+    runs = [*by_name.values()]
+    if len(runs) != 1:
+        _check_two(len(runs), one, how)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
     found: Explanation | MeanExplanation | Difference | QueryDifferences
     if query is None and len(runs) == 2:
-        found = QueryDifferences.of_runs(judgments, named, one, how, progress)
+        found = QueryDifferences.of_runs(judgments, by_name, one, how, progress)
     elif query is None:
         found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
     else:
@@ -146,8 +140,21 @@ recip_rank)
             for its in runs
         )
         if other:
-            found = Difference.of(scene, other[0], tuple(named), one)
+            found = Difference.of(scene, other[0], tuple(by_name), one)
         else:
             found = Explanation.of(scene, one)
     warn_of(found.notes)
     return found
+
+
+def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
+    """Raise OptionError or MeasureError for runs of which there is no difference to explain."""
+    if n_runs != 2:
+        raise OptionError(f"{n_runs} runs: one is explained, or the difference of two")
+    if judging.duplicates == "each":
+        raise OptionError(
+            "duplicates='each' gives a document several ranks, and a difference is explained "
+            "document by document: take 'first' or 'best'"
+        )
+    if measure.definition.is_text:
+        raise MeasureError(f"{measure} is a text: two of them have no difference")

@@ -12,7 +12,8 @@ from cranfield.arrays.ranked import floored_log
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.explanation.query import change, check_limit
+from cranfield.explanation.query import check_limit
+from cranfield.explanation.sentences import change
 from cranfield.formats.block import Progress
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of

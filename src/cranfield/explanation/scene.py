@@ -19,6 +19,7 @@ from cranfield.formats.block import Progress
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.registry import nearest
+from cranfield.render.numbers import queries_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +89,19 @@ class Scene:
         costs: bool = False,
         progress: Progress | None = None,
     ) -> "Scene":
-        """Judge one query of a run. InputError if the judgments do not have the query.
+        """Judge one query of a run.
 
-        `costs`: whether the measure takes those of the run.
+        `costs`: whether the measure takes those of the run. Raises InputError if the judgments do
+        not have the query, or for lists of ids that are not as many on both sides.
         """
         if query not in qrels.query_ids:
-            near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
-            guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise InputError(
-                f"the qrels have no query {query!r:.80}.{guess}",
+                f"the qrels have no query {query!r:.80}",
                 source=qrels.source,
-                hint=f"They have {len(qrels.query_ids):,}, the first is {qrels.query_ids[0]!r}.",
+                hint=queries_like(query, qrels),
             )
+        if "ids" in (qrels.lists_of, run.lists_of):
+            judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
         alone, run = qrels.of([query]), run.against(qrels.spans, judging.overlap)
         its = run.of(query, judging.order, progress, costs=costs)
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
@@ -126,6 +128,14 @@ class Scene:
         known = self.judged.are_whole or measure.fractions == "level"
         least: float = measure.parameters.get("rel", 1) if known else self.judged.above_zero
         return least
+
+
+def queries_like(query: str, qrels: Qrels) -> str:
+    """Return what to say of a query that the judgments do not have: which ones they have."""
+    near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
+    guess = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    n = len(qrels.query_ids)
+    return f"{guess}They have {queries_of(n)}, the first is {qrels.query_ids[0]!r}."
 
 
 def graded(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError, one_of
 from cranfield.formats.source import Source
@@ -206,7 +206,8 @@ class Block:
         kind: type[InputError] = InputError,
     ) -> InputError:
         """Return an error that names the place of a row."""
-        return kind(problem, hint=hint).at(*self.place(row))
+        query = decode(self.query[row])
+        return kind(problem, hint=hint, query_id=query).at(*self.place(row))
 
 
 def _taken(column: Any, rows: Ints | slice) -> Any:

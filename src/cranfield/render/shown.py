@@ -3,6 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
@@ -60,6 +61,13 @@ class Shown(ABC):
 
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
+    def __init_subclass__(cls, **of: Any) -> None:
+        """Let the tables and rows of a result refuse a `per_query` that is no truth value."""
+        super().__init_subclass__(**of)
+        for name in ("tables", "rows", "_document"):
+            if name in vars(cls):
+                setattr(cls, name, _refusing(vars(cls)[name]))
+
     if TYPE_CHECKING:  # each result has them, as a field or a property
 
         @property
@@ -94,7 +102,11 @@ class Shown(ABC):
             width = checked("width", width, whole(1))
         colored = checked("color", color, flag)
         tables = self._made("to_text", self.tables, how)
-        return "\n".join(text(one, width=width, color=colored) for one in tables)
+        return "\n".join(self._drawn(one, width, colored) for one in tables)
+
+    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+        """Return one of its tables as text."""
+        return text(table, width=width, color=color)
 
     def to_markdown(self, **how: Any) -> str:
         """Return the tables as GitHub's Markdown has them."""
@@ -182,16 +194,12 @@ class Shown(ABC):
     def _made(
         self, form: str, make: Callable[..., _Made], how: Mapping[str, Any], *args: Any
     ) -> _Made:
-        """Return what a form is made of; TypeError, in the form's name, for an argument unknown.
-
-        What is True or False by default has to be one of the two.
-        """
+        """Return what a form is made of; TypeError, in the form's name, for an argument unknown."""
         known = inspect.signature(make).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow, of the rows
             known = inspect.signature(self.rows).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):
             return make(*args, **how)  # the rows of another result, which knows them
-        given = dict(how)
         for name in how:
             if name not in known:
                 takes = f"; it takes {', '.join(known)}" if known else ""
@@ -199,9 +207,7 @@ class Shown(ABC):
                     f"{type(self).__name__}.{form}() got an unexpected keyword argument "
                     f"{name!r}{takes}"
                 )
-            if isinstance(known[name].default, bool):
-                given[name] = checked(name, how[name], flag)
-        return make(*args, **given)
+        return make(*args, **how)
 
     # ---- by name --------------------------------------------------------------------------------
 
@@ -228,6 +234,20 @@ class Shown(ABC):
             how["whole"] = True
         shown: str = getattr(self, "to_text" if form == "table" else f"to_{form}")(**how)
         return shown
+
+
+def _refusing(make: Callable[..., _Made]) -> Callable[..., _Made]:
+    """Return a method that checks each of its options that is True or False by default."""
+    defaults = getattr(make, "__kwdefaults__", None) or {}
+    flags = [name for name, default in defaults.items() if isinstance(default, bool)]
+
+    @wraps(make)
+    def checking(*args: Any, **how: Any) -> _Made:
+        for name in how.keys() & flags:
+            how[name] = checked(name, how[name], flag)
+        return make(*args, **how)
+
+    return checking if flags else make
 
 
 def as_json(content: Any, indent: int | None = None) -> str:

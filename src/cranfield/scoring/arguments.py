@@ -87,12 +87,17 @@ def arranged(
             "no runs are given", hint=_order(_COMPARED if verb is None else _arguments_of(verb))
         )
     check_judged(qrels, runs, verb)
-    if columns is not None and _are_read(qrels) and _are_read(runs):
-        raise OptionError("columns applies to tables and files, which are still to be read")
+    check_columns(columns, qrels, runs)
     judgments = as_qrels(qrels, errors, columns_for(columns, What.QRELS), duplicates)
     own = columns_for(columns, What.RUN)
     several = several_runs(runs, errors, own)
     return judgments, as_run(runs, errors, own) if several is None else several, measures
+
+
+def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
+    """Raise OptionError if columns are stated and nothing of the data is still to be read."""
+    if columns is not None and all(map(_are_read, data)):
+        raise OptionError("columns applies to tables and files, which are still to be read")
 
 
 def _are_read(data: Any) -> bool:

@@ -23,7 +23,8 @@ from cranfield.formats.block import Block, LeftOut, Load, Progress
 _MANY = 10_000
 _UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}  # kinds of characters, as Unicode has
 _ADDED = ("rows", "apart", "left_out", "tied", "tied_top", "level", "look", "infinite")
-Where = Callable[[], tuple[int | None, str | None]]  # the number of a line, and what is there
+# The number of a line, what is there, and of which query.
+Where = Callable[[], tuple[int | None, str | None, str]]
 
 
 @dataclass
@@ -102,7 +103,7 @@ def _scanned(run: Run, load: Load, k: int) -> Scan:
     scan.infinite = int(np.count_nonzero(np.isinf(whole.by)))
     scan.look = Look.at(whole.starts, whole.by, block.rank)
     if scan.look.row is not None:
-        scan.against_at = partial(block.where, scan.look.row)
+        scan.against_at = partial(_place, block, scan.look.row)
     _look_for_ties(scan, whole, whole.by, k)
     return scan
 
@@ -119,12 +120,16 @@ def _look_for_ties(scan: Scan, whole: Grouped, scores: Floats, k: int) -> None:
         scan.tied_at = partial(_tie, whole.block, scores, int(rows[0]), int(rows[1]))
 
 
-def _tie(block: Block, scores: Floats, upper: int, lower: int) -> tuple[int | None, str]:
-    """Return the line of the lower of two rows of the same score, and what both hold."""
-    query, first, second = map(decode, (block.query[upper], block.doc[upper], block.doc[lower]))
-    return block.where(lower)[
-        0
-    ], f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}"
+def _place(block: Block, row: int) -> tuple[int | None, str | None, str]:
+    """Return the line of a row, what it holds, and its query."""
+    return *block.where(row), decode(block.query[row])
+
+
+def _tie(block: Block, scores: Floats, upper: int, lower: int) -> tuple[int | None, str, str]:
+    """Return the line of the lower of two rows of the same score, what both hold, their query."""
+    line, _, query = _place(block, lower)
+    first, second = (decode(block.doc[row]) for row in (upper, lower))
+    return line, f"query {query!r}: {first!r} and {second!r} have {scores[upper]:g}", query
 
 
 def is_odd_query(text: str) -> bool:

@@ -1,0 +1,98 @@
+"""Value: one query's value, the steps that it was computed in, and what would change it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from cranfield.explanation import whatif
+from cranfield.explanation.entries import Worksheet
+from cranfield.explanation.follow import follow
+from cranfield.explanation.retrieved import n_shown, with_unjudged
+from cranfield.explanation.scene import Scene
+from cranfield.explanation.worksheet import worksheet
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
+from cranfield.notes import Note
+from cranfield.scoring.evaluate import ideals_of
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A document of the ranking: `grade` is None if it is unjudged.
+
+    `rank` is that before any document was dropped, `score` what the run says; None if it is not
+    ranked by scores.
+    """
+
+    rank: int
+    document: str
+    score: float | None
+    grade: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryValue:
+    """What there is to know of a query's value: see `Explanation`, which shows it."""
+
+    query: str
+    run: str
+    measure: Measure
+    value: float | str
+    worksheet: Worksheet
+    retrieved: Sequence[Retrieved]
+    n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
+    missing: Sequence[tuple[str, float]]  # (document, grade) of those that were not retrieved
+    ties: Sequence[whatif.Tie]
+    swap: whatif.Swap | None
+    judgments: whatif.Judgments
+    options: Mapping[str, Any]
+    notes: Sequence[Note]  # what else to know of the data
+    untried: str  # why no judgment was tried; empty if some were
+    cutoff: int | None  # the last rank that counts for this query; None: all do
+
+    @property
+    def unjudged(self) -> list[tuple[int, str]]:
+        """The rank and the name of every unjudged document retrieved."""
+        return [(one.rank, one.document) for one in self.retrieved if one.grade is None]
+
+    @classmethod
+    def of(cls, scene: Scene, measure: Measure) -> Self:
+        """Explain the value of a scene's query."""
+        cutoff = _cutoff(scene, measure)
+        sheet = worksheet(str(measure), follow(measure, scene))
+        sheet = with_unjudged(sheet, measure, scene, n_shown(len(scene.docs), cutoff))
+        docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
+        scored = [None] * len(docs) if scores is None else scores.tolist()
+        level = scene.least_relevant(measure)
+        judged = () if scene.qrels.in_groups else scene.ideal
+        relevant = [doc for doc in judged if grades[doc] >= level]
+        missing = set(relevant).difference(docs) | scene.below.intersection(relevant)
+        return cls(
+            query=scene.query,
+            run=scene.run,
+            measure=measure,
+            value=sheet.result.value,
+            worksheet=sheet,
+            retrieved=[
+                Retrieved(rank, doc, None if doc in scene.below else score, grades.get(doc))
+                for rank, (doc, score) in enumerate(zip(docs, scored, strict=True), 1)
+            ],
+            n_relevant=len(relevant),
+            missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
+            ties=whatif.ties(scene, measure),
+            swap=whatif.best_swap(scene, measure),
+            judgments=whatif.judgments(scene, measure),
+            options=scene.judging.unusual(),
+            notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
+            untried=whatif.untried(scene, measure),
+            cutoff=cutoff,
+        )
+
+
+def _cutoff(scene: Scene, measure: Measure) -> int | None:
+    """Return the last rank that counts, None if all do; where each group has its own, the most."""
+    if not isinstance(measure.cutoff, Depth):
+        return None
+    if scene.judged.in_groups:
+        return measure.cutoff.ranks
+    return int(measure.cutoff.of(scene.judged, measure.parameters.get("rel", 1)).flat[0])

@@ -1,0 +1,98 @@
+"""How agreement reads judgments and runs: names of columns, documents that stand twice, faults."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from helpers.commands import invoke
+from helpers.notes import codes
+
+from cranfield import Agreement, OptionError, Qrels, Run, agreement
+from cranfield.errors import DuplicateError
+
+A = [("q1", "a", 1), ("q1", "b", 0), ("q1", "b", 1), ("q2", "a", 1), ("q2", "b", 0)]
+B = [("q1", "a", 1), ("q1", "b", 1), ("q2", "a", 0), ("q2", "b", 1)]
+RUN = [("q1", "b", 3.0), ("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), ("q2", "b", 1.0)]
+OTHER = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 2.0), ("q2", "b", 1.0)]
+
+
+def orderings(found: Agreement) -> list[Any]:
+    """Return what a result says of the systems, as plain values."""
+    return [one.to_dict() for one in found.orderings]
+
+
+@pytest.mark.parametrize(("how", "grade"), [("first", 0), ("best", 1)])
+def test_of_a_document_twice_one_row_counts(how: Any, grade: int) -> None:
+    plain: dict[str, dict[str, int]] = {"q1": {"a": 1, "b": grade}, "q2": {"a": 1, "b": 0}}
+    runs = {"x": Run(RUN), "y": Run(OTHER)}
+    once = {"x": {"q1": ["b", "a"], "q2": ["a", "b"]}, "y": {"q1": ["a", "b"], "q2": ["a", "b"]}}
+    found = agreement(A, B, runs, "RR", duplicates=how, mixtures=20)
+    expected = agreement(plain, B, once, "RR", mixtures=20)
+    assert found.pooled == expected.pooled
+    assert orderings(found) == orderings(expected)
+    assert found.recipe["duplicates"] == how
+    rates = {0: {0: 3, 1: 1}, 1: {1: 1}}
+    made = agreement(A, None, runs, "RR", confusion=rates, duplicates=how, mixtures=20)
+    expected = agreement(plain, None, once, "RR", confusion=rates, mixtures=20)
+    assert orderings(made) == orderings(expected)
+    for one in (found, made):
+        assert codes(one.on_judgments).count("duplicates") == 1
+        assert codes(one.on_runs).count("duplicates") == 1
+
+
+def test_duplicates_are_refused_unless_stated() -> None:
+    with pytest.raises(DuplicateError, match="'b' occurs twice for query 'q1'"):
+        agreement(A, B)
+    with pytest.raises(DuplicateError, match="'b' occurs twice for query 'q1'"):
+        agreement(B, A)
+    with pytest.raises(DuplicateError, match="'b' occurs twice for query 'q1'"):
+        agreement(B, B, [RUN])
+
+
+def test_options_of_a_ranking_are_none_of_it() -> None:
+    with pytest.raises(TypeError, match="'depth'"):
+        agreement(B, B, depth=3)  # type: ignore[call-arg]
+
+
+def test_names_of_columns() -> None:
+    judged = ["who", "what", "how good"]
+    first, second = (pd.DataFrame(rows, columns=judged) for rows in (A[:2] + A[3:], B))
+    run = pd.DataFrame(OTHER, columns=["who", "what", "points"])
+    columns = {"query_id": "who", "doc_id": "what"}
+    both: Any = {
+        "qrels": {**columns, "relevance": "how good"},
+        "run": {**columns, "score": "points"},
+    }
+    found = agreement(first, second, run, "RR", columns=both, mixtures=20)
+    expected = agreement(A[:2] + A[3:], B, OTHER, "RR", mixtures=20)
+    assert found.to_dict() == expected.to_dict()
+    assert agreement(first, second, columns=both["qrels"]).pooled == expected.pooled
+    with pytest.raises(OptionError, match="still to be read"):
+        agreement(Qrels(B), {"q1": {"a": 1}}, columns=columns)
+
+
+def test_what_is_left_out_is_said_without_runs_too(tmp_path: Path) -> None:
+    lines = ["q1 0 a 1", "q1 0 b 0", "q1 0 b 1", "q2 0 a"]
+    files = [tmp_path / "a.qrels", tmp_path / "b.qrels"]
+    files[0].write_text("\n".join([*lines, ""]))
+    files[1].write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in B))
+    given = ["agreement", *map(str, files)]
+    for more, said in (
+        (["--errors", "skip"], "a.qrels:3"),
+        (["--duplicates", "best"], "a.qrels:4"),
+    ):
+        done = invoke(*given, *more)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.output
+    done = invoke(*given, "--duplicates", "best", "--errors", "skip", "--format", "json")
+    notes = json.loads(done.stdout)["notes"]
+    assert {(one["code"], one["source"]) for one in notes if "source" in one} == {
+        ("left-out", "A"),
+        ("duplicates", "A"),
+        ("in-one", "B"),
+    }
+    shown = invoke(*given, "--duplicates", "best", "--errors", "skip").stdout
+    assert "errors='skip'" in shown
+    assert "duplicates='best'" in shown
