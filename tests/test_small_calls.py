@@ -39,6 +39,7 @@ def ranking(n: int) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("verb", ["evaluate", "RelevanceEvaluator"])
 def test_there_are_no_more_calls_for_more_documents(verb: str) -> None:
+    call: Any
     if verb == "evaluate":
         call = lambda run: evaluate(JUDGED, run, MEASURES)  # noqa: E731
     else:
