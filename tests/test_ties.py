@@ -60,6 +60,7 @@ NOT_BY_GRADE = {
 }
 WITH_A_FORMULA = {
     *("P", "R", "F", "RelP", "Success", "Rprec", "RR", "AP", "DCG", "nDCG", "IDCG", "Judged"),
+    "MeanP",
     *("NumQ", "NumRet", "NumRel"),
 }
 
@@ -92,8 +93,12 @@ def orders(scores: Scores) -> Iterator[list[str]]:
 @cache
 def measures() -> list[Measure]:
     every = [one for name in NUMBERS for one in variants(name)]
-    refused = ("over", "retrieved")  # has no formula: see below
-    return [one for one in every if "top" not in dict(one.given) and refused not in one.given]
+    return [one for one in every if "top" not in dict(one.given) and not of_those_found(one)]
+
+
+def of_those_found(one: Measure) -> bool:
+    """Tell whether it is a mean over the documents found, which has no formula: see below."""
+    return (one.name, one.parameters.get("over")) in {("AP", "retrieved"), ("RR", "hits")}
 
 
 def collection(levels: int) -> tuple[dict[str, Grades], dict[str, Scores]]:
@@ -209,15 +214,26 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
     cut = len(ranking) if depth is None else depth
     hits = [rank for rank, doc in enumerate(ranking[:cut], 1) if doc in relevant]
     found, n = Fraction(len(hits)), len(relevant)
+    divisors = {
+        "cutoff": cut,
+        "returned": len(ranking[:cut]) if one.name == "P" else min(n, len(ranking[:cut])),
+        "reachable": min(n, cut),
+        "retrieved": len([doc for doc in ranking if doc in relevant]),
+    }
+    over = one.parameters.get("over")
     match one.name:
         case "P":
-            return found / cut
+            return found / divisors[over]
         case "R":
+            n = divisors.get(over, n)
             return found / n if n else Fraction(0)
         case "F":
             return 2 * found / (n + cut)
         case "RelP":
             return found / min(n, cut) if n else Fraction(0)
+        case "MeanP":
+            sums = (Fraction(sum(h <= i for h in hits), i) for i in range(1, cut + 1))
+            return sum(sums, Fraction(0)) / cut
         case "Success":
             return Fraction(bool(hits))
         case "Rprec":
@@ -226,16 +242,18 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
         case "RR":
             return Fraction(1, hits[0]) if hits else Fraction(0)
     total = sum((Fraction(i, rank) for i, rank in enumerate(hits, 1)), Fraction(0))
+    n = divisors.get(over, n)
     return total / n if n else Fraction(0)
 
 
-@pytest.mark.parametrize("name", ["P", "R", "F", "RelP", "Success", "Rprec", "RR", "AP"])
+@pytest.mark.parametrize("name", ["P", "R", "F", "RelP", "MeanP", "Success", "Rprec", "RR", "AP"])
 def test_the_expected_value_is_the_exact_mean(name: str) -> None:
     several = [
         one
         for one in variants(name)
         if not (isinstance(one.cutoff, Depth) and one.cutoff.at_relevant)
-        and not {"multiple", "beta", "over"} & dict(one.given).keys()
+        and not {"multiple", "beta"} & dict(one.given).keys()
+        and not of_those_found(one)
     ]
     for seed in SEEDS:
         grades, scores = case(seed)
@@ -247,8 +265,10 @@ def test_the_expected_value_is_the_exact_mean(name: str) -> None:
 
 
 def test_what_is_divided_by_those_found_has_no_formula() -> None:
-    with pytest.raises(MeasureError, match="no formula for ties='expected'"):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "AP(over='retrieved')", ties="expected")
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    for one in ("AP(over='retrieved')", "RR(over='hits')"):
+        with pytest.raises(MeasureError, match="no formula for ties='expected'"):
+            evaluate(qrels, run, one, ties="expected")
 
 
 def test_arithmetic() -> None:

@@ -10,6 +10,7 @@ from cranfield import Measure
 
 ZERO_GAINS = "grade 0 may be worth something"
 COSTS = "a grade may cost something, and then a ranking may be below 0"
+BY_N = "it is divided by what was retrieved, unjudged or not"
 BY_K = "it is divided by k, whatever was retrieved"
 ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
 OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alone"
@@ -131,6 +132,17 @@ EXEMPT: dict[str, dict[str, str]] = {
     },
     "P": {
         "cutoff beyond the depth": BY_K,
+        "unjudged documents at the end with over='returned'": BY_N,
+    },
+    "MeanP": {
+        "cutoff beyond the depth": BY_K,
+    },
+    "RR": {
+        "best first is best with over='hits'": "one more that is found may lower the mean",
+    },
+    "AP": {
+        "unjudged documents at the end with over='returned'": BY_N,
+        "cutoff beyond the depth with over='cutoff'": BY_K,
     },
     "F": {
         "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
@@ -213,10 +225,8 @@ def reasons(measure: Measure) -> dict[str, str]:
     definition = measure.definition
     if definition.higher_is_better is not True or definition.aggregation in ("sum", "none"):
         found["perfect is 1"] = "it is a count or a text, or not the higher the better"
-    if definition.perfect:
-        found["perfect is 1"] = definition.perfect
-    if definition.perfect_cut:
-        found["perfect is 1 at k"] = definition.perfect_cut
+    for why in measure.imperfect:
+        found["perfect is 1"] = why
     return found
 
 

@@ -41,12 +41,24 @@ def added(values: Sequence[float]) -> float:
     return total
 
 
-def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    return divide(hits(ranking, rel, k), k)
+def p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "cutoff") -> float:
+    return divide(hits(ranking, rel, k), len(ranking[:k]) if over == "returned" else k)
 
 
-def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
-    return divide(hits(ranking, rel, k), n_relevant(grades, rel))
+def r(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1, over: str = "judged") -> float:
+    several = {
+        "judged": n_relevant(grades, rel),
+        "reachable": min(k, n_relevant(grades, rel)),
+        "retrieved": hits(ranking, rel),
+    }
+    return divide(hits(ranking, rel, k), several[over])
+
+
+def mean_p(ranking: Ranking, grades: Sequence[int], k: int, rel: int = 1) -> float:
+    """Add up what each hit adds; test_denominators.py has the mean of P@1, ..., P@k."""
+    ranks = ranks_of(ranking, rel, k)
+    sums = list(accumulate((1 / i for i in range(1, k + 1)), initial=0.0))
+    return divide(len(ranks) * sums[k] - added([sums[rank - 1] for rank in ranks]), k)
 
 
 def f(
@@ -80,8 +92,16 @@ def ranks_of(ranking: Ranking, rel: int, k: int | None = None) -> list[int]:
     return [rank for rank, g in enumerate(ranking[:k], 1) if g is not None and g >= rel]
 
 
-def rr(ranking: Ranking, grades: Sequence[int], k: int | None = None, rel: int = 1) -> float:
-    return next((1 / rank for rank in ranks_of(ranking, rel, k)), 0.0)
+def rr(
+    ranking: Ranking,
+    grades: Sequence[int],
+    k: int | None = None,
+    rel: int = 1,
+    over: str = "first",
+) -> float:
+    every = [1 / rank for rank in ranks_of(ranking, rel, k)]
+    some = every[:1] if over == "first" else every
+    return divide(added(some), len(some))
 
 
 def precisions(ranking: Ranking, rel: int, k: int | None = None) -> float:
@@ -101,6 +121,10 @@ def ap(
         several = min(k, several)
     if over == "retrieved":
         several = sum(1 for grade in ranking[:k] if grade is not None and grade >= rel)
+    if over == "returned":
+        several = min(several, len(ranking[:k]))
+    if over == "cutoff" and k is not None:
+        several = k
     return divide(precisions(ranking, rel, k), several)
 
 
@@ -330,8 +354,10 @@ def idcg(
     if ideal == "top":
         best = [gain_of(top_grade, gain)] * end
     else:
-        pool = grades if ideal == "judged" else [g for g in ranking if g is not None]
+        pool = [g for g in ranking if g is not None] if ideal == "retrieved" else grades
         best = ideal_gains(pool, gain)
+    if ideal == "uncut":
+        return discounted(best, discount, len(best))
     return discounted(best[:k], discount, end)
 
 
@@ -917,6 +943,7 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "R": r,
     "F": f,
     "RelP": rel_p,
+    "MeanP": mean_p,
     "Success": success,
     "Rprec": rprec,
     "RR": rr,

@@ -235,8 +235,7 @@ class MeanExplanation(Shown):
         if self.kind == "missing" and until is None:
             said = ["Nothing is missing: every query has 1.", *said]
         elif self.kind == "missing":
-            definition, is_cut = self.measure.definition, self.measure.cutoff is not None
-            for why in filter(None, (definition.perfect, definition.perfect_cut * is_cut)):
+            for why in self.measure.imperfect:
                 said.append(f"A perfect ranking may have less than 1, too: {why}.")
         if self.n > n_shown:
             if until is not None:

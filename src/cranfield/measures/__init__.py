@@ -4,6 +4,8 @@
 from cranfield.measures import (  # noqa: F401  # isort: skip
     gain,
     precision,
+    average_precision,
+    interpolated,
     sampled,
     coverage,
     users,

@@ -12,15 +12,10 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
 from cranfield.data.preferences import Over
+from cranfield.measures.average_precision import ALL, average_precision
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Rel, choice
-from cranfield.measures.precision import (
-    MULTIPLES,
-    Multiple,
-    average_precision,
-    precision,
-    r_precision,
-)
+from cranfield.measures.precision import MULTIPLES, Multiple, precision, r_precision
 from cranfield.measures.registry import Names, if_whole, measure
 from cranfield.measures.sets import count
 from cranfield.measures.traits import Traits
@@ -38,7 +33,7 @@ _share = partial(
     "GroupAP",
     names=("map_avgjg",),
     traits=GROUPS,
-    perfect_cut="divided by all relevant documents, also where k is smaller",
+    perfect_cut=ALL,
 )
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.

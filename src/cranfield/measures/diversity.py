@@ -14,8 +14,9 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
 from cranfield.data.judged import DEEPEST, Groups, Judged
 from cranfield.errors import MeasureError
+from cranfield.measures.average_precision import average_precision
 from cranfield.measures.parameters import Cutoff, Parameter, Persistence, Rel, between
-from cranfield.measures.precision import average_precision, precision
+from cranfield.measures.precision import precision
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import Traits
 

@@ -84,10 +84,10 @@ Discount = Annotated[
 Ideal = Annotated[
     str,
     Parameter(
-        "what the ideal ranking is made of: all documents 'judged'; only those that were "
-        "'retrieved', put in order; the 'top' grade of the collection at every rank down to k, or "
-        "as many as were retrieved",
-        choice("judged", "retrieved", "top"),
+        "what the ideal ranking is made of: all documents 'judged', cut at k as the ranking is, or "
+        "'uncut'; only those that were 'retrieved', put in order; the 'top' grade of the "
+        "collection at every rank down to k, or as many as were retrieved",
+        choice("judged", "uncut", "retrieved", "top"),
     ),
 ]
 
@@ -158,7 +158,7 @@ def _divisors(rank: Ints, discount: Discount) -> Numbers:
 def _ideal(judged: Judged, k: Cutoff | None, gain: Gain, ideal: str) -> Ranked:
     if ideal == "top":
         return judged.filled(judged.down_to(k))
-    if ideal == "judged":
+    if ideal in ("judged", "uncut"):
         return best_first(judged, gain)
     if judged.is_cut and judged.ties == "expected":
         raise MeasureError(f"ties='expected', ideal='retrieved': {if_whole(judged)}")
@@ -230,6 +230,19 @@ def _linear(parameters: Parameters) -> Linear:
     return ways.get(parameters["ideal"], "no")
 
 
+def _if_cut_alike(measure: Any) -> None:
+    parameters = measure.parameters
+    if parameters["ideal"] == "uncut" and parameters["discount"] == "linear":
+        raise MeasureError(
+            f"{measure}: discount='linear' counts down to the cutoff, and ideal='uncut' beyond it: "
+            "leave one of them out"
+        )
+
+
+def _perfect_cut(parameters: Parameters) -> str:
+    return "the ideal ranking is not cut" if parameters["ideal"] == "uncut" else ""
+
+
 @measure(
     "nDCG",
     names=Names(
@@ -244,8 +257,14 @@ def _linear(parameters: Parameters) -> Linear:
         translate=_translate,
     ),
     traits=Traits(
-        bounds=_bounded, linear=_linear, by_grade=by_gain, averages_ties=True, fractions="taken"
+        bounds=_bounded,
+        linear=_linear,
+        by_grade=by_gain,
+        averages_ties=True,
+        fractions="taken",
+        fits=_if_cut_alike,
     ),
+    perfect_cut=_perfect_cut,
 )
 def ndcg(
     judged: Judged,
@@ -265,9 +284,10 @@ def ndcg(
 
     What other tools call nDCG is written with other parameters: `gain='exp2'` (gdeval, Burges),
     `discount='jk'` (Järvelin & Kekäläinen, NTCIREVAL), `ideal='retrieved'` (scikit-learn, of what
-    it was given), `ideal='top'` (the scaled DCG of C/W/L), `discount='none'` (nCG). With
-    `discount='ln'` rank 2 counts more than rank 1, where the ideal has its best document: a ranking
-    may then be above 1.
+    it was given), `ideal='uncut'` (Haystack, LlamaIndex, Quepid: not cut at k, so that even a
+    perfect first k may have less than 1), `ideal='top'` (the scaled DCG of C/W/L),
+    `discount='none'` (nCG). With `discount='ln'` rank 2 counts more than rank 1, where the ideal
+    has its best document: a ranking may then be above 1.
 
     Formula: DCG@k / DCG@k of the ideal ranking
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ndcg, ndcg_cut
@@ -322,7 +342,7 @@ def dcg(
 @measure(
     "IDCG",
     names=Names(("ideal_dcg",), translate=_translate),
-    traits=replace(EXTREMES_AVERAGED, fractions="taken"),
+    traits=replace(EXTREMES_AVERAGED, fractions="taken", fits=_if_cut_alike),
     range=(0, None),
     higher_is_better=None,
 )
@@ -344,7 +364,7 @@ def ideal_dcg(
     Source: Järvelin & Kekäläinen, TOIS 2002; trec_eval ideal_dcg
     """
     best = _ideal(judged, k, gain, ideal)
-    k = judged.down_to(k) if ideal == "top" else k
+    k = judged.down_to(k) if ideal == "top" else None if ideal == "uncut" else k
     if discount == "linear":  # which depends on how much was retrieved
         return _discounted(judged, best, k, gain, discount)
     return best.top(k).once(  # the same for every run

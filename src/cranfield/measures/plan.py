@@ -101,6 +101,15 @@ class Measure:
         return declared(self.parameters) if callable(declared) else declared
 
     @property
+    def imperfect(self) -> list[str]:
+        """Why a perfect ranking may have less than 1, with these parameters and this cutoff."""
+        reasons = [self.definition.perfect]
+        if self.cutoff is not None:
+            reasons.append(self.definition.perfect_cut)
+        texts = (why(self.parameters) if callable(why) else why for why in reasons)
+        return [text for text in texts if text]
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Every parameter and its value."""
         values = {**self.definition.defaults, **dict(self.given)}

@@ -1,61 +1,29 @@
 """Measures of binary relevance over a ranking: a document is relevant from a grade on (`rel`)."""
 
-import math
 from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, log, log2, ratio
-from cranfield.arrays.trace import named
-from cranfield.data.judged import Judged
+from cranfield.arrays.ranked import Floats, Ints, looked_up, ratio
+from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.parameters import (
-    Cutoff,
-    Parameter,
-    Parameters,
-    RecallPoint,
-    Rel,
-    above_zero,
-    between,
-    choice,
-    several,
-)
-from cranfield.measures.registry import Names, measure
-from cranfield.measures.traits import (
-    BY_GRADE,
-    LINEAR,
-    RETRIEVED_AVERAGED,
-    SPLIT,
-    SPLIT_AVERAGED,
-    Bounded,
-    Traits,
-)
-
-RECALL_POINTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, above_zero, choice
+from cranfield.measures.registry import Names, if_whole, measure
+from cranfield.measures.traits import LINEAR, RETRIEVED_AVERAGED, SPLIT_AVERAGED, Bounded, Traits
 
 MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 Multiple = Annotated[
     float, Parameter("how many times as many ranks as relevant documents", above_zero)
 ]
-Version = Annotated[
-    int, Parameter("the version of trec_eval whose rule for recall points holds", choice(9, 10))
-]
 Beta = Annotated[
     float, Parameter("how many times as much recall counts as precision does", above_zero)
 ]
 
 
-Over = Annotated[
-    str,
-    Parameter(
-        "what the sum is divided by: 'judged', all relevant documents; 'retrieved', those found in "
-        "the first k; 'reachable', as many as could be there, min(k, relevant)",
-        choice("judged", "retrieved", "reachable"),
-    ),
-]
+_FULL = "with fewer than k relevant documents, even a perfect ranking has others"
 
 
 def _n_found(judged: Judged, k: Cutoff, rel: float) -> Floats:
@@ -68,39 +36,95 @@ def _n_found(judged: Judged, k: Cutoff, rel: float) -> Floats:
     return judged.hits.relevant(rel).top(k).count()
 
 
+OverRanks = Annotated[
+    str,
+    Parameter(
+        "what is divided by: 'cutoff', k; 'returned', the documents in the first k ranks, min(k, n)"
+        " of n retrieved",
+        choice("cutoff", "returned"),
+    ),
+]
+
+
 @measure(
     "P",
     names=("Precision",),
     traits=replace(LINEAR, averages_ties=True),
-    perfect="with fewer than k relevant documents, even a perfect ranking has others",
+    perfect=_FULL,
 )
-def precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
 
-    Ranks that the run leaves empty, and unjudged documents, count as not relevant.
+    Ranks that the run leaves empty, and unjudged documents, count as not relevant. Tools that
+    divide by the documents returned do not count the ranks left empty: over='returned' (LensKit,
+    LlamaIndex, ragas; torchmetrics with adaptive_k). 0 where nothing was retrieved.
 
     Formula: relevant documents in the first k / k
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval P
     """
-    return ratio(_n_found(judged, k, rel), k)
+    n = k if over == "cutoff" else np.minimum(k, judged.n_retrieved)
+    return ratio(_n_found(judged, k, rel), n)
+
+
+OverRelevant = Annotated[
+    str,
+    Parameter(
+        "what is divided by: 'judged', all relevant documents; 'reachable', as many as k ranks "
+        "hold, min(R, k) of R relevant; 'retrieved', those that were retrieved, at any rank",
+        choice("judged", "reachable", "retrieved"),
+    ),
+]
+
+
+def _recall_bounded(parameters: Parameters) -> Bounded:
+    # Of those retrieved, documents below the cutoff count, too: no split of the first k is enough.
+    return "attained" if parameters["over"] == "retrieved" else "split"
+
+
+def _recall_by_grade(judged: Judged, *, over: str, **_: Any) -> str:
+    return if_whole(judged) if over == "retrieved" else ""
+
+
+def _recall_perfect(parameters: Parameters) -> str:
+    few = "k ranks may be too few for all relevant documents"
+    return "" if parameters["over"] == "reachable" else few
 
 
 @measure(
     "R",
     names=Names(("Recall",), families={"recall": CUTOFFS}),
-    traits=SPLIT_AVERAGED,
-    perfect="k ranks may be too few for all relevant documents",
+    traits=Traits(bounds=_recall_bounded, by_grade=_recall_by_grade, averages_ties=True),
+    perfect=_recall_perfect,
 )
-def recall(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel = 1) -> Floats:
     """Recall: the share of the relevant documents that the first k ranks hold.
 
     Relevant are those of the judgments, retrieved or not. 0 for a query without any. Unjudged
     documents count as not relevant.
 
+    Other tools divide by less: over='reachable' by min(R, k), R = the relevant documents (RelP; in
+    LensKit); over='retrieved' by the relevant documents retrieved, at whatever rank (torchmetrics,
+    where it is given what was retrieved).
+
     Formula: relevant documents in the first k / relevant documents
     Source: Cleverdon, Mills & Keen, Aslib Cranfield 1966; trec_eval recall
     """
-    return ratio(_n_found(judged, k, rel), judged.n_relevant(rel))
+    found = _n_found(judged, k, rel)
+    if over != "retrieved":
+        return ratio(found, reachable(judged, k, over, rel))
+    if judged.is_cut and judged.ties == "expected":
+        raise MeasureError(f"ties='expected', R(over='retrieved'): {if_whole(judged)}")
+    return ratio(found, judged.hits.relevant(rel).count())
+
+
+def reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
+    """Count the relevant documents that `over` says could be there: (n_queries, n_cutoffs)."""
+    if over == "cutoff" and k is not None:
+        return k
+    n = judged.n_relevant(rel)
+    if over == "returned":
+        n = np.minimum(n, judged.n_retrieved)
+    return n if over == "judged" or k is None else np.minimum(k, n)
 
 
 @measure(
@@ -137,13 +161,47 @@ def weighted_mean(precision: Floats, recall: Floats, weight: float) -> Floats:
 def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Relative precision: relevant documents in the first k, of as many as could be there.
 
-    Also known as capped recall. 0 for a query without relevant documents. Unjudged documents count
-    as not relevant.
+    The same as R(over='reachable'), also known as capped recall. 0 for a query without relevant
+    documents. Unjudged documents count as not relevant.
 
     Formula: relevant documents in the first k / min(k, relevant documents)
     Source: trec_eval relative_P; R_cap in BEIR (Thakur et al., NeurIPS 2021)
     """
-    return ratio(_n_found(judged, k, rel), np.minimum(k, judged.n_relevant(rel)))
+    return recall(judged, k, over="reachable", rel=rel)
+
+
+@measure(
+    "MeanP",
+    names=("mean_P",),
+    traits=replace(LINEAR, averages_ties=True),
+    perfect=_FULL,
+)
+def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
+    """Mean precision: the mean of the precision after each of the first k ranks.
+
+    Of P@1, P@2, ... P@k, whatever those ranks hold; Elliot calls it MAP. AP is the mean over the
+    relevant documents alone. A relevant document at rank r adds 1/r + ... + 1/k to their sum. Ranks
+    that the run leaves empty, and unjudged documents, count as not relevant.
+
+    Formula: sum of P@i over i = 1 to k / k
+    Source: Elliot's MAP (Anelli et al., SIGIR 2021)
+    """
+    deepest = int(k.max(initial=0))
+    if deepest > DEEPEST:
+        raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
+    # 0, 1, 1 + 1/2, ...: what a document adds is the sum down to k less that above its rank.
+    sums = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, deepest + 1))))
+    words = "(sum of 1/i, i = 1 to {})"
+    if judged.ties == "expected":
+        places = judged.places(judged.hits.grade >= rel, k)
+        relevant_here = places.held / places.size
+        above = looked_up(words, sums, places.ranked.rank - 1)
+        found, missed = (places.ranked.total(each * relevant_here) for each in (1, above))
+    else:
+        hits = judged.hits.relevant(rel).top(np.array([[deepest]])).top(k)
+        above = looked_up(words, sums, hits.rank - 1)
+        found, missed = hits.count(), hits.total(above)
+    return ratio(found * looked_up(words, sums, k) - missed, k)
 
 
 _SUCCESS = ("hit_rate", "hitrate", "hit", "hit_ratio", "HR", "top_k_accuracy")
@@ -192,257 +250,63 @@ def r_precision(judged: Judged, *, multiple: Multiple = 1.0, rel: Rel = 1) -> Fl
     return precision(judged, ranks, rel=rel)
 
 
+OverHits = Annotated[
+    str,
+    Parameter(
+        "of which relevant documents: the 'first'; 'hits', the mean of all in the first k",
+        choice("first", "hits"),
+    ),
+]
+
+
+def no_formula(name: str, over: str) -> MeasureError:
+    """Return the error of a mean over those found, whose number depends on the order of ties."""
+    return MeasureError(f"{name}(over={over!r}) has no formula for ties='expected'")
+
+
+def _rr_bounded(parameters: Parameters) -> Bounded:
+    return "retrieved" if parameters["over"] == "first" else "attained"
+
+
+def _rr_perfect(parameters: Parameters) -> str:
+    only_first = "a second relevant document has 1 / 2 at most, and lowers the mean"
+    return "" if parameters["over"] == "first" else only_first
+
+
+def if_all_are_found(_: Judged, *, over: str, **__: Any) -> str:
+    """Tell why ranking ties by grade is not best for a mean over those found; else nothing."""
+    return "one more that is found may lower it" if over in ("retrieved", "hits") else ""
+
+
 @measure(
     "RR",
-    names=("recip_rank", "MRR", "reciprocal_rank", "mean_reciprocal_rank"),
-    traits=RETRIEVED_AVERAGED,
+    names=Names(
+        ("recip_rank", "MRR", "reciprocal_rank", "mean_reciprocal_rank"),
+        variants={"granular_MRR": {"over": "hits"}},
+    ),
+    traits=Traits(bounds=_rr_bounded, by_grade=if_all_are_found, averages_ties=True),
+    perfect=_rr_perfect,
 )
-def reciprocal_rank(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
+def reciprocal_rank(
+    judged: Judged, k: Cutoff | None = None, *, over: OverHits = "first", rel: Rel = 1
+) -> Floats:
     """Reciprocal rank of the first relevant document; 0 if there is none (in the first k).
 
-    Unjudged documents count as not relevant.
+    Unjudged documents count as not relevant. over='hits' is the mean of 1 / rank over all relevant
+    documents found, not only the first (LlamaIndex's granular MRR): one more may lower it.
 
     Formula: 1 / rank of the first relevant document
     Source: Kantor & Voorhees, Inf. Retr. 2000; trec_eval recip_rank
     """
     if judged.ties != "expected":
         hits = judged.hits.relevant(rel).top(k)
+        if over == "hits":
+            return ratio(hits.total(1 / hits.rank), hits.count())
         return hits.first(1 / hits.rank)
+    if over == "hits":
+        raise no_formula("RR", over)
     # Over the orders of ties it is 1 / rank of each place, if the first relevant one is there.
     places = judged.places(judged.hits.grade >= rel, k)
     missed, met = places.missed()
     first_here = places.ranked.before(missed) * met
     return places.ranked.total(first_here / places.ranked.rank)
-
-
-def _ap_bounded(parameters: Parameters) -> Bounded:
-    return "split" if parameters["over"] == "judged" else "attained"
-
-
-def _ap_by_grade(_: Judged, *, over: str, **__: Any) -> str:
-    return "one more that is found may lower it" if over == "retrieved" else ""
-
-
-_AP = ("map", "average_precision", "mean_average_precision", "label_ranking_average_precision")
-
-
-@measure(
-    "AP",
-    names=Names((*_AP, "LRAP"), families={"map_cut": CUTOFFS}),
-    traits=Traits(bounds=_ap_bounded, by_grade=_ap_by_grade, averages_ties=True),
-    perfect_cut="divided by all relevant documents, also where k is smaller",
-)
-def average_precision(
-    judged: Judged, k: Cutoff | None = None, *, over: Over = "judged", rel: Rel = 1
-) -> Floats:
-    """Average precision: the mean, over all relevant documents, of the precision where each stands.
-
-    A relevant document that was not retrieved (in the first k) has precision 0. The mean over
-    queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
-    label ranking average precision, too (LRAP; there, equal scores have the lowest of their ranks).
-    Unjudged documents count as not relevant.
-
-    Other tools divide by less: over='reachable' by min(k, relevant documents), so that a perfect
-    first k has 1; over='retrieved' by those found in the first k, so that what was missed does not
-    count.
-
-    Formula: sum of the precision at each relevant document (of rank <= k) / relevant documents
-    Source: Buckley & Voorhees, SIGIR 2000; trec_eval map, map_cut
-    """
-    if judged.ties != "expected":
-        hits = judged.hits.relevant(rel).top(k)
-        precision_ = hits.ordinal / hits.rank
-        n_relevant = hits.count() if over == "retrieved" else _reachable(judged, k, over, rel)
-        return ratio(hits.total(precision_), n_relevant)
-    if over == "retrieved":
-        raise MeasureError("AP(over='retrieved') has no formula for ties='expected'")
-    # Over the orders of ties (McSherry & Najork, ECIR 2008), a place is as likely to hold a
-    # relevant document as any other of its score. If it does, the remaining ones are spread evenly
-    # over the remaining places.
-    places = judged.places(judged.hits.grade >= rel, k)
-    relevant_here = places.held / places.size
-    tied_above = ratio((places.held - 1) * (places.nth - 1), places.size - 1)
-    precision_ = (places.above + 1 + tied_above) / places.ranked.rank
-    found = places.ranked.total(relevant_here * precision_)
-    return ratio(found, _reachable(judged, k, over, rel))
-
-
-def _reachable(judged: Judged, k: Cutoff | None, over: str, rel: float) -> Ints:
-    n_relevant = judged.n_relevant(rel)
-    return np.minimum(k, n_relevant) if over == "reachable" and k is not None else n_relevant
-
-
-@measure("GMAP", names=("gm_map", "geometric_map"), traits=SPLIT, aggregation="geometric")
-def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Geometric mean average precision: a query's value is its AP, the mean is geometric.
-
-    It rewards improving the worst queries. Values below 0.00001 count as 0.00001 in the mean.
-    Unjudged documents count as not relevant.
-
-    Formula: exp(mean over queries of ln max(AP, 0.00001))
-    Source: Robertson, CIKM 2006; trec_eval gm_map
-    """
-    return average_precision(judged, rel=rel)
-
-
-@measure("Bpref", names=("bpref",), traits=SPLIT)
-def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
-
-    Unjudged documents, and those judged with a negative grade, are passed over. 0 for a query
-    without relevant documents.
-
-    Formula: sum over relevant retrieved of 1 - min(n, R) / min(N, R), divided by R; n = judged
-        nonrelevant above it, N = judged nonrelevant, R = relevant
-    Source: Buckley & Voorhees, SIGIR 2004; trec_eval bpref
-    """
-    pool = judged.hits.relevant(0)
-    n_relevant = judged.n_relevant(rel)
-    n_others = judged.n_relevant(0) - n_relevant
-    nonrelevant_so_far = pool.running(pool.grade < rel)
-    above = np.minimum(nonrelevant_so_far, pool.spread(n_relevant))
-    most = pool.spread(np.minimum(n_others, n_relevant))
-    preferred = np.where(pool.grade >= rel, 1 - ratio(above, most), 0)
-    return ratio(pool.total(preferred), n_relevant)
-
-
-@measure("GMBpref", names=("gm_bpref",), traits=SPLIT, aggregation="geometric")
-def geometric_bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Geometric mean of binary preference: a query's value is its Bpref, the mean is geometric.
-
-    Values below 0.00001 count as 0.00001 in the mean. Unjudged documents are passed over, as in
-    Bpref.
-
-    Formula: exp(mean over queries of ln max(Bpref, 0.00001))
-    Source: trec_eval gm_bpref; after Robertson, CIKM 2006
-    """
-    return bpref(judged, rel=rel)
-
-
-@measure("infAP", names=("inf_ap",), perfect="the smoothing e holds it a little below")
-def inferred_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Inferred average precision: AP estimated where only a sample of the pool was judged.
-
-    Documents of the pool that nobody judged carry a negative grade in the judgments; they are taken
-    to be relevant as often as the judged ones above the same rank. Documents without any entry were
-    not pooled and count as not relevant. 0 for a query without relevant documents. Unjudged
-    documents are those without an entry.
-
-    Formula: mean over relevant documents of 1/i + (i-1)/i * (pool above / (i-1)) * (relevant
-        above + e) / (judged above + 2 e), i = its rank, e = 0.00001
-    Source: Yilmaz & Aslam, CIKM 2006; trec_eval infAP
-    """
-    hits = judged.hits
-    relevant = hits.grade >= rel
-    relevant_above = hits.so_far(relevant)
-    # Above, too: only relevant rows are added up.
-    others_so_far = hits.running((hits.grade >= 0) & ~relevant)
-    unjudged_so_far = hits.running(hits.grade < 0)
-    judged_above = relevant_above + others_so_far
-    pooled_above = judged_above + unjudged_so_far
-    ranks_above = hits.rank - 1.0
-    precision_ = inferred_precision(ranks_above, pooled_above, relevant_above, judged_above)
-    return ratio(hits.total(np.where(relevant, precision_, 0)), judged.n_relevant(rel))
-
-
-SMOOTH = 1e-5
-
-
-def inferred_precision(above: Floats, pooled: Ints, relevant: Ints, judged: Ints) -> Floats:
-    """Return the precision expected at a relevant document: Yilmaz & Aslam 2006, equation 2.
-
-    Of the ranks above it, so many were pooled; of these so many were judged, so many relevant.
-    """
-    share = ratio(pooled, above)
-    precision_above = (relevant + SMOOTH) / (judged + 2 * SMOOTH)
-    return 1 / (above + 1) + above / (above + 1) * share * precision_above
-
-
-@measure("binG", traits=BY_GRADE)
-def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
-
-    0 for a query without relevant documents. Unjudged documents count as not relevant.
-
-    Formula: sum over relevant retrieved of 1 / log2(2 + nonrelevant above it), divided by R
-    Source: trec_eval binG
-    """
-    hits = judged.hits.relevant(rel)
-    discount = log2(2 + hits.rank - hits.ordinal)
-    return ratio(hits.total(1 / discount), judged.n_relevant(rel))
-
-
-@measure("YAAP", names=("yaap",), traits=BY_GRADE, range=(-math.inf, None))
-def yet_another_ap(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Yet another average precision: the log odds of AP, smoothed, so that it averages better.
-
-    It orders rankings of one query as AP does, but extremes count more. It may be negative: where
-    nothing relevant was retrieved, it is ln(1 / (1 + R)). Unjudged documents count as not relevant.
-
-    Formula: ln((1 + S) / (1 + R - S)), S = sum of the precision at each relevant document
-    Source: Robertson, ECIR 2012; trec_eval yaap
-    """
-    hits = judged.hits.relevant(rel)
-    precision_ = hits.ordinal / hits.rank
-    found = hits.total(precision_)
-    return log((1 + found) / (1 + judged.n_relevant(rel) - found))
-
-
-@measure(
-    "IPrec",
-    names=Names(
-        ("interpolated_precision_at_recall",),
-        families={"iprec_at_recall": RECALL_POINTS, "PR_curve": RECALL_POINTS},
-    ),
-    traits=BY_GRADE,
-)
-def interpolated_precision(
-    judged: Judged, recall: RecallPoint, *, version: Version = 10, rel: Rel = 1
-) -> Floats:
-    """Interpolated precision at recall x: the best precision from that recall on.
-
-    Recall x is reached with round(x R) relevant documents of R, halves rounded up, as in trec_eval
-    10; in its version 9 (and pytrec_eval) it is floor(x R + 0.9). 0 if the run never gets there.
-    Unjudged documents count as not relevant.
-
-    Formula: highest precision at any rank that has recall x or more, that is round(x R) of the
-        R relevant documents
-    Source: Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval
-        iprec_at_recall
-    """
-    hits = judged.hits.relevant(rel)
-    needed = np.floor(recall * judged.n_relevant(rel) + (0.5 if version == 10 else 0.9))
-    reached = hits.ordinal >= hits.spread(needed)
-    precision_ = hits.ordinal / hits.rank
-    from_there = np.where(reached, precision_, 0)
-    return hits.maximum(named(f"from {recall:g}", from_there))
-
-
-@measure(
-    "IAP", names=Names(("11pt_avg", "11pt"), parameter={"11pt_avg": "points"}), traits=BY_GRADE
-)
-def interpolated_average_precision(
-    judged: Judged,
-    *,
-    points: Annotated[
-        tuple[float, ...],
-        Parameter(
-            "the recall points to average over",
-            several(between(0, 1), "recall points from 0 to 1, as in (0.25, 0.5, 0.75)"),
-        ),
-    ] = RECALL_POINTS,
-    version: Version = 10,
-    rel: Rel = 1,
-) -> Floats:
-    """Interpolated average precision: the mean over eleven recall levels, 0 to 1 (or others).
-
-    Unjudged documents count as not relevant.
-
-    Formula: mean of IPrec@x over the recall points x
-    Source: Salton & McGill, Introduction to Modern Information Retrieval, 1983; trec_eval
-        11pt_avg
-    """
-    total = interpolated_precision(judged, points[-1], version=version, rel=rel)
-    for point in points[-2::-1]:  # trec_eval adds from the last point to the first
-        total = total + interpolated_precision(judged, point, version=version, rel=rel)
-    return total / len(points)

@@ -27,6 +27,7 @@ from cranfield.options import finite
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
 Kernel = Callable[..., Any]
+Why = str | Callable[[Parameters], str]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
 
@@ -86,8 +87,8 @@ class Definition(Declaration):
     aggregation: Aggregation  # "none": the value of a query is a text
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
-    perfect: str  # why a perfect ranking may have less than 1; empty: it has 1
-    perfect_cut: str  # the same where the measure is cut
+    perfect: Why  # why a perfect ranking may have less than 1; empty: it has 1
+    perfect_cut: Why  # the same where the measure is cut
 
     def __copy__(self) -> "Definition":
         return self
@@ -234,8 +235,8 @@ def measure(
     aggregation: Aggregation = "mean",
     range: tuple[float, float | None] = (0, 1),  # noqa: A002 - the word for it
     higher_is_better: bool | None = True,
-    perfect: str = "",
-    perfect_cut: str = "",
+    perfect: Why = "",
+    perfect_cut: Why = "",
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
@@ -251,7 +252,8 @@ def measure(
     its value: see `Traits`. `aggregation` makes one value of all queries' ("none": the value is a
     text), `range` is that of a query's value, `higher_is_better` says which of two systems wins
     (None: neither). Of a measure that has no value above 1, `perfect` says why a perfect ranking
-    may have less, `perfect_cut` why one that is cut may.
+    may have less, `perfect_cut` why one that is cut may; each a text, or a function of the
+    parameters that returns one.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
@@ -315,8 +317,11 @@ def _check_values(definition: Definition) -> None:
             any(definition.higher_is_better is one for one in (True, False, None)),
             "True, False or None",
         ),
-        "perfect": (isinstance(definition.perfect, str), "a text"),
-        "perfect_cut": (isinstance(definition.perfect_cut, str), "a text"),
+        **{
+            name: (isinstance(why, str) or callable(why), "a text or a function of the parameters")
+            for name in ("perfect", "perfect_cut")
+            for why in (getattr(definition, name),)
+        },
         "traits": (isinstance(definition.traits, Traits), "a Traits, as in Traits(by_grade=True)"),
     }
     for what, (holds, expected) in said.items():

@@ -7,8 +7,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
+from cranfield.measures.average_precision import SMOOTH
 from cranfield.measures.parameters import Parameter, Rel, choice
-from cranfield.measures.precision import SMOOTH
 from cranfield.measures.registry import measure
 from cranfield.measures.traits import Traits
 
