@@ -1,7 +1,9 @@
 """Rows of a table, in the forms that a run may have, and read in blocks large and small."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -43,8 +45,13 @@ def by_query(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 def apart(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows by document: those of a query are no longer together."""
-    return sorted(rows, key=lambda row: row[1])
+    """Return the first row of each query, the second of each, ...: those of one are not together."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for row in rows:
+        numbered.append((seen[row[0]], row))
+        seen[row[0]] += 1
+    return [row for _, row in sorted(numbered, key=itemgetter(0))]
 
 
 _NAMES = ("query_id", "doc_id", "score")

@@ -63,10 +63,10 @@ def judge_all(
 
 def _check(qrels: Qrels, runs: Sequence[Run], judging: Judging) -> None:
     """Raise OptionError for an option that these judgments or runs do not go with."""
-    if qrels.in_groups and judging.duplicates == "each":
+    if qrels.in_groups and judging.keeps_repeated:
         raise OptionError(
-            "duplicates='each' gives a document several ranks, and these judgments are in groups, "
-            "where it has one: take 'first' or 'best'"
+            f"duplicates={judging.duplicates!r} gives a document several ranks, and these "
+            "judgments are in groups, where it has one: take 'first' or 'best'"
         )
     if qrels.in_groups and judging.queries == "run":
         raise OptionError(

@@ -71,9 +71,9 @@ class Judging(Options):
     duplicates: Duplicates = option(
         "refuse",
         'Of a document that occurs more than once for a query, "refuse" all; keep the "first" row, '
-        'or the "best" one (the highest score; of judgments the highest grade); or count "each" '
-        "row of a run at its rank, as tools do that see no duplicates: recall and others may then "
-        "be above 1.",
+        'or the "best" one (the highest score; of judgments the highest grade). Or leave every row '
+        'of a run its rank, and count the document "once", at the best one, or "each" time, as '
+        "tools do that see no duplicates: recall and others may then be above 1.",
     )
 
     identical_ids: IdenticalIds = option(
@@ -131,6 +131,11 @@ class Judging(Options):
     def in_one_order(self) -> bool:
         """Whether equal scores are ranked in one order, whatever the grades."""
         return self.ties in ("document", "ascending", "given")
+
+    @property
+    def keeps_repeated(self) -> bool:
+        """Whether every row of a document that stands more than once has a rank."""
+        return self.duplicates in ("each", "once")
 
     @property
     def drops(self) -> bool:

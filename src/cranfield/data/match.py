@@ -128,6 +128,9 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
     comes_back = len(set(queries)) < len(queries)
     rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
+    if whole.again is not None:
+        counts = ~np.isin(rows, whole.again)
+        rows, judgments = rows[counts], judgments[counts]
     with_ties = not judging.in_one_order
     return _Part(
         queries,

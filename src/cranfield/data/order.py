@@ -26,7 +26,7 @@ Dropped = tuple[int, int]
 class Grouped(NamedTuple):
     """A block by its queries: adjacent rows of the same query are a group.
 
-    A group has each document once, unless `Judging.duplicates` is "each".
+    A group has each document once, unless `Judging.duplicates` is "each" or "once".
     """
 
     block: Block
@@ -36,6 +36,7 @@ class Grouped(NamedTuple):
     keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
+    again: Ints | None = None  # of these, those that have a rank and do not count
     made: tuple[int, int] = (0, 0)  # what the `note` of `Chunks` or `Spans` says
     own: Ids | None = None  # (rows,) ids that order equal scores, if not those of the documents
     dropped: "Dropped" = (0, 0)
@@ -53,7 +54,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     keys = keyed(block.doc.hash(), group)
     ordered = np.sort(keys)
     same_key = ordered[1:][ordered[1:] == ordered[:-1]]
-    by, repeated = _sorting_scores(block, judging), LeftOut()
+    by, repeated, uncounted = _sorting_scores(block, judging), LeftOut(), None
     if len(same_key):
         suspect = np.flatnonzero(np.isin(keys, same_key, kind="sort"))
         again = _again(block, group, suspect)
@@ -61,19 +62,21 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
             repeated = _repeated(block, int(again[0]), len(again))
             if judging.duplicates == "refuse":
                 raise repeated.first()
-            if judging.duplicates == "best" and by is not None:
+            if judging.duplicates in ("best", "once") and by is not None:
                 again = _again(block, group, suspect, by)
-            if judging.duplicates != "each":
+            if judging.duplicates == "once":
+                uncounted = again
+            elif judging.duplicates != "each":
                 return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
     if judging.drops:
         rest, dropped = _counting(block, starts, by, judging)
         if len(rest) < len(block):
             found = grouped(rest, judging)
-            if judging.duplicates != "each":  # these were told by the rows that are left, too
+            if not judging.keeps_repeated:  # these were told by the rows that are left, too
                 repeated += found.repeated
             return found._replace(repeated=repeated, dropped=dropped)
     queries = block.query.take(starts[:-1]).to_list()
-    return Grouped(block, starts, group, queries, keys, by, repeated)
+    return Grouped(block, starts, group, queries, keys, by, repeated, uncounted)
 
 
 def come_back(queries: list[bytes], seen: set[bytes]) -> bool:

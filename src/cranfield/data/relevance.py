@@ -221,11 +221,12 @@ def _from_blocks(
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise _no_judgment(named(rows.sources), left_out)
-    kept = Judging(duplicates="refuse" if duplicates == "each" else duplicates)
+    is_of_runs = duplicates in ("each", "once")
+    kept = Judging(duplicates="refuse" if is_of_runs else duplicates)
     try:
         by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     except DuplicateError as twice:
-        hints = (twice.hint, _ONE_GRADE if duplicates == "each" else None, rows.twice)
+        hints = (twice.hint, _ONE_GRADE if is_of_runs else None, rows.twice)
         raise twice.but(hint=" ".join(filter(None, hints))) from None
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))

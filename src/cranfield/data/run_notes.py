@@ -135,6 +135,7 @@ def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
     done = {
         "first": "the first of each is kept",
         "best": "the best of each is kept",
+        "once": "each has its rank, and the best one counts",
         "each": "each counts at its rank, and values may be above 1",
     }
     example = str(rows.first()).split("\n")[0]

@@ -151,10 +151,10 @@ def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
     """Raise OptionError or MeasureError for runs of which there is no difference to explain."""
     if n_runs != 2:
         raise OptionError(f"{n_runs} runs: one is explained, or the difference of two")
-    if judging.duplicates == "each":
+    if judging.keeps_repeated:
         raise OptionError(
-            "duplicates='each' gives a document several ranks, and a difference is explained "
-            "document by document: take 'first' or 'best'"
+            f"duplicates={judging.duplicates!r} gives a document several ranks, and a difference "
+            "is explained document by document: take 'first' or 'best'"
         )
     if measure.definition.is_text:
         raise MeasureError(f"{measure} is a text: two of them have no difference")

@@ -104,10 +104,10 @@ class Bounds:
 
 def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
     """Raise OptionError or MeasureError if there are no bounds to be had."""
-    if judging.duplicates == "each":
+    if judging.keeps_repeated:
         raise OptionError(
-            "bounds=True gives an unjudged document one grade, and duplicates='each' several "
-            "ranks: take 'first' or 'best'"
+            "bounds=True gives an unjudged document one grade, and "
+            f"duplicates={judging.duplicates!r} several ranks: take 'first' or 'best'"
         )
     if not judging.in_one_order:
         raise OptionError(

@@ -25,7 +25,16 @@ _BELOW = {"unretrieved": "below"}
 _EACH_ANSWERED = {"queries": "relevant-and-retrieved", "duplicates": "each"}
 _LLAMAINDEX = (
     rule("AP RR Success", judging=_EACH_ANSWERED, nDCG={"gain": "binary", "ideal": "uncut"}),
-    rule("R", judging={**_EACH_ANSWERED, "duplicates": "once"}, P={"over": "returned"}),
+    rule("R", judging={**_EACH_ANSWERED, "duplicates": "once"}),
+    rule(judging={**_EACH_ANSWERED, "duplicates": "first"}, P={"over": "returned"}),
+)
+
+_CUT_FIRST = (
+    "Of a list longer than k, ids are counted once in precision after it was cut; here before it."
+)
+_LLAMAINDEX_REMARKS = (
+    "A query without expected or without retrieved ids is a ValueError.",
+    _CUT_FIRST,
 )
 
 CONVENTIONS: Mapping[str, Convention] = {
@@ -163,14 +172,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "llama-index-core 0.14.25, the mean over queries that do not raise",
             "llama_index/core/evaluation/retrieval/metrics.py",
             _LLAMAINDEX,
-            ("A query without expected or without retrieved ids is a ValueError.",),
+            _LLAMAINDEX_REMARKS,
         ),
         Convention(
             "llamaindex-granular",
             "llama-index-core 0.14.25, MRR and HitRate with use_granular_*=True",
             "llama_index/core/evaluation/retrieval/metrics.py",
             (rule(judging=_EACH_ANSWERED, RR={"over": "hits"}, Success="R"), *_LLAMAINDEX),
-            ("A query without expected or without retrieved ids is a ValueError.",),
+            _LLAMAINDEX_REMARKS,
         ),
         Convention(
             "haystack",
@@ -190,13 +199,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "ragas/metrics, dataset_schema.py",
             (
                 rule(
-                    judging={"queries": "retrieved", "duplicates": "once"}, P={"over": "returned"}
+                    judging={"queries": "retrieved", "duplicates": "first"}, P={"over": "returned"}
                 ),
                 rule("R", judging={**_RELEVANT, "duplicates": "once"}),
             ),
             (
                 "Precision is NaN where nothing was retrieved, recall where nothing is relevant; "
                 "evaluate leaves these out of the mean.",
+                _CUT_FIRST,
             ),
         ),
         Convention(

@@ -307,7 +307,7 @@ def pair_bounds(
     judging = Judging.of(next(iter(systems.values())).recipe)
     if judging.judged_only or not judging.in_one_order or qrels.in_groups:
         return found
-    if judging.duplicates == "each" or judging.unretrieved == "below":
+    if judging.keeps_repeated or judging.unretrieved == "below":
         return found
     some = qrels if len(query_ids) == len(qrels.query_ids) else qrels.of(query_ids)
     values = _values(systems, query_ids)
