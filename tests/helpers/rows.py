@@ -45,7 +45,7 @@ def by_query(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 def apart(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each query, the second of each, ...: those of one are not together."""
+    """Return the first row of each query, then the second of each: those of one are apart."""
     seen: Counter[str] = Counter()
     numbered = []
     for row in rows:
