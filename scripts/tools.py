@@ -173,7 +173,9 @@ TOOLS = {
         },
     ),
     "beir": Tool(
-        (TORCH, "beir==2.2.0"), {"beir": Variant("beir", stored="beir"), "in turn": Variant()}, DIGITS5
+        (TORCH, "beir==2.2.0"),
+        {"beir": Variant("beir", stored="beir"), "in turn": Variant()},
+        DIGITS5,
     ),
     "mteb": Tool(
         (TORCH, "mteb==2.26.24"),
@@ -197,11 +199,7 @@ TOOLS = {
     ),
     "sentence_transformers": Tool(
         (TORCH, "sentence-transformers==6.2.0"),
-        {
-            "sentence-transformers": Variant(
-                "sentence-transformers", stored="sentence-transformers"
-            )
-        },
+        {"sentence-transformers": Variant("sentence-transformers", stored="sentence-transformers")},
     ),
     "llamaindex": Tool(
         ("llama-index-core==0.14.25",),

@@ -23,7 +23,9 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
         results = collection.run if in_turn else collection.copied().run
         parts = EvaluateRetrieval.evaluate(collection.qrels, results, list(collection.k))
         given = {name: value for part in parts for name, value in part.items()}
-        return {f"{our}@{k}": given[f"{its}@{k}"] for our, its in FOUR.items() for k in collection.k}
+        return {
+            f"{our}@{k}": given[f"{its}@{k}"] for our, its in FOUR.items() for k in collection.k
+        }
 
     def custom(collection: Collection, name: str) -> dict[str, Any]:
         metric, its = CUSTOM[name]
@@ -33,7 +35,9 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
         return {f"{name}@{k}": given[f"{its}@{k}"] for k in collection.k}
 
     def values(collection: Collection) -> Values:
-        found = entries([f"{name}@{k}" for name in FOUR for k in collection.k], partial(four, collection))
+        found = entries(
+            [f"{name}@{k}" for name in FOUR for k in collection.k], partial(four, collection)
+        )
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
             found |= entries(names, partial(custom, collection, name))
@@ -44,5 +48,7 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
 
 if __name__ == "__main__":
     serve(
-        ["beir", "pytrec-eval-terrier"], {"beir": beir_values(False), "in turn": beir_values(True)}
+        ["beir", "pytrec-eval-terrier"],
+        {"beir": beir_values(False), "in turn": beir_values(True)},
+        crashes=True,
     )

@@ -46,7 +46,9 @@ def mean(collection: Collection, name: str, k: int) -> float:
 def haystack_values(collection: Collection) -> Values:
     """Return the measures at every k."""
     return {
-        f"{name}@{k}": partial(mean, collection, name, k) for name in EVALUATORS for k in collection.k
+        f"{name}@{k}": partial(mean, collection, name, k)
+        for name in EVALUATORS
+        for k in collection.k
     }
 
 

@@ -27,16 +27,16 @@ def ir_evaluation_values(strict: bool) -> Callable[[Collection], Values]:
 
     def mean(collection: Collection, name: str, k: int) -> float:
         each = [
-            partial(
-                METRICS[name], collection.relevant(query), collection.lists.get(query, []), k
-            )
+            partial(METRICS[name], collection.relevant(query), collection.lists.get(query, []), k)
             for query in collection.qrels
         ]
         return means(one() for one in each) if strict else defined(each)
 
     def values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(mean, collection, name, k) for name in METRICS for k in collection.k
+            f"{name}@{k}": partial(mean, collection, name, k)
+            for name in METRICS
+            for k in collection.k
         }
 
     return values

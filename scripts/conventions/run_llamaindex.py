@@ -31,16 +31,20 @@ def llamaindex_values(granular: bool) -> Callable[[Collection], Values]:
     def mean(collection: Collection, name: str, k: int) -> float:
         def one(query: str) -> float:
             given = collection.lists.get(query, [])[:k]
-            score: float = metrics[name].compute(
-                expected_ids=collection.relevant(query), retrieved_ids=given
-            ).score
+            score: float = (
+                metrics[name]
+                .compute(expected_ids=collection.relevant(query), retrieved_ids=given)
+                .score
+            )
             return score
 
         return defined(partial(one, query) for query in collection.qrels)
 
     def values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(mean, collection, name, k) for name in metrics for k in collection.k
+            f"{name}@{k}": partial(mean, collection, name, k)
+            for name in metrics
+            for k in collection.k
         }
 
     return values

@@ -5,16 +5,13 @@ ragas.evaluate reports.
 """
 
 import math
-import os
 from functools import partial
 from typing import Any
 
-os.environ["RAGAS_DO_NOT_TRACK"] = "true"
-
-from driver import Collection, Values, serve  # noqa: E402
-from ragas import EvaluationDataset, evaluate  # noqa: E402
-from ragas.dataset_schema import SingleTurnSample  # noqa: E402
-from ragas.metrics import IDBasedContextPrecision, IDBasedContextRecall  # noqa: E402
+from driver import Collection, Values, serve
+from ragas import EvaluationDataset, evaluate
+from ragas.dataset_schema import SingleTurnSample
+from ragas.metrics import IDBasedContextPrecision, IDBasedContextRecall
 
 METRICS: dict[str, Any] = {"P": IDBasedContextPrecision, "R": IDBasedContextRecall}
 
@@ -47,7 +44,9 @@ def evaluated(collection: Collection, name: str, k: int) -> float:
 
 def each(one: Any, collection: Collection) -> Values:
     """Return the measures at every k."""
-    return {f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k}
+    return {
+        f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k
+    }
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ def torchmetrics_values(padded: bool, empty: str) -> Callable[[Collection], Valu
 
     def values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": partial(one, collection, name, k) for name in METRICS for k in collection.k
+            f"{name}@{k}": partial(one, collection, name, k)
+            for name in METRICS
+            for k in collection.k
         }
 
     return values
