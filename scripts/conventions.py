@@ -36,6 +36,7 @@ from small_collections import generated
 from tools import TOOLS, Tool, Variant
 
 DRIVERS = Path(__file__).parent / "conventions"
+SETTINGS = {"PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1", "RAGAS_DO_NOT_TRACK": "true"}
 Value = float | dict[str, str]  # a number, or {"error": "ValueError: ..."}
 Values = dict[str, dict[str, Value]]  # of each collection, each measure
 
@@ -62,7 +63,7 @@ def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, A
         input=json.dumps(given),
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
+        env=os.environ | SETTINGS,
     )
     if process.returncode:
         raise SystemExit(f"{name}: {process.stderr}")

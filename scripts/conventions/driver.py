@@ -14,12 +14,13 @@ Collections are {name: {"qrels": {query: {document: grade}}, "run": {query: {doc
 import contextlib
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -74,10 +75,15 @@ def kept(value: Callable[[], Any]) -> Callable[[], Any]:
     return again
 
 
+def entry(result: Callable[[], dict[str, Any]], name: str) -> Any:
+    """Return one of the values that a call gives."""
+    return result()[name]
+
+
 def entries(names: Iterable[str], result: Callable[[], dict[str, Any]]) -> Values:
     """Return a value for each name out of one call that gives all of them."""
     once = kept(result)
-    return {name: (lambda name=name: once()[name]) for name in names}
+    return {name: partial(entry, once, name) for name in names}
 
 
 def means(numbers: Iterable[float]) -> float:
@@ -92,8 +98,29 @@ def defined(functions: Iterable[Callable[[], float]]) -> float:
     return means(number for number in given if isinstance(number, float))
 
 
-def serve(packages: Iterable[str], variants: dict[str, Variant]) -> None:
-    """Compute every variant's values for the collections of stdin, and write them to stdout."""
+def survived(given: Values) -> dict[str, Any]:
+    """Return the values, computed in a child process: a tool may crash."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with os.fdopen(writer, "w") as stream:
+            json.dump({measure: attempt(value) for measure, value in given.items()}, stream)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        text = stream.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        return {one: {"error": f"the process died of signal {-status}"} for one in given}
+    values: dict[str, Any] = json.loads(text)
+    return values
+
+
+def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool = False) -> None:
+    """Compute every variant's values for the collections of stdin, and write them to stdout.
+
+    With `crashes`, each collection is computed in a process of its own.
+    """
     collections = {
         name: Collection(one["qrels"], one["run"], one["lists"], tuple(one["k"]))
         for name, one in json.load(sys.stdin).items()
@@ -105,5 +132,8 @@ def serve(packages: Iterable[str], variants: dict[str, Variant]) -> None:
             found[variant] = {}
             for name, collection in collections.items():
                 given = values(collection.copied())
-                found[variant][name] = {measure: attempt(value) for measure, value in given.items()}
+                if crashes:
+                    found[variant][name] = survived(given)
+                else:
+                    found[variant][name] = {one: attempt(value) for one, value in given.items()}
     json.dump({"versions": {one: version(one) for one in packages}, "variants": found}, sys.stdout)

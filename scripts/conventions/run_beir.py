@@ -48,5 +48,7 @@ def beir_values(in_turn: bool) -> Callable[[Collection], Values]:
 
 if __name__ == "__main__":
     serve(
-        ["beir", "pytrec-eval-terrier"], {"beir": beir_values(False), "in turn": beir_values(True)}
+        ["beir", "pytrec-eval-terrier"],
+        {"beir": beir_values(False), "in turn": beir_values(True)},
+        crashes=True,
     )

@@ -1,23 +1,30 @@
-"""ir_measures: calc_aggregate, all measures in one call."""
+"""ir_measures: calc_aggregate, all measures in one call.
+
+But Bpref, which crashes together with AP where the first query of the run has no results.
+"""
+
+from functools import partial
+from typing import Any
 
 import ir_measures
 from driver import Collection, Values, entries, serve
 from ir_measures import AP, RR, Bpref, P, R, Rprec, Success, nDCG
 
 MEASURES = {"nDCG": nDCG, "AP": AP, "P": P, "R": R, "RR": RR, "Hit": Success}
-UNCUT = {"RR": RR, "AP": AP, "nDCG": nDCG, "Rprec": Rprec, "bpref": Bpref}
+UNCUT = {"RR": RR, "AP": AP, "nDCG": nDCG, "Rprec": Rprec}
 
 
 def ir_measures_values(collection: Collection) -> Values:
     """Return the measures at every k, and those without a cutoff."""
     of = {f"{name}@{k}": one @ k for name, one in MEASURES.items() for k in collection.k} | UNCUT
 
-    def result() -> dict[str, float]:
+    def result(of: dict[str, Any]) -> dict[str, float]:
         given = ir_measures.calc_aggregate(list(of.values()), collection.qrels, collection.run)
         return {name: given[measure] for name, measure in of.items()}
 
-    return entries(of, result)
+    alone = {"bpref": Bpref}
+    return entries(of, partial(result, of)) | entries(alone, partial(result, alone))
 
 
 if __name__ == "__main__":
-    serve(["ir_measures", "pytrec_eval-terrier"], {"ir_measures": ir_measures_values})
+    serve(["ir_measures", "pytrec_eval-terrier"], {"ir_measures": ir_measures_values}, crashes=True)

@@ -29,7 +29,7 @@ METRICS: dict[str, Callable[..., Any]] = {
 def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
-    def one(collection: Collection, metric: Any) -> float:
+    def one(collection: Collection, make: Callable[..., Any], k: int) -> float:
         output, test = (ItemListCollection.empty(["query"]) for _ in range(2))
         for query, documents in collection.lists.items():
             if everything or collection.relevant(query):
@@ -39,12 +39,12 @@ def lenskit_values(everything: bool) -> Callable[[Collection], Values]:
             if everything or true:
                 grade = np.array([grades[document] for document in true], dtype=float)
                 test.add(ItemList(item_ids=np.array(true, dtype=str), grade=grade), query)
-        analysis = RunAnalysis(metric)
+        analysis = RunAnalysis(make(k))
         return float(analysis.measure(output, test).list_summary()["mean"].iloc[0])
 
     def values(collection: Collection) -> Values:
         return {
-            f"{name}@{k}": (lambda make=make, k=k: one(collection, make(k)))
+            f"{name}@{k}": partial(one, collection, make, k)
             for name, make in METRICS.items()
             for k in collection.k
         }

@@ -23,6 +23,13 @@ FIELDS = {
 CUSTOM = {"R_cap": tool.recall_cap, "Hole": tool.hole}
 
 
+def field(whole: Callable[[], Any], name: str, k: int) -> float:
+    """Return one of the values of a result."""
+    of, its = FIELDS[name]
+    value: float = getattr(whole(), of)[f"{its}@{k}"]
+    return value
+
+
 def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k."""
 
@@ -41,9 +48,7 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
     def values(collection: Collection) -> Values:
         whole = kept(partial(result, collection))
         found: Values = {
-            f"{name}@{k}": lambda of=of, its=its, k=k: getattr(whole(), of)[f"{its}@{k}"]
-            for name, (of, its) in FIELDS.items()
-            for k in collection.k
+            f"{name}@{k}": partial(field, whole, name, k) for name in FIELDS for k in collection.k
         }
         for name in CUSTOM:
             names = [f"{name}@{k}" for k in collection.k]
@@ -57,4 +62,5 @@ if __name__ == "__main__":
     serve(
         ["mteb", "pytrec-eval-terrier"],
         {"mteb": mteb_values(False), "identical dropped": mteb_values(True)},
+        crashes=True,
     )

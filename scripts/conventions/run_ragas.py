@@ -5,11 +5,8 @@ ragas.evaluate reports.
 """
 
 import math
-import os
 from functools import partial
 from typing import Any
-
-os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 
 from driver import Collection, Values, serve
 from ragas import EvaluationDataset, evaluate

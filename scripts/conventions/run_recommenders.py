@@ -5,10 +5,22 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from driver import Collection, Values, kept, serve
 from recommenders.evaluation import python_evaluation as tool
+
+MEASURES: dict[str, Callable[..., Any]] = {
+    "nDCG": tool.ndcg_at_k,
+    "nDCG_raw": partial(tool.ndcg_at_k, score_type="raw"),
+    "nDCG_exp": partial(tool.ndcg_at_k, score_type="exp"),
+    "AP": tool.map,
+    "AP_at_k": tool.map_at_k,
+    "P": tool.precision_at_k,
+    "R": tool.recall_at_k,
+    "Rprec": tool.r_precision_at_k,
+}
 
 
 def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
@@ -37,22 +49,14 @@ def recommenders_values(by_score: bool) -> Callable[[Collection], Values]:
             pd.DataFrame(given, columns=["userID", "itemID", "prediction"]),
         )
 
+    def one(both: Callable[[], Any], measure: Callable[..., Any], k: int) -> Any:
+        return measure(*both(), k=k)
+
     def values(collection: Collection) -> Values:
-        both = kept(lambda: frames(collection))
-        # without relevancy_method the frames are taken as they are; "top_k" is the default
-        of = {
-            "nDCG": tool.ndcg_at_k,
-            "nDCG_raw": partial(tool.ndcg_at_k, score_type="raw"),
-            "nDCG_exp": partial(tool.ndcg_at_k, score_type="exp"),
-            "AP": tool.map,
-            "AP_at_k": tool.map_at_k,
-            "P": tool.precision_at_k,
-            "R": tool.recall_at_k,
-            "Rprec": tool.r_precision_at_k,
-        }
+        both = kept(partial(frames, collection))
         return {
-            f"{name}@{k}": lambda one=one, k=k: one(*both(), k=k)
-            for name, one in of.items()
+            f"{name}@{k}": partial(one, both, measure, k)
+            for name, measure in MEASURES.items()
             for k in collection.k
         }
 

@@ -6,6 +6,8 @@ only; the rows are the judged queries of the run.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from driver import Collection, Values, defined, serve
@@ -16,7 +18,7 @@ from sklearn.metrics import (
 )
 
 
-def rows(collection: Collection, padded: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+def rows(collection: Collection, padded: bool) -> list[tuple[Any, Any]]:
     """Return the grades and the scores of each query."""
     given = []
     for query, grades in collection.qrels.items():
@@ -32,25 +34,30 @@ def rows(collection: Collection, padded: bool) -> list[tuple[np.ndarray, np.ndar
     return given
 
 
+def lrap(grades: Any, scores: Any) -> float:
+    """Return the label ranking average precision of one row."""
+    value: float = label_ranking_average_precision_score(grades > 0, scores)
+    return value
+
+
+def average_precision(grades: Any, scores: Any) -> float:
+    """Return the average precision of one row."""
+    value: float = average_precision_score(grades[0] > 0, scores[0])
+    return value
+
+
 def scikit_learn_values(padded: bool) -> Callable[[Collection], Values]:
     """Return nDCG at every k and uncut, LRAP, and average_precision_score."""
 
+    def mean(collection: Collection, measure: Callable[[Any, Any], float]) -> float:
+        return defined(partial(measure, *row) for row in rows(collection, padded))
+
     def values(collection: Collection) -> Values:
-        given = rows(collection, padded)
-        found: Values = {
-            f"nDCG@{k}": lambda k=k: defined(
-                lambda g=g, s=s: ndcg_score(g, s, k=k) for g, s in given
-            )
-            for k in collection.k
+        of: dict[str, Callable[[Any, Any], float]] = {
+            f"nDCG@{k}": partial(ndcg_score, k=k) for k in collection.k
         }
-        found["nDCG"] = lambda: defined(lambda g=g, s=s: ndcg_score(g, s) for g, s in given)
-        found["LRAP"] = lambda: defined(
-            lambda g=g, s=s: label_ranking_average_precision_score(g > 0, s) for g, s in given
-        )
-        found["AP"] = lambda: defined(
-            lambda g=g, s=s: average_precision_score(g[0] > 0, s[0]) for g, s in given
-        )
-        return found
+        of |= {"nDCG": ndcg_score, "LRAP": lrap, "AP": average_precision}
+        return {name: partial(mean, collection, measure) for name, measure in of.items()}
 
     return values
 

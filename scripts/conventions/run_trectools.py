@@ -6,11 +6,22 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from driver import Collection, Values, kept, serve
 from trectools import TrecEval, TrecQrel, TrecRun
+
+METHODS = {
+    "nDCG": "ndcg",
+    "AP": "map",
+    "P": "precision",
+    "R": "recall",
+    "RR": "reciprocal_rank",
+}
+UNCUT = {"RR": "reciprocal_rank", "AP": "map", "Rprec": "rprec", "bpref": "bpref"}
 
 
 def evaluator(collection: Collection, from_file: bool) -> TrecEval:
@@ -43,25 +54,17 @@ def evaluator(collection: Collection, from_file: bool) -> TrecEval:
 def trectools_values(from_file: bool) -> Callable[[Collection], Values]:
     """Return the measures at every k, as trec_eval computes them and as trectools does."""
 
+    def one(it: Callable[[], TrecEval], method: str, **options: Any) -> float:
+        value: float = getattr(it(), f"get_{method}")(**options)
+        return value
+
     def values(collection: Collection) -> Values:
-        it = kept(lambda: evaluator(collection, from_file))
-        found: Values = {
-            "RR": lambda: it().get_reciprocal_rank(),
-            "AP": lambda: it().get_map(),
-            "Rprec": lambda: it().get_rprec(),
-            "bpref": lambda: it().get_bpref(),
-        }
-        for k in collection.k:
-            for ending, te in (("", True), ("_plain", False)):
-                found |= {
-                    f"nDCG{ending}@{k}": lambda k=k, te=te: it().get_ndcg(depth=k, trec_eval=te),
-                    f"AP{ending}@{k}": lambda k=k, te=te: it().get_map(depth=k, trec_eval=te),
-                    f"P{ending}@{k}": lambda k=k, te=te: it().get_precision(depth=k, trec_eval=te),
-                    f"R{ending}@{k}": lambda k=k, te=te: it().get_recall(depth=k, trec_eval=te),
-                    f"RR{ending}@{k}": lambda k=k, te=te: it().get_reciprocal_rank(
-                        depth=k, trec_eval=te
-                    ),
-                }
+        it = kept(partial(evaluator, collection, from_file))
+        found: Values = {name: partial(one, it, method) for name, method in UNCUT.items()}
+        for name, method in METHODS.items():
+            for k in collection.k:
+                found[f"{name}@{k}"] = partial(one, it, method, depth=k)
+                found[f"{name}_plain@{k}"] = partial(one, it, method, depth=k, trec_eval=False)
         return found
 
     return values
