@@ -189,7 +189,7 @@ def test_explain_says_what_is_divided_by() -> None:
         found = str(explain(qrels, run, text, "q"))
         assert formula in found, text
     found = str(explain(qrels, run, "MeanP@3", "q"))
-    assert "above = (sum of 1/i, i = 1 to rank - 1)" in found
+    assert "above = (sum of 1 / i, i = 1 to rank - 1)" in found
 
 
 # ---- tools -----------------------------------------------------------------------------------
@@ -279,3 +279,32 @@ def test_the_numbers_of_tools_that_take_sets(data: Path) -> None:
     for tool in (LLAMA, "ragas id-based"):
         expected = vectors["tools"][tool]["duplicates"]["P@5"]
         assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_rectools_judges_a_document_as_often_as_it_stands_in_the_list(data: Path) -> None:
+    """Here by hand: each further time is a document of its own, of the same grade."""
+    vectors = json.loads((data / "conventions.json").read_text())
+    one, expected = vectors["collections"]["duplicates"], vectors["tools"]["rectools"]["duplicates"]
+    lists = {
+        query: [f"{doc} {ranking[:i].count(doc)}" for i, doc in enumerate(ranking)]
+        for query, ranking in one["lists"].items()
+    }
+    qrels = {
+        query: {
+            f"{doc} {i}": grade
+            for doc, grade in grades.items()
+            for i in range(max(1, one["lists"][query].count(doc)))
+        }
+        for query, grades in one["qrels"].items()
+    }
+    ours = {
+        "AP@5": "AP@5",
+        "P@5": "P@5",
+        "R@5": "R@5",
+        "AP_div_k@5": "AP(over='cutoff')@5",
+        "nDCG@5": f"nDCG({BINARY}, ideal='top')@5",
+        "nDCG_achievable@5": f"nDCG({BINARY})@5",
+    }
+    found = evaluate(qrels, lists, list(ours.values()))
+    for theirs, text in ours.items():
+        assert found[text] == pytest.approx(expected[theirs], abs=1e-9), theirs

@@ -139,8 +139,9 @@ def of_ties(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, floa
 def takes(one: Measure, ties: str) -> bool:
     """Tell whether a measure takes these ties whatever the data."""
     definition = one.definition
-    if ties == "expected":  # an ideal of what was retrieved depends on what a depth keeps
-        return definition.traits.averages_ties and "ideal" not in dict(one.given)
+    if ties == "expected":  # what was retrieved depends on what a depth keeps
+        of_retrieved = {("ideal", "retrieved"), ("over", "retrieved")} & set(one.given)
+        return definition.traits.averages_ties and not of_retrieved
     return definition.traits.by_grade is True
 
 
@@ -217,10 +218,10 @@ def exactly(one: Measure, ranking: list[str], grades: Grades) -> Fraction:
     divisors = {
         "cutoff": cut,
         "returned": len(ranking[:cut]) if one.name == "P" else min(n, len(ranking[:cut])),
-        "reachable": min(n, cut),
+        "reachable": n if depth is None else min(n, cut),
         "retrieved": len([doc for doc in ranking if doc in relevant]),
     }
-    over = one.parameters.get("over")
+    over: str = one.parameters.get("over", "")
     match one.name:
         case "P":
             return found / divisors[over]

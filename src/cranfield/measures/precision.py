@@ -191,15 +191,17 @@ def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
         raise MeasureError(f"@{deepest}: expected a cutoff of at most {DEEPEST:,} ranks")
     # 0, 1, 1 + 1/2, ...: what a document adds is the sum down to k less that above its rank.
     sums = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, deepest + 1))))
-    words = "(sum of 1/i, i = 1 to {})"
+    words = "(sum of 1 / i, i = 1 to {})"
     if judged.ties == "expected":
         places = judged.places(judged.hits.grade >= rel, k)
         relevant_here = places.held / places.size
         above = looked_up(words, sums, places.ranked.rank - 1)
         found, missed = (places.ranked.total(each * relevant_here) for each in (1, above))
     else:
-        hits = judged.hits.relevant(rel).top(np.array([[deepest]])).top(k)
-        above = looked_up(words, sums, hits.rank - 1)
+        hits = judged.hits.relevant(rel).top(k)
+        # Beside several cutoffs, `hits` go on below the deepest.
+        rank = hits.rank if k.shape[1] == 1 else np.minimum(hits.rank, deepest)
+        above = looked_up(words, sums, rank - 1)
         found, missed = hits.count(), hits.total(above)
     return ratio(found * looked_up(words, sums, k) - missed, k)
 
