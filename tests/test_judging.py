@@ -38,7 +38,7 @@ Judgments = dict[str, dict[str, int]]
 Options = dict[str, Any]
 
 MEASURES = "AP RR P@3 R@3 nDCG@3 DCG NumRet NumRel"
-VALUES = {
+VALUES: dict[str, Any] = {
     "AP": oracle.ap,
     "RR": oracle.rr,
     "P@3": lambda ranking, grades: oracle.p(ranking, grades, 3),
@@ -469,11 +469,11 @@ def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str
         if not shared:
             continue
         values = evaluate(qrels, nested, measure, **chosen).per_query(measure)
-        means = explain(qrels, nested, measure, **chosen) if len(qrels) > 1 else None
+        means: Any = explain(qrels, nested, measure, **chosen) if len(qrels) > 1 else None
         if means is not None:
             assert means.value == evaluate(qrels, nested, measure, **chosen)[measure]
         for query in shared:
-            found = explain(qrels, nested, measure, query, **chosen)
+            found: Any = explain(qrels, nested, measure, query, **chosen)
             assert found.value == values[query]
             docs = own_rows(rows, query, how)
             kept = next(orders(docs, qrels[query], how | {"judged_only": False}))
@@ -503,7 +503,7 @@ def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
         qrels, rows, run = collection(seed, twice=False)
         nested = as_dict(rows, run)
         for query in sorted(set(qrels) & run):
-            found = explain(qrels, nested, "nDCG", query, **chosen)
+            found: Any = explain(qrels, nested, "nDCG", query, **chosen)
             if found.swap is None or chosen.get("ties") == "expected":
                 continue
             docs = [one.document for one in found.retrieved]
@@ -565,7 +565,7 @@ def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
             values.append(one[measure] - other[measure])
         assert (found.low[i], found.high[i]) == pytest.approx((min(values), max(values)))
     with pytest.raises(TypeError, match="unretrieved"):
-        joint_bounds(qrels, runs, "P@3", unretrieved="below")  # type: ignore[call-arg] # refused
+        joint_bounds(qrels, runs, "P@3", unretrieved="below")
 
 
 def test_a_comparison_takes_them_and_figures_do() -> None:
