@@ -72,9 +72,9 @@ def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -
                 found.append((query if isinstance(query, bytes) else encode(query), -1, n))
         found.sort()
     if not found:
-        why = [f"{queries_of(n)} {WHY[name]}" for name, n in left_out.items() if n]
+        why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
         raise InputError(
-            f"queries={queries!r} (--queries) leaves none to average: {', '.join(why)}",
+            f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}",
             source=source,
         )
     code, others = np.array([numbers for _, *numbers in found], np.int64).T

@@ -148,7 +148,7 @@ class Judging(Options):
         rules = {
             "document": "ranked by document id",
             "ascending": "ranked by document id, ascending",
-            "given": "ranked in the order of the run",
+            "given": "ranked in the order given",
             "expected": "averaged over all their orders",
             "best": "ranked by grade, the highest first",
             "worst": "ranked by grade, the lowest first",

@@ -27,6 +27,16 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, queries_of, short
 
+_BESIDE = (
+    ("without_results", "without results: counted as retrieving nothing."),
+    ("without_relevant", "without a relevant document (no grade above 0)."),
+    ("without_judgments", "of the run left out: not in the qrels."),
+    ("without_run", f"of the qrels left out: {WHY['both']}."),
+    ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}."),
+    ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
+    ("unjudged_queries", "of the run not in the qrels: counted as 0."),
+)
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -46,15 +56,7 @@ class Counts:
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""
         said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
-        for name, text in (
-            ("without_results", "without results: counted as retrieving nothing."),
-            ("without_relevant", "without a relevant document (no grade above 0)."),
-            ("without_judgments", "of the run left out: not in the qrels."),
-            ("without_run", f"of the qrels left out: {WHY['both']}."),
-            ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}."),
-            ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
-            ("unjudged_queries", "of the run not in the qrels: counted as 0."),
-        ):
+        for name, text in _BESIDE:
             count = getattr(self, name)
             if count:
                 text = f"{queries_of(count)} {text}"
@@ -96,9 +98,12 @@ class Meeting:
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        over, match = self.averaged, self.match
-        return self.counts_of(
-            np.ones(len(over.query_ids), np.bool_),
+        over, match, judged = self.averaged, self.match, self.judged
+        n_queries = len(over.query_ids)
+        return Counts(
+            queries=n_queries,
+            without_results=n_queries - int(np.count_nonzero(over.n_retrieved)),
+            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
             without_judgments=len(match.unknown) - over.n_unjudged,
             without_run=over.left_out.get("both", 0),
             none_retrieved=over.left_out.get("retrieved", 0),
@@ -108,18 +113,14 @@ class Meeting:
             tied=match.placed.n_tied,
         )
 
-    def counts_of(self, rows: Bools, without_judgments: int = 0, **others: int) -> Counts:
-        """Return the number of some of the queries, and of those without results or relevance.
-
-        The other numbers are those of all queries, or are not given.
-        """
+    def counts_of(self, rows: Bools) -> Counts:
+        """Return the number of some of the queries, and of those without results or relevance."""
         n_relevant = self.judged.n_relevant(self.judged.above_zero)
         return Counts(
             queries=int(np.count_nonzero(rows)),
             without_results=int(np.count_nonzero(self.averaged.n_retrieved[rows] == 0)),
             without_relevant=int(np.count_nonzero(n_relevant[rows] == 0)),
-            without_judgments=without_judgments,
-            **others,
+            without_judgments=0,
         )
 
 
@@ -180,18 +181,8 @@ def _notes(met: Meeting) -> Iterator[Note]:
         what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
         text = f"{n_tied:,} documents share their {what} with another: {how}."
         yield Note("ties", "info", text, count=n_tied)
-    above = short(met.judging.scores_above or 0)
-    for code, count, why in (
-        ("identical-ids", match.dropped[0], "their ids are those of the queries"),
-        ("scores-above", match.dropped[1], f"their scores are not above {above}"),
-    ):
-        if count:
-            text = f"{number_of(count, 'document')} of the run dropped before ranking: {why}."
-            yield Note(code, "info", text, count=count)
-    if n := met.n_below:
-        were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
-        text = f"{were}, as if of one score: {met.judging.tie_rule}."
-        yield Note("below", "info", text, count=n)
+    if met.judging.drops or met.n_below:
+        yield from _changed(met)
     if match.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
@@ -221,6 +212,23 @@ def _left_out(name: str, left_out: LeftOut, repeated: LeftOut, kept: Duplicates)
         yield Note("left-out", "info", left_out.said(name), count=left_out.count)
     if repeated.count:
         yield duplicates_of(name, repeated, kept)
+
+
+def _changed(met: Meeting) -> Iterator[Note]:
+    """Say what was dropped of the run before it was ranked, and what was put below it."""
+    n_own, n_low = met.match.dropped
+    least = short(met.judging.scores_above or 0)
+    for code, n, why in (
+        ("identical-ids", n_own, "their ids are those of the queries"),
+        ("scores-above", n_low, f"their scores are not above {least}"),
+    ):
+        if n:
+            text = f"{number_of(n, 'document')} of the run dropped before ranking: {why}."
+            yield Note(code, "info", text, count=n)
+    if n := met.n_below:
+        were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
+        text = f"{were}, as if of one score: {met.judging.tie_rule}."
+        yield Note("below", "info", text, count=n)
 
 
 NO_GRADES = Note(

@@ -420,7 +420,9 @@ CONVENTIONS: Mapping[str, Convention] = {
             "bin/gdeval.pl",
             (
                 rule(
-                    judging={"queries": "relevant-and-both"}, ERR={"top": 4}, nDCG={"gain": "exp2"}
+                    judging={"queries": "relevant-and-retrieved"},
+                    ERR={"top": 4},
+                    nDCG={"gain": "exp2"},
                 ),
             ),
             ("Each query's value is printed with five decimals, and the mean is that of these.",),
