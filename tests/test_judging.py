@@ -5,16 +5,31 @@ import json
 import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import oracle
-from helpers.notes import codes
+from helpers.commands import invoke
+from helpers.notes import codes, sentence
 from helpers.rows import FORMS
 
-from cranfield import InputError, OptionError, Qrels, evaluate
+import cranfield
+from cranfield import (
+    InputError,
+    OptionError,
+    Qrels,
+    Run,
+    compare,
+    evaluate,
+    explain,
+    joint_bounds,
+    read_run,
+)
 from cranfield.data.judging import Judging, Queries
+from cranfield.figures import precision_recall
 from cranfield.formats.block import SIZES
 from cranfield.measures.plan import example_of
 
