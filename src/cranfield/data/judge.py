@@ -124,6 +124,8 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         begins = (np.cumsum(match.n_retrieved) - match.n_retrieved)[qrels.query[row]] - 1
         cost = _moved(cost, begins + match.placed.rank, begins + rank)
     ideal, n_retrieved = qrels.ideal, n_retrieved[:, None]
+    if judging.duplicates == "joined":
+        ideal = _with_repeated(qrels, ideal, row)
     if over.place is not None:
         hits, ideal = over.of(hits), over.of(ideal)
         if cost is not None:
@@ -163,6 +165,17 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
         columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
     hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
     return row, rank, hits
+
+
+def _with_repeated(qrels: Qrels, ideal: Ranked, row: Ints) -> Ranked:
+    """Return the ideal ranking with the repeated ones among the hits, `row` (hits,), once more."""
+    hits = np.sort(row)
+    again = hits[1:][hits[1:] == hits[:-1]]
+    query = np.append(ideal.query, qrels.query[again])
+    grade = np.append(ideal.grade, qrels.grade[again])
+    order = np.lexsort((-grade, query))
+    rank = spans(1, np.bincount(query, minlength=ideal.n_queries))
+    return Ranked(ideal.n_queries, query[order], rank, grade[order])
 
 
 def _costs_of(over: Averaged, n_retrieved: Ints, cost: Floats) -> Floats:

@@ -73,7 +73,8 @@ class Judging(Options):
         'Of a document that occurs more than once for a query, "refuse" all; keep the "first" row, '
         'or the "best" one (the highest score; of judgments the highest grade). Or leave every row '
         'of a run its rank, and count the document "once", at the best one, or "each" time, as '
-        "tools do that see no duplicates: recall and others may then be above 1.",
+        "tools do that see no duplicates: recall and others may then be above 1; or each time and "
+        'among the relevant documents as often, as where tables are "joined".',
     )
 
     identical_ids: IdenticalIds = option(
@@ -135,7 +136,7 @@ class Judging(Options):
     @property
     def keeps_repeated(self) -> bool:
         """Whether every row of a document that stands more than once has a rank."""
-        return self.duplicates in ("each", "once")
+        return self.duplicates in ("once", "each", "joined")
 
     @property
     def drops(self) -> bool:

@@ -26,7 +26,7 @@ Dropped = tuple[int, int]
 class Grouped(NamedTuple):
     """A block by its queries: adjacent rows of the same query are a group.
 
-    A group has each document once, unless `Judging.duplicates` is "each" or "once".
+    A group has each document once, unless `Judging.keeps_repeated`.
     """
 
     block: Block
@@ -66,7 +66,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
                 again = _again(block, group, suspect, by)
             if judging.duplicates == "once":
                 uncounted = again
-            elif judging.duplicates != "each":
+            elif not judging.keeps_repeated:
                 return grouped(_dropping(block, again), judging)._replace(repeated=repeated)
     if judging.drops:
         rest, dropped = _counting(block, starts, by, judging)

@@ -221,7 +221,7 @@ def _from_blocks(
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise _no_judgment(named(rows.sources), left_out)
-    is_of_runs = duplicates in ("each", "once")
+    is_of_runs = duplicates in ("once", "each", "joined")
     kept = Judging(duplicates="refuse" if is_of_runs else duplicates)
     try:
         by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
@@ -255,7 +255,7 @@ def _from_blocks(
     )
 
 
-_ONE_GRADE = "'each' is for runs: a judged document has one grade."
+_ONE_GRADE = "'once', 'each' and 'joined' are for runs: a judged document has one grade."
 
 
 def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:

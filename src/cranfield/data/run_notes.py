@@ -137,6 +137,7 @@ def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
         "best": "the best of each is kept",
         "once": "each has its rank, and the best one counts",
         "each": "each counts at its rank, and values may be above 1",
+        "joined": "each counts at its rank, and once more among the relevant",
     }
     example = str(rows.first()).split("\n")[0]
     text = (

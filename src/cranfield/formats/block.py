@@ -19,7 +19,7 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
 # What becomes of a document that is twice.
-Duplicates = Literal["refuse", "first", "best", "each", "once"]
+Duplicates = Literal["refuse", "first", "best", "once", "each", "joined"]
 Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
 ListsOf = Literal["ids", "grades"]
 # What to do about a document that is twice, in errors.

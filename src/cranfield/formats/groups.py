@@ -163,7 +163,7 @@ def groups_of_rows(
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     weights: Weights = {}
     faults = Faults(errors)
-    repeated = Faults("strict" if duplicates in ("refuse", "each", "once") else "skip")
+    repeated = Faults("strict" if duplicates not in ("first", "best") else "skip")
     wanted = in_order(rows.numbers)
     number = "level" if "level" in wanted else "grade"
     called = "group" if number == "level" else "subtopic"

@@ -215,17 +215,14 @@ CONVENTIONS: Mapping[str, Convention] = {
             "rectools/metrics/ranking.py, classification.py",
             (
                 rule(
-                    "AP P RR Success",
-                    judging={**_RELEVANT, "duplicates": "each"},
+                    "AP P R RR Success",
+                    judging={**_RELEVANT, "duplicates": "joined"},
                     nDCG={"gain": "binary", "ideal": "top"},
                 ),
-                rule("R", judging={**_RELEVANT, "duplicates": "once"}),
             ),
             (
                 "nDCG with divide_by_achievable=True is nDCG(ideal='judged'), MAP with "
                 "divide_by_k=True is AP(over='cutoff').",
-                "A relevant item that is returned x times more adds x to the number of relevant "
-                "items in AP and the achievable nDCG: not imitated.",
             ),
         ),
         Convention(
