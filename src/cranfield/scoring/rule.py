@@ -58,8 +58,13 @@ class Rule:
     @property
     def choices(self) -> list[str]:
         """The options that differ from the default, as they are written."""
-        rounded = [] if self.decimals is None else [f"rounded to {self.decimals} decimals"]
+        rounded = [] if self.decimals is None else [rounded_to(self.decimals)]
         return [*(f"{name}={value!r}" for name, value in self.judging.items()), *rounded]
+
+
+def rounded_to(decimals: int) -> str:
+    """Return in words to how many decimals a mean is rounded."""
+    return f"rounded to {decimals} decimals"
 
 
 def rule(

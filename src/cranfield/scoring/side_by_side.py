@@ -1,5 +1,6 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -19,7 +20,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.conventions import CONVENTIONS
 from cranfield.scoring.evaluate import measures_of, score_runs
-from cranfield.scoring.rule import Convention
+from cranfield.scoring.rule import Convention, rounded_to
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention
@@ -114,6 +115,11 @@ class SideBySide(Shown):
     """One number under every convention: what `conventions` returns.
 
     `found["beir"]` is what is known under a convention, `found["cranfield"]` the default.
+
+    >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    >>> found = conventions(qrels, {"q1": {"d1": 1.0}}, "P@5")
+    >>> found["lenskit"].value, found["lenskit"].most
+    (1.0, "over='returned'")
     """
 
     measure: Measure
@@ -172,7 +178,7 @@ class SideBySide(Shown):
                     one.tool,
                     str(way[0]),
                     found if decimals is None else round(found, decimals),
-                    (*step, *([] if decimals is None else [f"rounded to {decimals}"])),
+                    (*step, *([] if decimals is None else [rounded_to(decimals)])),
                     most,
                     None if most is None else moves[most],
                 )
@@ -206,10 +212,7 @@ class SideBySide(Shown):
             text = f"{self.wanted} is the value under: {', '.join(self.same)}."
             found.append(Note("same", "info", text, count=len(self.same)))
         elif self.wanted is not None:
-            near = min(
-                (one for one in self.every if one.value is not None),
-                key=lambda one: abs(Decimal(one.value or 0) - (self.wanted or 0)),
-            )
+            near = min(self.every, key=self._distance)
             text = (
                 f"No convention gives {self.wanted}. The nearest is {near.convention}, "
                 f"{number(near.value)}; is the run the same, and are the judgments?"
@@ -221,10 +224,13 @@ class SideBySide(Shown):
         return found
 
     def tables(self) -> list[Table]:
-        """Return the table: a row for each convention, the default first."""
+        """Return the table, a row for each convention: the default first; or the nearest value."""
         rows = []
         strong = set()
-        for i, one in enumerate(self.every):
+        ordered = list(self.every)
+        if self.wanted is not None:
+            ordered.sort(key=self._distance)
+        for i, one in enumerate(ordered):
             if self.is_same(one):
                 strong |= {(i, 0), (i, 1)}
             most = "" if one.most is None else f"{one.most}: {signed(one.moves)}"
@@ -234,6 +240,12 @@ class SideBySide(Shown):
         header = ["convention", "value", "differs in", "most moved by"]
         lines = [str(note) for note in self.notes]
         return [Table(header, rows, lines, 1, frozenset(strong), title=title, n_sentences=2)]
+
+    def _distance(self, one: UnderConvention) -> float:
+        """Return how far a value is from the one that was asked for."""
+        if self.wanted is None or one.value is None:
+            return math.inf
+        return abs(one.value - float(self.wanted))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each convention; `choices` are separated by blanks."""
