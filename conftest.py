@@ -67,6 +67,11 @@ def _documents_run_beside_the_demonstration(
 ) -> None:
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(request.getfixturevalue("demo_folder"))
+        if request.node.path.name == "adapters.md" and request.node.dtest is not None:
+            from helpers import stand_ins
+
+            stand_ins.install_sentence_transformers(monkeypatch)
+            request.node.dtest.globs.update(stand_ins.names())
 
 
 @pytest.fixture(autouse=True)

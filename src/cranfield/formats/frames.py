@@ -39,12 +39,25 @@ class LazyTable(Protocol):
 
 def is_table(data: object) -> TypeGuard[ArrowTable]:
     """Tell whether the object hands out Arrow data, or will once it is collected."""
-    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data)
+    return hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_dataset(data)
 
 
 def _is_lazy(data: object) -> TypeGuard[LazyTable]:
     """Tell whether the object is a polars LazyFrame."""
     return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
+
+
+class Dataset(Protocol):
+    """A table of Hugging Face's datasets."""
+
+    def with_format(self, name: str) -> Any:
+        """Return the table so that rows are handed out in this form."""
+
+
+def _is_dataset(data: object) -> TypeGuard[Dataset]:
+    """Tell whether the object is a Dataset, and no stream of rows."""
+    is_theirs = type(data).__module__.startswith("datasets.")
+    return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
 class TableRows(NamedColumns):
@@ -81,6 +94,8 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
             data = data.collect()
         except Exception as error:  # polars has many, which nobody else knows
             raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
+    if _is_dataset(data):
+        data = data.with_format("arrow")[:]  # its own Arrow table, select()ed
     try:
         # Not pa.table(), which imports pandas wherever it is installed.
         return pa.RecordBatchReader.from_stream(data).read_all()
@@ -375,8 +390,6 @@ def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
 
 def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Errors) -> Rows:
     """Return the rows of a table in memory, of any kind."""
-    if type(data).__module__.startswith("datasets.") and hasattr(data, "with_format"):
-        data = data.with_format("arrow")[:]  # Hugging Face's: its own Arrow table, select()ed
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
         rows = TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")

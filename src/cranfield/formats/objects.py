@@ -244,9 +244,15 @@ _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
 
 
 def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
-    """Return a mapping of somebody's own kind as a dict; InputError if it contradicts itself."""
+    """Return a mapping of somebody's own kind as a dict; InputError if it is none of ids."""
     if type(data) in _DICTS:
         return data
+    if type(data).__module__.startswith("datasets."):  # Hugging Face's
+        tables = ", ".join(repr(name) for name in data)
+        raise InputError(
+            f"{where}: a {type(data).__name__} of several tables: {tables}",
+            hint=f"Give one: load_dataset(..., split={next(iter(data), 'test')!r}).",
+        )
     found = dict(data.items())
     if [*found] != [*data] or len(found) != len([*data.values()]):
         raise InputError(

@@ -12,6 +12,7 @@ from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
 from cranfield.formats.columns import NAMES, plain_name
 from cranfield.formats.identifiers import as_text
+from cranfield.formats.objects import as_dict
 from cranfield.formats.small.read import Document, Form, Table, read_table, text_rows
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
@@ -55,7 +56,9 @@ def texts_of(data: Any, ids: Collection[str], what: str = "the texts") -> dict[s
 def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, str]]:
     form = Form(what, ("id", "text"), known=_IDS, bare="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
-        yield from ((as_text(name, what), _text_in(value)) for name, value in data.items())
+        yield from (
+            (as_text(name, what), _text_in(value)) for name, value in as_dict(data, what).items()
+        )
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
     if source is None or columnar_form(source, source.start(4096)) is not None:

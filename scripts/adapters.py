@@ -1,0 +1,173 @@
+"""Run docs/adapters.md on objects of the packages themselves, each in an environment that has it.
+
+    python scripts/adapters.py sentence-transformers "Hugging Face datasets" LangChain
+
+names sections of the page. Tests run it on objects of the same form (tests/helpers/stand_ins.py),
+so that they need no package; this says that the form is right. Needs cranfield, and tests/ in
+PYTHONPATH. The page's own numbers are what is expected, and rankings are those of the stand-ins.
+"""
+
+import argparse
+import doctest
+import re
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from helpers.stand_ins import BEIR, FOUND, WORDS, frames
+
+PAGE = Path(__file__).parent.parent / "docs" / "adapters.md"
+
+
+def sentence_transformers() -> dict[str, Any]:
+    """Return a model whose embedding of a text is the counts of its words, over their number."""
+    import numpy as np
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {word: i for i, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token=WORDS[0]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    weights = np.eye(len(words), dtype=np.float32)
+    module = StaticEmbedding(tokenizer, embedding_weights=weights)
+    return {"model": SentenceTransformer(modules=[module], device="cpu")}
+
+
+def datasets() -> dict[str, Any]:
+    """Return a load_dataset that loads nothing, and hands out Datasets."""
+    from datasets import Dataset
+
+    def load_dataset(_: str, config: str = "qrels", *, split: str) -> Any:
+        return Dataset.from_dict(BEIR[config], split=split)
+
+    return {"load_dataset": load_dataset}
+
+
+def langchain() -> dict[str, Any]:
+    """Return a retriever of which `_get_relevant_documents` finds what the page says."""
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+    class Retriever(BaseRetriever):
+        def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+            return [
+                Document("...", id=f"{doc}#0", metadata={"source": doc}) for doc, _ in FOUND[query]
+            ]
+
+    return {"retriever": Retriever()}
+
+
+def llama_index() -> dict[str, Any]:
+    """Return a retriever that finds two nodes of each document."""
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+
+    class Retriever(BaseRetriever):
+        def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+            found = []
+            for doc, score in FOUND[query_bundle.query_str]:
+                of = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc)}
+                nodes = (TextNode(id_=f"{doc}#{i}", relationships=of) for i in range(2))
+                found += [NodeWithScore(node=node, score=score) for node in nodes]
+            return found
+
+    return {"retriever": Retriever()}
+
+
+def haystack() -> dict[str, Any]:
+    """Return a component with the output of a retriever."""
+    from haystack import Document, component
+
+    @component
+    class Retriever:
+        @component.output_types(documents=list[Document])
+        def run(self, query: str) -> dict[str, list[Document]]:
+            found = FOUND[query]
+            return {
+                "documents": [
+                    Document(content=doc, meta={"source": doc}, score=x) for doc, x in found
+                ]
+            }
+
+    return {"retriever": Retriever()}
+
+
+def rectools() -> dict[str, Any]:
+    """Return what its most-popular model recommends, and test interactions."""
+    import pandas as pd
+    from rectools.dataset import Dataset
+    from rectools.models import PopularModel
+
+    day = pd.Timestamp("2026-01-01")
+    seen = {
+        "user_id": [1, 1, 2, 2, 3],
+        "item_id": [11, 12, 12, 13, 12],
+        "weight": 1.0,
+        "datetime": day,
+    }
+    interactions = Dataset.construct(pd.DataFrame(seen))
+    model = PopularModel().fit(interactions)
+    found = model.recommend(users=[1, 2], dataset=interactions, k=3, filter_viewed=False)
+    return {"recommendations": found, "test": frames()["test"]}
+
+
+def pyterrier() -> dict[str, Any]:
+    """Return what a pipeline returns; and run an Experiment with and without cranfield."""
+    import ir_measures
+    import pandas as pd
+    import pyterrier as pt
+
+    from cranfield.adapters.ir_measures import provider
+
+    named = frames()
+    topics = pd.DataFrame({"qid": ["q1", "q2"], "query": [*FOUND]})
+    pipeline = pt.Transformer.from_df(named["results"])
+
+    def experiment() -> Any:
+        asked = [ir_measures.parse_measure(one) for one in ("nDCG@10", "AP", "RR@10", "P@5")]
+        systems, judged = [pipeline, pipeline % 1], named["judgments"]
+        found = pt.Experiment(systems, topics, judged, asked, baseline=0, names=["all", "first"])
+        return found.set_index("name")
+
+    before = experiment()
+    ir_measures.DefaultPipeline.providers.insert(0, provider)
+    pd.testing.assert_frame_equal(before, experiment(), check_like=True, rtol=1e-12)
+    return {**named, "results": pipeline(topics)}
+
+
+# By the heading of the section: the package's name in the index, and what makes the objects.
+SECTIONS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "sentence-transformers": ("sentence-transformers", sentence_transformers),
+    "PyTerrier": ("pyterrier", pyterrier),
+    "Hugging Face datasets": ("datasets", datasets),
+    "LangChain": ("langchain-core", langchain),
+    "LlamaIndex": ("llama-index-core", llama_index),
+    "Haystack": ("haystack-ai", haystack),
+    "RecTools": ("rectools", rectools),
+}
+
+
+def main() -> int:
+    """Run the sections named; return how many examples failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("sections", nargs="+", choices=SECTIONS)
+    before, *parts = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)
+    texts = {part.partition("\n")[0]: part for part in parts}
+    failed = 0
+    for name in parser.parse_args().sections:
+        package, make = SECTIONS[name]
+        examples = doctest.DocTestParser().get_doctest(
+            before + texts[name], make(), name, str(PAGE), None
+        )
+        found = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
+        failed += found.failed
+        counts = f"{found.attempted} examples, {found.failed} failed"
+        print(f"{name}: {package} {version(package)}, {counts}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

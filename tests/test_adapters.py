@@ -1,0 +1,204 @@
+"""Other packages' objects and plug-in points, on objects of the same form (helpers/stand_ins.py).
+
+The packages themselves are too heavy to be installed for tests: scripts/adapters.py tries them.
+ir_measures is light: tests/oracles/test_provider.py has it. docs/adapters.md runs as every page.
+"""
+
+import doctest
+import importlib
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import stand_ins
+from helpers.stand_ins import BEIR, Dataset, DatasetDict, Model
+
+from cranfield import InputError, OptionError, Qrels, Run, evaluate
+from cranfield.formats.small.texts import texts_of
+
+WORDS = ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.fixture
+def evaluators(monkeypatch: pytest.MonkeyPatch) -> Any:
+    stand_ins.install_sentence_transformers(monkeypatch)
+    module = importlib.import_module("cranfield.adapters.sentence_transformers")
+    return module.InformationRetrievalEvaluator
+
+
+def collection(seed: int) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
+    """Return texts of 6 queries and 60 documents, many of them alike, and judgments."""
+    chance = np.random.default_rng(seed)
+
+    def texts(name: str, n: int, words: int) -> dict[str, str]:
+        return {f"{name}{i}": " ".join(chance.choice(WORDS, words)) for i in range(n)}
+
+    queries, corpus = texts("q", 6, 2), texts("d", 60, 4)
+    judged = {query: chance.choice([*corpus], 8, replace=False).tolist() for query in queries}
+    return (
+        queries,
+        corpus,
+        {q: {d: i % 3 for i, d in enumerate(docs)} for q, docs in judged.items()},
+    )
+
+
+class Counts(Model):
+    """A model with dot products, of small whole numbers: exact in any order, and often equal."""
+
+    def similarity(self, queries: Any, documents: Any) -> Any:
+        return queries @ documents.T
+
+
+def ranked(query: str, corpus: dict[str, str], n: int) -> dict[str, float]:
+    """Return the n best documents: from the definition, one similarity at a time."""
+    found = {
+        doc: float(sum(query.split().count(word) * text.split().count(word) for word in WORDS))
+        for doc, text in corpus.items()
+    }
+    docs = sorted(found, key=lambda doc: (found[doc], doc), reverse=True)
+    return {doc: found[doc] for doc in docs[:n]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("chunk", [1, 7, 60, 1000])
+@pytest.mark.parametrize("depth", [5, 60, 100])
+def test_the_best_documents_whatever_the_chunks(
+    evaluators: Any, seed: int, chunk: int, depth: int
+) -> None:
+    queries, corpus, qrels = collection(seed)
+    evaluator = evaluators(queries, corpus, qrels, corpus_chunk_size=chunk)
+    evaluator.depth = depth
+    for query, docs in evaluator.retrieve(Counts(WORDS)).items():
+        expected = ranked(queries[query], corpus, depth)
+        assert [*docs.items()] == [*expected.items()]
+
+
+def test_equal_similarities_are_ranked_by_id(evaluators: Any) -> None:
+    corpus = {f"d{i}": "a b" for i in range(10)}
+    for chunk in (1, 3, 10):
+        evaluator = evaluators({"q": "a"}, corpus, {"q": {"d9"}}, corpus_chunk_size=chunk)
+        evaluator.depth = 4
+        assert [*evaluator.retrieve(Model(WORDS))["q"]] == ["d9", "d8", "d7", "d6"]
+
+
+def test_what_is_returned(evaluators: Any, caplog: pytest.LogCaptureFixture) -> None:
+    queries, corpus, qrels = collection(0)
+    evaluator, model = evaluators(queries, corpus, qrels, "P@5 RR", name="dev"), Model(WORDS)
+    with caplog.at_level(logging.INFO, "cranfield.adapters"):
+        metrics = evaluator(model, output_path="nowhere", epoch=2.0, steps=50)
+    assert evaluator.primary_metric == "dev_P@5"
+    assert [*metrics] == ["dev_P@5", "dev_RR"]
+    run = evaluator.retrieve(model)
+    assert metrics == {f"dev_{k}": v for k, v in evaluate(qrels, run, "P@5 RR").means().items()}
+    assert model.card == [(metrics, 2.0, 50)]
+    assert "dev epoch 2.0, step 50" in caplog.text
+    values = [precision(qrels[query], run[query], 5) for query in sorted(qrels)]
+    assert metrics["dev_P@5"] == pytest.approx(sum(values) / len(values))
+    alone = evaluators(queries, corpus, qrels, "FallOut@5")
+    assert (alone.primary_metric, alone.greater_is_better) == ("FallOut@5", False)
+    assert evaluator.greater_is_better
+
+
+def precision(grades: dict[str, int], scores: dict[str, float], k: int) -> float:
+    docs = sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)[:k]
+    return sum(grades.get(doc, 0) >= 1 for doc in docs) / k
+
+
+def test_a_measure_may_look_deeper_than_the_ranking_usually_goes(evaluators: Any) -> None:
+    queries, corpus, qrels = collection(0)
+    assert evaluators(queries, corpus, qrels, "nDCG@10 AP P@R IPrec@0.1").depth == 1000
+    assert evaluators(queries, corpus, qrels, "nDCG@10 R@5000").depth == 5000
+
+
+def test_prompts_come_first(evaluators: Any) -> None:
+    prompts = {"query_prompt": "query: ", "corpus_prompt": "passage: "}
+    model = Model(WORDS)
+    evaluators({1: "a"}, {2: "b a", 3: "a"}, {1: {2}}, **prompts)(model)
+    assert model.encoded == ["query: a", "passage: a", "passage: b a"]
+
+
+def test_only_judged_queries_are_encoded(evaluators: Any) -> None:
+    model = Model(WORDS)
+    evaluators({"q1": "a", "q2": "b"}, {"d": "c a"}, {"q1": {"d"}})(model)
+    assert model.encoded == ["a", "c a"]
+
+
+def test_a_judged_query_without_a_text(evaluators: Any) -> None:
+    qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
+    with pytest.raises(InputError, match=r"1 of 2 judged queries have no text.*'q2'"):
+        evaluators({"q1": "a"}, {"d": "a"}, qrels)
+    with pytest.raises(InputError, match="2 of 2 judged"):
+        evaluators({"q3": "a"}, {"d": "a"}, qrels, options={"queries": "both"})
+    evaluator = evaluators({"q1": "a"}, {"d": "a"}, qrels, "RR", options={"queries": "both"})
+    assert evaluator(Model(WORDS)) == {"RR": 1}
+    assert "without-run" in {note.code for note in evaluator.scores.notes}
+
+
+def test_a_model_of_no_numbers_is_refused(evaluators: Any) -> None:
+    class Broken(Model):
+        def similarity(self, queries: Any, documents: Any) -> Any:
+            return np.full((len(queries), len(documents)), np.nan)
+
+    with pytest.raises(InputError, match="no numbers"):
+        evaluators({"q": "a"}, {"d": "a"}, {"q": {"d"}})(Broken(WORDS))
+
+
+def test_a_table_of_texts_is_refused_with_what_to_write(evaluators: Any) -> None:
+    with pytest.raises(InputError, match=r"dict\(zip\("):
+        evaluators({"q1": "a"}, Dataset(BEIR["corpus"]), {"q1": {"csv"}})
+
+
+def test_a_chunk_has_a_size(evaluators: Any) -> None:
+    with pytest.raises(OptionError, match="corpus_chunk_size"):
+        evaluators({"q": "a"}, {"d": "a"}, {"q": {"d"}}, corpus_chunk_size=0)
+
+
+def test_the_example_runs(evaluators: Any) -> None:
+    module = importlib.import_module(evaluators.__module__)
+    model = Model(stand_ins.WORDS)
+    assert doctest.testmod(module, extraglobs={"model": model}).failed == 0
+    assert model.encoded
+
+
+# ---- datasets -----------------------------------------------------------------------------------
+
+
+def test_a_dataset_is_a_table() -> None:
+    table: Any = Dataset(BEIR["qrels"])
+    judged = Qrels(table)
+    assert judged.to_dict() == {"q1": {"csv": 1}, "q2": {"argparse": 2}}
+    texts = Dataset(BEIR["corpus"])
+    assert texts_of(texts, ["csv"]) == {"csv": "csv"}
+    run: Any = Dataset({"query-id": ["q1"], "corpus-id": ["csv"], "score": [0.5]})
+    assert evaluate(judged, run, "RR", queries="both")["RR"] == 1
+
+
+def test_a_dict_of_datasets_is_refused_by_name() -> None:
+    """Else its splits would be queries."""
+    splits: Any = DatasetDict(test=Dataset(BEIR["qrels"]))
+    with pytest.raises(InputError, match="DatasetDict of several tables: 'test'"):
+        Qrels(splits)
+    with pytest.raises(InputError, match="the run: a DatasetDict"):
+        Run(splits)
+    with pytest.raises(InputError, match="texts: a DatasetDict"):
+        texts_of(splits, ["q"])
+
+
+def test_a_stream_of_rows_is_read_as_rows() -> None:
+    """As an IterableDataset, which has `with_format`, too."""
+
+    class Stream:
+        __module__ = "datasets.iterable_dataset"
+
+        def with_format(self, name: str) -> "Stream":
+            return self
+
+        def __iter__(self) -> Any:
+            names = [*BEIR["qrels"]]
+            return (
+                dict(zip(names, row, strict=True))
+                for row in zip(*BEIR["qrels"].values(), strict=True)
+            )
+
+    assert Qrels(Stream()).to_dict() == {"q1": {"csv": 1}, "q2": {"argparse": 2}}
