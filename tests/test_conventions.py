@@ -11,7 +11,9 @@ from helpers.notes import codes
 import cranfield
 from cranfield import (
     AP,
+    Explanation,
     InputError,
+    MeanExplanation,
     MeasureError,
     OptionError,
     compare,
@@ -192,8 +194,10 @@ def test_what_a_tool_lacks_is_refused() -> None:
 
 def test_explain_follows_a_convention() -> None:
     found = explain(QRELS, RUN, "AP@2", "q1", convention="sentence-transformers")
+    assert isinstance(found, Explanation)
     assert found.value == 1 / 2
     over_all = explain(QRELS, RUN, "AP@2", convention="sentence-transformers")
+    assert isinstance(over_all, MeanExplanation)
     assert over_all.value == evaluate(QRELS, RUN, "AP@2", convention="sbert")["AP@2"]
 
 
@@ -263,7 +267,7 @@ def test_conventions_take_one_run_and_one_measure() -> None:
     with pytest.raises(MeasureError, match="RelString is a text"):
         conventions(QRELS, RUN, "RelString")
     with pytest.raises(OptionError, match="2 runs"):
-        conventions(QRELS, {"a": RUN, "b": RUN}, "AP")
+        conventions(QRELS, {"a": RUN, "b": RUN}, "AP")  # type: ignore[arg-type]
     with pytest.raises(InputError):
         conventions(QRELS, "no-such.run", "AP")
     rows = [{"question": "Why?", "expected_ids": ["a", "b"], "retrieved_ids": ["a", "c"]}]
