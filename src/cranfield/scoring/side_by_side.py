@@ -140,7 +140,7 @@ class SideBySide(Shown):
         """
         default = measure, Judging()
         having = [
-            (one, *one.groups([measure]))
+            (one, one.groups([measure])[0])
             for one in CONVENTIONS.values()
             if one.of(measure) is not None
         ]
