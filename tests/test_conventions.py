@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import invoke
@@ -18,12 +19,16 @@ from cranfield import (
     OptionError,
     compare,
     conventions,
+    correlate,
     evaluate,
     explain,
+    gate,
     nDCG,
     parse,
 )
+from cranfield.comparison.settings import Missing
 from cranfield.data.judging import Judging
+from cranfield.errors import NothingSharedError
 from cranfield.measures.registry import DEFINITIONS
 from cranfield.scoring.conventions import CONVENTIONS, convention_of
 
@@ -299,3 +304,92 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_names_are_public() -> None:
     assert cranfield.conventions is conventions
     assert (nDCG @ 5).with_parameters({"gain": "linear"}).stated == {"gain"}
+
+
+# ---- what is not averaged over all queries ------------------------------------------------------
+
+
+def test_a_slice_of_which_a_measure_averages_no_query() -> None:
+    labels = {"q1": "a", "q2": "a", "q3": "a", "q4": "b"}  # the run has no q4
+    found = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir", slices=labels)
+    last = found.slice("b")
+    assert last.means() == {"RR@2": 0}
+    assert math.isnan(last["P@2"])
+    assert last.per_query("P@2") == {}
+    (row,) = [line for line in str(found).splitlines() if line.startswith(" b ")]
+    assert row.split() == ["b", "1", "run", "0.0000", "-"]
+    of_slice = json.loads(found.to_json())["runs"][0]["slices"][1]
+    assert of_slice["all"] == {"RR@2": 0}
+
+
+BOTH = {"one": RUN, "all": {**RUN, "q4": {"g": 1.0}}}
+
+
+MEANS = ("RR@2", "P@2")
+
+
+def test_a_query_that_a_measure_is_not_averaged_over_has_no_row() -> None:
+    rows = evaluate(QRELS, RUN, "RR@2 P@2", convention="beir").rows(per_query=True)
+    queries = {one: {row["query_id"] for row in rows if row["measure"] == one} for one in MEANS}
+    assert queries == {"RR@2": {*QRELS, "all"}, "P@2": {*RUN, "all"}}
+
+
+# What becomes of q4, which one of the runs has, and the means of P@2 then.
+MISSING: dict[Missing, tuple[int, list[float]]] = {
+    "zero": (4, [(1 / 2 + 1 / 2 + 0 + 0) / 4, (1 / 2 + 1 / 2 + 0 + 1 / 2) / 4]),
+    "drop": (3, [(1 / 2 + 1 / 2 + 0) / 3] * 2),
+}
+
+
+@pytest.mark.parametrize("form", ["scores", "JSON", "CSV"])
+@pytest.mark.parametrize("missing", MISSING)
+def test_scores_over_other_queries_are_compared_as_missing_says(
+    missing: Missing, form: str, tmp_path: Path
+) -> None:
+    systems = evaluate(QRELS, BOTH, "RR@2 P@2", convention="beir")
+    data: Any = systems
+    if form != "scores":
+        path = tmp_path / f"a.{form.lower()}"
+        write = systems.to_json if form == "JSON" else systems.to_csv
+        path.write_text(write(per_query=True))
+        data = path
+    with pytest.raises(InputError, match="1 of 4 queries have no P@2: 'q4'"):
+        compare(data)
+    n_queries, means = MISSING[missing]
+    found = compare(data, missing=missing)
+    assert len(found.aligned.query_ids) == n_queries
+    assert found.aligned.column("P@2").mean(axis=0).tolist() == pytest.approx(means, abs=1e-12)
+    assert compare(data, measures="RR@2")["RR@2"]["all"].difference == 1 / 4
+    verdicts = gate(data, baseline="one", margin=0.1, missing=missing).verdicts
+    assert [one.measure for one in verdicts] == ["RR@2", "P@2"]
+    assert correlate(data, missing=missing)
+
+
+# ---- documents that occur twice -----------------------------------------------------------------
+
+
+def test_a_list_with_a_document_twice_has_the_numbers_of_tools_that_take_lists() -> None:
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "x", "b"]}
+    found = conventions(qrels, run, "AP@4", value="1.375")
+    refused = found["cranfield"]
+    assert refused.value is None
+    assert "'a' occurs twice" in (refused.problem or "")
+    expected = {
+        "recommenders": (1 / 1 + 2 / 2 + 3 / 4) / 2,  # each
+        "haystack": (1 / 1 + 2 / 4) / 2,  # once, at the first rank
+        "rectools": (1 / 1 + 2 / 2 + 3 / 4) / 3,  # of three relevant ones
+    }
+    for name, value in expected.items():
+        its = found[name]
+        assert its.value == pytest.approx(value, abs=1e-15)
+        assert (its.most, its.moves) == (None, None)
+    assert "recommenders" in found.same
+    assert found["beir"].problem == refused.problem
+    assert "'a' occurs twice" in str(found)
+    assert "--duplicates best" not in str(found)  # what to do is in `problem`
+    json.loads(found.to_json())
+
+
+def test_what_no_convention_can_read_is_an_error() -> None:
+    with pytest.raises(NothingSharedError):
+        conventions(QRELS, {"other": {"a": 1.0}}, "AP@4")

@@ -32,7 +32,7 @@ from cranfield.formats.block import Duplicates
 
 MEASURES = "P@3 SetR AP RR nDCG@5 DCG NumRet NumRelRet Success@2 Rprec RBP(p=0.5)"
 KEPT: list[Duplicates] = ["first", "best"]
-REFUSED: list[Duplicates] = ["refuse", "each"]  # of judgments
+REFUSED: list[Duplicates] = ["refuse", "each", "once", "joined"]  # of judgments
 
 
 def collection(seed: int) -> tuple[dict[str, dict[str, int]], list[Row]]:
@@ -79,41 +79,89 @@ def test_the_first_or_the_best_row_is_kept(
         assert scores.counts.rows_left_out == 0
 
 
-def by_loop(grades: dict[str, int], rows: list[tuple[str, float]]) -> dict[str, float]:
-    """Return measures of one query, of which each row counts at its rank."""
-    ranked = sorted(rows, key=lambda row: (row[1], row[0].encode()), reverse=True)
-    n_relevant = sum(grade > 0 for grade in grades.values())
-    hits, precisions, dcg, first = 0, 0.0, 0.0, 0
-    for rank, (doc, _) in enumerate(ranked, 1):
-        grade = grades.get(doc, 0)
-        dcg += grade / math.log2(rank + 1)
+KEEPING: list[Duplicates] = ["each", "once", "joined"]  # a rank for every row
+
+
+def by_loop(
+    grades: dict[str, int], rows: list[tuple[str, float]], how: Duplicates
+) -> dict[str, float]:
+    """Return measures of one query, of which each row has a rank.
+
+    A document counts "each" time; or "once", at the first of its rows that have its highest score;
+    or, "joined", each time, and each time beyond the first is a judgment more.
+    """
+    every = [(score, doc.encode(), -i, doc) for i, (doc, score) in enumerate(rows)]
+    ranked = [doc for *_, doc in sorted(every, reverse=True)]
+    judged = [*grades.values()]
+    if how == "joined":
+        judged += [grades[doc] for doc in grades for _ in range(ranked.count(doc) - 1)]
+    ideal = sorted((max(grade, 0) for grade in judged), reverse=True)
+    n_relevant = sum(grade > 0 for grade in judged)
+    hits, precisions, first = 0, 0.0, 0
+    gains = []
+    for rank, doc in enumerate(ranked, 1):
+        counts = how != "once" or doc not in ranked[: rank - 1]
+        grade = grades.get(doc, 0) if counts else 0
+        gains.append(grade)
         if grade > 0:
             hits += 1
             precisions += hits / rank
             first = first or rank
+    dcg, best = (
+        sum(gain / math.log2(rank + 1) for rank, gain in enumerate(of[:5], 1))
+        for of in (gains, ideal)
+    )
     return {
-        "P@3": sum(grades.get(doc, 0) > 0 for doc, _ in ranked[:3]) / 3,
+        "P@3": sum(gain > 0 for gain in gains[:3]) / 3,
         "SetR": hits / n_relevant if n_relevant else 0.0,
         "AP": precisions / n_relevant if n_relevant else 0.0,
         "RR": 1 / first if first else 0.0,
-        "DCG": dcg,
+        "nDCG@5": dcg / best if best else 0.0,
+        "DCG": sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1)),
         "NumRet": len(ranked),
+        "NumRel": n_relevant,
         "NumRelRet": hits,
+        "Success@2": float(any(gain > 0 for gain in gains[:2])),
+        "Rprec": sum(gain > 0 for gain in gains[:n_relevant]) / n_relevant if n_relevant else 0.0,
     }
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("how", KEEPING)
 @pytest.mark.parametrize("seed", range(4))
-def test_each_row_counts_at_its_rank(seed: int, form: str, write: Write) -> None:
+def test_each_row_has_its_rank(
+    seed: int, how: Duplicates, form: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     qrels, rows = collection(seed)
-    scores = evaluate(qrels, FORMS[form](rows, write), MEASURES, duplicates="each")
-    found = scores.to_dict()
-    for query, grades in qrels.items():
-        expected = by_loop(grades, [row[1:] for row in rows if row[0] == query])
-        for measure, value in expected.items():
-            assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
-    note = note_of(scores.notes, "duplicates")
-    assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
+    run = FORMS[form](rows, write)
+    for _ in in_blocks(monkeypatch):
+        scores = evaluate(qrels, run, f"{MEASURES} NumRel", duplicates=how)
+        found = scores.to_dict()
+        for query, grades in qrels.items():
+            expected = by_loop(grades, [row[1:] for row in rows if row[0] == query], how)
+            for measure, value in expected.items():
+                assert found[query][measure] == pytest.approx(value, abs=1e-12), (query, measure)
+        note = note_of(scores.notes, "duplicates")
+        assert note.count == len(rows) - sum(map(len, kept(rows, "first").values()))
+
+
+def test_counted_once_or_joined_by_hand() -> None:
+    """Two relevant documents, of which the one stands at ranks 1 and 2."""
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "b"]}
+    once = evaluate(qrels, run, "R@9 AP P@2", duplicates="once")
+    assert once.means() == {"R@9": 2 / 2, "AP": (1 / 1 + 2 / 3) / 2, "P@2": 1 / 2}
+    joined = evaluate(qrels, run, "R@9 AP P@2", duplicates="joined")
+    assert joined.means() == {"R@9": 3 / 3, "AP": (1 / 1 + 2 / 2 + 3 / 3) / 3, "P@2": 2 / 2}
+
+
+def test_the_row_that_is_counted_once_is_the_best_in_every_order() -> None:
+    """The highest score, the lowest rank, or the first row: the other one is at rank 3."""
+    rows = pa.table(
+        {"qid": ["q"] * 3, "docno": ["a", "x", "a"], "rank": [3, 2, 1], "score": [1, 2, 3]}
+    )
+    for order in ("score", "rank", "given"):
+        found = evaluate({"q": {"a": 1}}, Run(rows), "RR NumRet", order=order, duplicates="once")
+        assert found.means() == {"RR": 1 / 1, "NumRet": 3}
 
 
 def test_recall_above_1_of_tools_that_count_twice() -> None:
@@ -143,6 +191,23 @@ def test_lists(form: str, write: Write) -> None:
     for how, value in expected.items():
         found = evaluate(qrels, run, "AP", duplicates=how)["AP"]
         assert found == pytest.approx((value + 1 / 2) / 2)
+
+
+@pytest.mark.parametrize("how", KEEPING)
+@pytest.mark.parametrize("form", LISTS)
+def test_lists_whose_documents_stand_twice(how: Duplicates, form: str, write: Write) -> None:
+    """A list's first row of a document is its best one."""
+    chance = random.Random(7)
+    docs = [f"d{i}" for i in range(6)]
+    for _ in range(20):
+        qrels = {q: {doc: chance.randint(0, 2) for doc in docs[:4]} for q in ("q", "r")}
+        lists = {q: chance.choices(docs, k=chance.randint(1, 9)) for q in ("q", "r")}
+        found = evaluate(qrels, LISTS[form](lists, write), MEASURES, duplicates=how).to_dict()
+        for query, grades in qrels.items():
+            rows = [(doc, float(-i)) for i, doc in enumerate(lists[query])]
+            for measure, value in by_loop(grades, rows, how).items():
+                if measure != "NumRel":
+                    assert found[query][measure] == pytest.approx(value, abs=1e-12), measure
 
 
 def test_an_empty_list_beside_one_with_a_document_twice_counts() -> None:
@@ -261,15 +326,16 @@ def test_options_that_do_not_go_with_each() -> None:
         evaluate(qrels, run, duplicates="both")  # type: ignore[call-overload]
     with pytest.raises(OptionError, match="duplicates"):
         Qrels(qrels, duplicates="both")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="one grade"):
-        evaluate(qrels, run, "P@2", bounds=True, duplicates="each")
-    with pytest.raises(OptionError, match="duplicates"):
-        joint_bounds(qrels, [run, run], "P@2", duplicates="each")
-    with pytest.raises(OptionError, match="several ranks"):
-        explain(qrels, [run, run], "P@2", "q", duplicates="each")
     in_groups = {"q": {"s": {"a": 1}, "t": {"b": 1}}}
-    with pytest.raises(OptionError, match="in groups"):
-        evaluate(in_groups, run, "alpha_nDCG@5", duplicates="each")
+    for how in KEEPING:
+        with pytest.raises(OptionError, match="one grade"):
+            evaluate(qrels, run, "P@2", bounds=True, duplicates=how)
+        with pytest.raises(OptionError, match="duplicates"):
+            joint_bounds(qrels, [run, run], "P@2", duplicates=how)
+        with pytest.raises(OptionError, match="several ranks"):
+            explain(qrels, [run, run], "P@2", "q", duplicates=how)
+        with pytest.raises(OptionError, match="in groups"):
+            evaluate(in_groups, run, "alpha_nDCG@5", duplicates=how)
     assert evaluate(in_groups, run, "alpha_nDCG@5", duplicates="first")["alpha_nDCG@5"] > 0
 
 
@@ -280,13 +346,16 @@ def test_a_group_measure_of_plain_judgments_credits_the_best_rank() -> None:
     assert found.means() == {"StRecall@1": 1.0, "StRecall@3": 1.0}
 
 
-def test_explain_shows_each_at_its_rank() -> None:
+@pytest.mark.parametrize(
+    ("how", "value"),
+    [("each", (1 / 1 + 2 / 3) / 2), ("once", (1 / 1) / 2), ("joined", (1 / 1 + 2 / 3) / 3)],
+)
+def test_explain_shows_every_row_at_its_rank(how: Duplicates, value: float) -> None:
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "x", "a", "x"]}
-    found = explain(qrels, run, "AP", "q", duplicates="each")
-    assert found.value == (1 / 1 + 2 / 3) / 2  # type: ignore[union-attr]
+    found: Any = explain(qrels, run, "AP", "q", duplicates=how)
+    assert found.value == value
     assert "several ranks" in str(found)
-    scores = evaluate(qrels, run, "AP", duplicates="each")
-    assert scores["AP"] == found.value  # type: ignore[union-attr]
+    assert evaluate(qrels, run, "AP", duplicates=how)["AP"] == value
 
 
 def test_compare_takes_it() -> None:
@@ -317,8 +386,9 @@ def test_a_run_is_written_without_them(tmp_path: Path) -> None:
     with pytest.raises(DuplicateError, match="'a' occurs twice"):
         run.to_dict()
     assert run.to_dict(duplicates="first") == {"q": {"a": 1.0, "b": 0.5}}
-    with pytest.raises(OptionError, match="duplicates='each'"):
-        run.to_dict(duplicates="each")
+    for how in KEEPING:
+        with pytest.raises(OptionError, match=f"duplicates='{how}'"):
+            run.to_dict(duplicates=how)
 
 
 def test_on_the_command_line(write: Write, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ CHOICES: dict[str, Sequence[Any]] = {
     "depth": (None, None, 1, 3),
     "judged_only": (False, False, True),
     "scores": ("double", "single"),
-    "duplicates": ("first", "best", "each"),
+    "duplicates": ("first", "best", "each", "once", "joined"),
 }
 
 
@@ -68,8 +68,11 @@ OF_FORMS = {"apart", "ranks-as-scores"}  # notes that some forms have alone
 # ---- the slow loop ------------------------------------------------------------------------------
 
 
+AGAIN = "\0"  # at the end of an id: a row that has a rank, and does not count
+
+
 def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float]]:
-    """Return the documents of a query that count, with their scores, in the order of the run."""
+    """Return the documents of a query that are kept, with their scores, in the order of the run."""
 
     def as_told(score: float) -> float:
         return float(np.float32(score)) if how["scores"] == "single" else score
@@ -79,10 +82,13 @@ def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float
     for i, (doc, score) in enumerate(docs):
         same = [j for j, (other, _) in enumerate(docs) if other == doc]
         best = max(same, key=lambda j: (docs[j][1], -j))
-        if how["duplicates"] == "each" or i == (same[0] if how["duplicates"] == "first" else best):
+        counts = i == (same[0] if how["duplicates"] == "first" else best)
+        if counts or how["duplicates"] in ("each", "joined"):
             kept.append((doc, score))
+        elif how["duplicates"] == "once":
+            kept.append((doc + AGAIN, score))
     if how["identical_ids"] == "drop":
-        kept = [(doc, score) for doc, score in kept if doc != query]
+        kept = [(doc, score) for doc, score in kept if doc.removesuffix(AGAIN) != query]
     if how["scores_above"] is not None:
         kept = [(doc, score) for doc, score in kept if score > as_told(how["scores_above"])]
     return kept
@@ -90,13 +96,17 @@ def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float
 
 def in_order(tied: list[str], judged: Mapping[str, int], ties: str) -> Iterator[list[str]]:
     """Yield the orders of documents of one score over which is averaged."""
-    by_id = sorted(tied, key=str.encode, reverse=True)
+
+    def by(doc: str) -> bytes:
+        return doc.removesuffix(AGAIN).encode()
+
+    by_id = sorted(tied, key=by, reverse=True)
     if ties == "expected":
         yield from map(list, itertools.permutations(by_id))
     elif ties == "document":
         yield by_id
     elif ties == "ascending":
-        yield by_id[::-1]
+        yield sorted(tied, key=by)
     elif ties == "given":
         yield tied
     else:
@@ -149,12 +159,13 @@ def expected(
     """Return {query: {measure: value}}."""
     found = {}
     for query in averaged(qrels, rows, run, how):
-        judged = qrels.get(query, {})
-        grades = sorted(judged.values(), reverse=True)
-        every = [
-            [judged.get(doc) for doc in ranked]
-            for ranked in orders(own_rows(rows, query, how), judged, how)
-        ]
+        judged, docs = qrels.get(query, {}), own_rows(rows, query, how)
+        grades = [*judged.values()]
+        if how["duplicates"] == "joined":
+            names = [doc for doc, _ in docs]
+            grades += [judged[doc] for doc in judged for _ in range(names.count(doc) - 1)]
+        grades.sort(reverse=True)
+        every = [[judged.get(doc) for doc in ranked] for ranked in orders(docs, judged, how)]
         found[query] = {
             name: sum(value(ranking, grades) for ranking in every) / len(every)
             for name, value in VALUES.items()
@@ -196,6 +207,8 @@ def options(seed: int) -> Options | None:
     """Return a choice of each option; None if these do not go together."""
     chance = random.Random(seed)
     found = {name: chance.choice(values) for name, values in CHOICES.items()}
+    if found["duplicates"] == "joined" and found["unretrieved"] == "below":
+        found["depth"] = None  # of documents below, each is there once
     by_grade = found["ties"] in ("expected", "best", "worst")
     together = (found["judged_only"], found["unretrieved"] == "below")
     if found["depth"] and by_grade and any(together):

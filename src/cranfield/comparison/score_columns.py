@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -59,16 +60,16 @@ def _made(results: Iterable[Any]) -> Given:
 
 
 def columns_of(systems: Systems) -> Columns:
-    """Return the columns of every measure that has numbers."""
-    return {
-        (str(measure), name): (
-            scores.query_ids,
-            np.asarray(scores.columns[str(measure)][1], float),
-        )
-        for name, scores in systems.items()
-        for measure in scores.measures
-        if not measure.definition.is_text
-    }
+    """Return the columns of every measure that has numbers, over the queries that it averages."""
+    columns: Columns = {}
+    for name, scores in systems.items():
+        for measure in scores.measures:
+            if not measure.definition.is_text:
+                values = np.asarray(scores.columns[str(measure)][1], float)
+                there = ~np.isnan(values)  # under a convention, some may not be
+                ids = scores.query_ids if there.all() else [*compress(scores.query_ids, there)]
+                columns[str(measure), name] = ids, values[there]
+    return columns
 
 
 def without_number(notes: Iterable[Note]) -> list[Note]:

@@ -266,7 +266,10 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if judging.ties != "given":
         docs = whole.block.doc if whole.own is None else whole.own
         numbers = tie_order(docs.take(numbers), judging)
-    by_number = np.lexsort((numbers, np.cumsum(new_tie)[in_tie]))
+    keys = (numbers, np.cumsum(new_tie)[in_tie])
+    if whole.again is not None:  # of the rows of a document, the first counts, and comes first
+        keys = (ordered[in_tie], *keys)
+    by_number = np.lexsort(keys)
     ordered[in_tie] = ordered[in_tie][by_number]
     return ordered, ordered[in_tie]
 

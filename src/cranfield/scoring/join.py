@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.data.meeting import Counts
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.scoring.rule import Convention, Group
@@ -38,7 +39,7 @@ def join(
     largest = max(parts, key=lambda one: len(one.query_ids))
     labels = dict.fromkeys((of, name) for part in parts for of, name, _ in part.slices)
     slices = [
-        (of, name, join(convention, wanted, groups, [part.slice(name, of) for part in parts]))
+        (of, name, join(convention, wanted, groups, [_slice(part, of, name) for part in parts]))
         for of, name in labels
     ]
     named = [", ".join(map(str, group.measures)) for group in groups]
@@ -57,3 +58,11 @@ def join(
         notes=(*notes, Note("convention", "info", text)),
         slices=tuple(slices),
     )
+
+
+def _slice(part: Scores, label: str, name: str) -> Scores:
+    """Return the scores of the queries that have a label; of a part without such, of no query."""
+    for of, its_name, scores in part.slices:
+        if (of, its_name) == (label, name):
+            return scores
+    return part.of(np.zeros(len(part.query_ids), np.bool_), Counts(0, 0, 0, 0))

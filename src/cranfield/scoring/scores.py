@@ -101,8 +101,9 @@ class _Table(Shown):
     def rows(self, *, per_query: bool = False) -> list[dict[str, Any]]:
         """Return a row for each run and measure, the query_id of which is "all".
 
-        `per_query` adds rows for each query, before those of the run's "all". Rows of a slice have
-        what is labelled, as "type", the label and "all"; `queries` is how many were averaged.
+        `per_query` adds rows for each query that a measure averages, before those of the run's
+        "all". Rows of a slice have what is labelled, as "type", the label and "all"; `queries` is
+        how many were averaged.
         """
         found = []
         for run in self._runs:
@@ -114,7 +115,9 @@ class _Table(Shown):
             for *place, query, values in every:
                 kept = place if self._slices else []
                 plain = run.plain(values).items()
-                found += [(run.name, name, *kept, query, value) for name, value in plain]
+                found += [
+                    (run.name, name, *kept, query, one) for name, one in plain if one is not None
+                ]
         return self._dicts(found)
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
@@ -275,16 +278,16 @@ class Scores(_Table):
         if not self.decimals:
             return measure.aggregate(values)
         decimals = self.decimals[[*self.columns].index(name)]
-        value = measure.aggregate(values[values == values])  # not NaN
+        known = values[values == values]  # not NaN
+        value = measure.aggregate(known) if len(known) else math.nan
         return value if decimals is None else round(value, decimals)
 
     def means(self) -> dict[str, float]:
         """Return {measure: value over all queries}, of those that have one."""
-        return {
-            name: self._over_all(name)
-            for name, (measure, _) in self.columns.items()
-            if not measure.definition.is_text
-        }
+        has_number = (name for name, (its, _) in self.columns.items() if not its.definition.is_text)
+        every = {name: self._over_all(name) for name in has_number}
+        # Under a convention, a measure may average none of the queries of a slice.
+        return {name: one for name, one in every.items() if one == one} if self.decimals else every
 
     def per_query(self, measure: Measure | str) -> dict[str, Any]:
         """Return {query_id: value} of one measure: numbers, or texts if it is one of texts."""

@@ -1,7 +1,7 @@
 """conventions: one number under every convention, what differs, and which choice moves it most."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Unpack
@@ -20,7 +20,7 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.conventions import CONVENTIONS
 from cranfield.scoring.evaluate import measures_of, score_runs
-from cranfield.scoring.rule import Convention, rounded_to
+from cranfield.scoring.rule import Convention, Group, rounded_to
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention
@@ -134,56 +134,31 @@ class SideBySide(Shown):
 
     @classmethod
     def of(cls, qrels: Qrels, run: Run, measure: Measure, wanted: Decimal | None) -> "SideBySide":
-        """Compute a measure of a run under every convention that has it."""
+        """Compute a measure of a run under every convention that has it.
+
+        Raises the error of the default if no convention gives a number.
+        """
         default = measure, Judging()
-        having: list[tuple[Convention, Way, int | None]] = []
-        lacking = []
-        for one in CONVENTIONS.values():
-            if one.of(measure) is None:
-                lacking.append(one.name)
-                continue
-            (group,) = one.groups([measure])
-            having.append((one, (group.measures[0], group.judging), group.decimals))
-        steps = [dict(_steps(default, way)) for _, way, _ in having]
-        ways = [
-            default,
-            *(way for _, way, _ in having),
-            *(w for one in steps for w in one.values()),
+        having = [
+            (one, one.groups([measure])[0])
+            for one in CONVENTIONS.values()
+            if one.of(measure) is not None
         ]
-        values = _values(qrels, run, dict.fromkeys(ways))
+        lacking = tuple(one.name for one in CONVENTIONS.values() if one.of(measure) is None)
+        ways = {default: None}
+        for _, group in having:
+            way = _way(group)
+            ways |= dict.fromkeys([way, *dict(_steps(default, way)).values()])
+        values = _values(qrels, run, ways)
         usual = values[default]
         if isinstance(usual, CranfieldError):
-            raise usual
-        every = [UnderConvention(_DEFAULT, "the default", str(measure), usual)]
-        for (one, way, decimals), step in zip(having, steps, strict=True):
-            found = values[way]
-            if isinstance(found, CranfieldError):
-                every.append(
-                    UnderConvention(
-                        one.name, one.tool, str(way[0]), None, (*step,), problem=str(found)
-                    )
-                )
-                continue
-            moves = {
-                name: change - usual
-                for name, its in step.items()
-                if not isinstance(change := values[its], CranfieldError)
-            }
-            most = max(moves, key=lambda name: abs(moves[name]), default=None)
-            if most is not None and not moves[most]:
-                most = None
-            every.append(
-                UnderConvention(
-                    one.name,
-                    one.tool,
-                    str(way[0]),
-                    found if decimals is None else round(found, decimals),
-                    (*step, *([] if decimals is None else [rounded_to(decimals)])),
-                    most,
-                    None if most is None else moves[most],
-                )
-            )
-        return cls(measure, run.name, tuple(every), tuple(lacking), wanted)
+            if all(isinstance(one, CranfieldError) for one in values.values()):
+                raise usual
+            its = UnderConvention(_DEFAULT, "the default", str(measure), None, problem=str(usual))
+        else:
+            its = UnderConvention(_DEFAULT, "the default", str(measure), usual)
+        every = (its, *(_under(one, group, default, values) for one, group in having))
+        return cls(measure, run.name, every, lacking, wanted)
 
     def __getitem__(self, name: str) -> UnderConvention:
         for one in self.every:
@@ -234,7 +209,9 @@ class SideBySide(Shown):
             if self.is_same(one):
                 strong |= {(i, 0), (i, 1)}
             most = "" if one.most is None else f"{one.most}: {signed(one.moves)}"
-            choices = one.problem or ", ".join(one.choices)
+            choices = ", ".join(one.choices)
+            if one.problem is not None:
+                choices = one.problem.split("\n", 1)[0]
             rows.append([one.convention, number(one.value), choices, most])
         title = [f"{self.measure} of {self.run}, under {number_of(len(rows) - 1, 'convention')}"]
         header = ["convention", "value", "differs in", "most moved by"]
@@ -279,6 +256,34 @@ class SideBySide(Shown):
             "lacking": [*self.lacking],
             "notes": [note.to_dict() for note in self.notes],
         }
+
+
+def _way(group: Group) -> Way:
+    """Return how the one measure of a group is computed."""
+    (measure,) = group.measures
+    return measure, group.judging
+
+
+def _under(
+    convention: Convention, group: Group, default: Way, values: Mapping[Way, float | CranfieldError]
+) -> UnderConvention:
+    """Return what is known under a convention, of the numbers that each way gives."""
+    way, usual = _way(group), values[default]
+    found, steps = values[way], dict(_steps(default, way))
+    choices = [*steps, *([] if group.decimals is None else [rounded_to(group.decimals)])]
+    its = UnderConvention(convention.name, convention.tool, str(way[0]), None, (*choices,))
+    if isinstance(found, CranfieldError):
+        return replace(its, problem=str(found))
+    its = replace(its, value=found if group.decimals is None else round(found, group.decimals))
+    if isinstance(usual, CranfieldError):
+        return its
+    moves = {
+        name: change - usual
+        for name, step in steps.items()
+        if not isinstance(change := values[step], CranfieldError) and change != usual
+    }
+    most = max(moves, key=lambda name: abs(moves[name]), default=None)
+    return its if most is None else replace(its, most=most, moves=moves[most])
 
 
 def _steps(default: Way, way: Way) -> Iterator[tuple[str, Way]]:
