@@ -65,6 +65,11 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
+        if is_list(truth) and is_list(ranking) and any(is_list(one) for one in truth):
+            raise InputError(
+                f"{self.text}(truth, ranking) scores one list, and got lists of lists",
+                hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
+            )
         graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
         in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
         scored: Mapping[Any, Any] = (
