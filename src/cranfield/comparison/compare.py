@@ -123,7 +123,10 @@ def _of_families(cells: Sequence[Cell], corrected: Sequence[Floats]) -> Iterator
     n = sum(map(len, corrected))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
         return
-    text = f"Each measure is corrected by itself; --family all corrects over all {n:,} comparisons"
+    text = (
+        "Each measure is corrected by itself; family='all' (--family all) corrects over all "
+        f"{n:,} comparisons"
+    )
     marked = np.concatenate(corrected) <= settings.alpha
     if settings.correction in CORRECTIONS and marked.any():
         together = np.concatenate([pair for pair, _ in _corrected(cells)]) <= settings.alpha

@@ -188,28 +188,12 @@ class Definition(Declaration):
     @property
     def page(self) -> str:
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
-        from textwrap import fill  # which nothing else needs
+        from textwrap import fill  # which little else needs
 
-        above = [fill(one, _WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
+        above = [fill(one, WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
         facts = [f"{what}: {said}" for what, said in (*self.facts, *self.meanings)]
-        if not self.traits.takes_groups:
-            facts.append(f"Called: {self._called}")
-        below = [fill(one, _WIDTH, subsequent_indent="    ") for one in facts]
+        below = [fill(one, WIDTH, subsequent_indent="    ") for one in facts]
         return "\n\n".join([*above, "\n".join(below)])
-
-    @property
-    def _called(self) -> str:
-        """How it is called with one list, as an example."""
-        cut = f"{self.name}@{0.5 if self.cutoff_kind == 'recall' else 5}"
-        one = f"({cut})" if self.cutoff == "required" else self.name
-        with_cutoff = f" With a cutoff: ({cut})(truth, ranking)." * (self.cutoff == "optional")
-        return (
-            f"{one}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, best "
-            f"first; of grades, {one}({{'d1': 3, 'd3': 1}}, ...); {one}([1, 0, 2]), the grades of "
-            f"what was retrieved.{with_cutoff} Two lists of numbers are ids: scores, as "
-            "scikit-learn takes them, are a dict {document: score}. Over queries: "
-            f"evaluate(qrels, run, {one.strip('()')!r})."
-        )
 
     @property
     def pattern(self) -> str:
@@ -219,7 +203,7 @@ class Definition(Declaration):
         return self.name + written(self.defaults.items(), self.names.unnamed) + at
 
 
-_WIDTH = 75  # of a page's lines, which `help` indents
+WIDTH = 75  # of a page's lines, which `help` indents
 
 _UNDECLARED = (
     "its declaration does not say what becomes of them; if its function has a meaning for them, "
