@@ -411,14 +411,16 @@ def _of_another(what: What, stated: ColumnsLike) -> str:
     shown = ", ".join(f"{name!r}: {its!r}" for name, its in stated.items())
     hint = (
         f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
-        f"{typed},...; to state both apart, columns={{'qrels': {{...}}, 'run': {{...}}}}."
+        f"{typed},... "
     )
-    if what is What.RUN:
-        hint += (
-            f" If another run has them, Run(data, columns={{{shown}}}) reads that one by itself, "
-            f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names."
-        )
-    return hint
+    apart = "To state both sides apart: columns={'qrels': {...}, 'run': {...}}."
+    if what is What.QRELS:
+        return hint + apart
+    of_runs = (
+        f"If another run has them, Run(data, columns={{{shown}}}) reads that one by itself, "
+        f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
+    )
+    return of_runs + apart if what.number in stated else hint + of_runs + apart  # or no judgments
 
 
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
